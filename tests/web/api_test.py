@@ -312,7 +312,7 @@ class Actions(WatchTest):
         self.good("bury", ids=[3])
         answer = self.good("move", ids=[1, 2, 3, 4, 77], to="b")
         self.assertEqual((answer["done"], answer["not_found"]), (3, 1))
-        self.assertEqual(answer["message"], "1 stayed where they were")
+        self.assertEqual(answer["message"], "1 stayed where they were: job 4 is there already")
         self.assertIn("NOT_FOUND", self.server.ask("stats-tube a"))
         tube = self.web.json("/api/tube", tube="b")
         self.assertEqual((tube["ready"], tube["delayed"], tube["buried"]), (2, 1, 1))
@@ -330,7 +330,9 @@ class Actions(WatchTest):
         self.assertEqual(job["tags"], {"try": 5, "idp": "k-1"})
         # One that is there already stays where it is.
         self.server.ask("use a", "put 0 0 60 1 idp:k-1", "y")
-        self.assertEqual(self.good("move", ids=[int(job["id"]) + 1], to="b")["done"], 0)
+        answer = self.good("move", ids=[int(job["id"]) + 1], to="b")
+        self.assertEqual(answer["done"], 0)
+        self.assertIn("a job with this key is there already", answer["message"])
         self.assertEqual(self.server.stat("current-jobs-ready", "stats-tube a"), "1")
 
     def test_a_job_that_a_worker_holds_stays(self):

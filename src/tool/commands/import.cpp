@@ -13,10 +13,10 @@
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/job_move.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/commands/import_line.hpp"
 #include "tool/commands/input_text.hpp"
-#include "tool/commands/job_moving.hpp"
 
 namespace haricot::tool {
 namespace {

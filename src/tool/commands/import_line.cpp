@@ -4,8 +4,8 @@
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
+#include "tool/client/job_move.hpp"
 #include "tool/client/json_object.hpp"
-#include "tool/commands/job_moving.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -88,10 +88,10 @@ class Move {
       for (const Listed& job : jobs) {
         if (is_interrupted()) return false;
         const InterruptBlock block;
-        const JobMover::Outcome outcome = mover_.move(job.id, job.tags);
-        if (outcome == JobMover::Outcome::failed) return false;
-        if (outcome == JobMover::Outcome::moved) round_.count();
-        if (outcome == JobMover::Outcome::stayed) stayed_.insert(job.id);
+        const JobMove::Outcome outcome = mover_.move(job.id, job.tags);
+        if (outcome == JobMove::Outcome::failed) return false;
+        if (outcome == JobMove::Outcome::moved) round_.count();
+        if (outcome == JobMove::Outcome::stayed) stayed_.insert(job.id);
         progress_.show(os::read_clock(), round_.counted(), all_);
       }
       bound -= std::min<std::uint64_t>(bound, jobs.size());

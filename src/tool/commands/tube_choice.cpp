@@ -2,36 +2,12 @@
 
 namespace haricot::tool {
 
-std::string_view name_of(Place place) {
-  switch (place) {
-    case Place::ready:
-      return "ready";
-    case Place::delayed:
-      return "delayed";
-    case Place::buried:
-      return "buried";
-  }
-  return {};
-}
-
 std::string peek_command(Place place) {
   return "peek-" + std::string(name_of(place));
 }
 
 std::string count_key(Place place) {
   return "current-jobs-" + std::string(name_of(place));
-}
-
-bool PlaceFlags::has(Place place) const {
-  switch (place) {
-    case Place::ready:
-      return ready;
-    case Place::delayed:
-      return delayed;
-    case Place::buried:
-      return buried;
-  }
-  return false;
 }
 
 void add_place_flags(Errand& errand, PlaceFlags& flags) {

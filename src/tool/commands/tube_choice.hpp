@@ -2,36 +2,20 @@
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/place.hpp"
 #include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 
 namespace haricot::tool {
 
-// The states in which anybody can reach a job.
-enum class Place : std::uint8_t { ready, delayed, buried };
-inline constexpr Place kPlaces[] = {Place::ready, Place::delayed, Place::buried};
-
-std::string_view name_of(Place place);
 // peek-ready and the like.
 std::string peek_command(Place place);
 // current-jobs-ready and the like.
 std::string count_key(Place place);
-
-struct PlaceFlags {
-  bool ready = false;
-  bool delayed = false;
-  bool buried = false;
-
-  bool has(Place place) const;
-  std::size_t count() const { return (ready ? 1U : 0U) + (delayed ? 1U : 0U) + (buried ? 1U : 0U); }
-};
 
 // --ready, --delayed and --buried.
 void add_place_flags(Errand& errand, PlaceFlags& flags);

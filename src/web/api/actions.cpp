@@ -183,14 +183,24 @@ Part<Outcome> move(Server& server, const ActionRequest& request) {
   if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
   Outcome outcome;
   std::uint64_t stayed = 0;
+  std::string why;  // Of the first one that stayed.
   for (const std::uint64_t id : request.ids) {
     const std::optional<Moved> moved = co_await move_job(server, id, request.to);
     if (!moved) co_return lost();
-    outcome.done += *moved == Moved::yes ? 1U : 0U;
-    outcome.not_found += *moved == Moved::gone ? 1U : 0U;
-    stayed += *moved == Moved::stayed ? 1U : 0U;
+    switch (moved->outcome) {
+      case tool::JobMove::Outcome::moved:
+        ++outcome.done;
+        break;
+      case tool::JobMove::Outcome::gone:
+        ++outcome.not_found;
+        break;
+      case tool::JobMove::Outcome::stayed:
+      case tool::JobMove::Outcome::failed:
+        if (stayed++ == 0) why = moved->message;
+        break;
+    }
   }
-  if (stayed > 0) outcome.message = std::to_string(stayed) + " stayed where they were";
+  if (stayed > 0) outcome.message = std::to_string(stayed) + " stayed where they were: " + why;
   co_return outcome;
 }
 

@@ -1,7 +1,4 @@
-// Moving a job to another tube of its server, so that at no moment it is in neither of them.
-//
-// As `haricot move` does it: the job is reserved, so that no worker has it meanwhile, put into the
-// other tube, and then deleted. Between the put and the deletion it is in both.
+// Moving a job to another tube of its server (tool/client/job_move.hpp), as a piece of a coroutine.
 
 #pragma once
 
@@ -9,14 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "tool/client/job_move.hpp"
 #include "web/observe/observer.hpp"
 
 namespace haricot::web {
 
-enum class Moved : std::uint8_t {
-  yes,
-  gone,    // It is not there any more, or a worker holds it.
-  stayed,  // It cannot be moved, and is where it was.
+struct Moved {
+  tool::JobMove::Outcome outcome = tool::JobMove::Outcome::stayed;
+  std::string message = {};  // What a person has to know; may be empty.
 };
 
 // Nothing: the server is lost. Requires: the server has reserve-job.

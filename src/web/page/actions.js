@@ -24,13 +24,15 @@ async function actFully(order, signal, say) {
 async function actOnIds(order, ids, signal, say) {
   let done = 0;
   let missing = 0;
+  let message = '';
   for (let at = 0; at < ids.length; at += kIdsMax) {
     const answer = await actFully({...order, ids: ids.slice(at, at + kIdsMax)}, signal, say);
     done += answer.done;
     missing += answer.not_found ?? 0;
+    message ||= answer.message ?? '';
     say(`${format.count(Math.min(at + kIdsMax, ids.length))} of ${format.count(ids.length)}`);
   }
-  return `${format.plural(done, 'job')} done${missing > 0 ? `, ${format.count(missing)} not found (they have moved on)` : ''}`;
+  return `${format.plural(done, 'job')} done${missing > 0 ? `, ${format.count(missing)} not found (they have moved on)` : ''}${message && `. ${message}`}`;
 }
 
 // A bar of buttons that are there only if changes are allowed. make(server) gives the buttons.

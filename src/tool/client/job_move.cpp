@@ -1,0 +1,264 @@
+#include "tool/client/job_move.hpp"
+
+#include <algorithm>
+
+#include "haricot/base/check.hpp"
+#include "haricot/protocol/reply.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::uint64_t kDelayMaxS = 4294967295;
+
+std::string line_of(std::string_view command, std::uint64_t id, std::string_view more = {}) {
+  std::string text(command);
+  text += ' ';
+  text += std::to_string(id);
+  text += more;
+  return text + "\r\n";
+}
+
+std::string job_called(std::uint64_t id) {
+  return "job " + std::to_string(id);
+}
+
+// Servers that are older than reserve-job read it as a reserve with garbage after it.
+bool lacks_reserve_job(const Response& answer) {
+  return answer.code == ReplyCode::bad_format || answer.code == ReplyCode::unknown_command;
+}
+
+// Whoever asked may have kept a part of the body only.
+bool has_whole_body(const Response& reserved) {
+  ReplyLine line;
+  return read_reply_line(reserved.line, line) && line.body_bytes == reserved.body.size();
+}
+
+}  // namespace
+
+std::uint64_t remaining_delay_s(std::uint64_t time_left_s) {
+  return std::min(time_left_s, kDelayMaxS - 1) + 1;
+}
+
+std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& after) {
+  const auto grown = [&](std::string_view key) {
+    return after.number(key).value_or(0) - before.number(key).value_or(0);
+  };
+  const std::string* state = before.find("state");
+  if (state == nullptr || grown("reserves") != 1 || grown("timeouts") != 0 ||
+      grown("releases") != 0 || grown("buries") != 0) {
+    return std::nullopt;
+  }
+  if (grown("kicks") != 0) return Place::ready;
+  for (const Place place : kPlaces) {
+    if (*state == name_of(place)) return place;
+  }
+  return std::nullopt;
+}
+
+JobMove::JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags,
+                 PlaceFlags places)
+    : id_(id), from_(std::move(from)), to_(std::move(to)), tags_(std::move(tags)), places_(places) {
+  ask(Step::take_job, "reserve-job",
+      {line_of("stats-job", id), line_of("reserve-job", id), line_of("stats-job", id)});
+}
+
+void JobMove::ask(Step step, std::string_view name, std::vector<std::string> commands) {
+  step_ = step;
+  name_ = name;
+  commands_ = std::move(commands);
+}
+
+void JobMove::take(const std::vector<Response>& answers) {
+  CHECK(!is_over() && answers.size() == commands_.size());
+  const Response& last = answers.back();
+  switch (step_) {
+    case Step::take_job:
+      return took_job(answers);
+    case Step::copy:
+      return copied(last);
+    case Step::drop_copy:
+      if (last.code != ReplyCode::deleted && last.code != ReplyCode::not_found) {
+        return refuse("delete", last);
+      }
+      return give_back(Outcome::failed);
+    case Step::bury_copy:
+      if (last.code != ReplyCode::buried) {
+        messages_.push_back(job_called(copy_) + " in tube " + to_ +
+                            " could not be buried: " + last.line);
+      }
+      return ask(Step::remove, "delete", {line_of("delete", id_)});
+    case Step::remove:
+      return removed(last);
+    case Step::undo:
+      return undone(last);
+    case Step::give_back:
+      return gave_back(last);
+    case Step::kick:
+      if (last.code != ReplyCode::kicked_job && last.code != ReplyCode::not_found) {
+        return refuse("kick-job", last);
+      }
+      return end(outcome_);
+  }
+}
+
+void JobMove::lose() {
+  CHECK(!is_over());
+  refused_.reset();
+  fail();
+}
+
+// The job is reserved, or it is not.
+void JobMove::took_job(const std::vector<Response>& answers) {
+  const Response& reserved = answers[1];
+  if (reserved.code == ReplyCode::not_found) return end(Outcome::gone);
+  if (reserved.code != ReplyCode::reserved) {
+    const bool is_old = lacks_reserve_job(reserved);
+    refused_ = {"reserve-job", is_old ? ReplyCode::unknown_command : reserved.code, reserved.line};
+    return end(Outcome::failed);
+  }
+  const StatsText before = StatsText::parse(answers[0].body).value_or(StatsText{});
+  const StatsText after = StatsText::parse(answers[2].body).value_or(StatsText{});
+  priority_ = after.number("pri").value_or(0);
+  ttr_s_ = after.number("ttr").value_or(1);
+  body_ = reserved.body;
+  // A worker that had the job a moment ago has decided what it is now, which nobody can see any
+  // more: then it is ready, as after the end of a connection.
+  place_ = place_at_reserve(before, after).value_or(Place::ready);
+  if (place_ == Place::delayed) {
+    delay_s_ = remaining_delay_s(before.number("time-left").value_or(0));
+  }
+  if (!places_.has(place_)) return give_back(Outcome::gone);
+  if (!has_whole_body(reserved)) return leave("its body is too large to be kept meanwhile");
+  begin_copy();
+}
+
+void JobMove::begin_copy() {
+  const std::uint64_t delay_s = place_ == Place::buried ? kDelayBeforeBuryS : delay_s_;
+  std::string put = put_line({priority_, delay_s, ttr_s_, body_.size()}, tags_);
+  if (is_too_long(put)) return leave("its tags are too long for the line of a put");
+  put += body_;
+  put += "\r\n";
+  body_ = {};
+  ask(Step::copy, "put", {"use " + to_ + "\r\n", std::move(put)});
+}
+
+void JobMove::copied(const Response& put) {
+  if (const std::optional<KeyOwner> owner = read_key_owner(put.line)) {
+    return leave(describe(*owner));
+  }
+  if (put.code == ReplyCode::inserted) {
+    copy_ = put.number;
+    if (place_ != Place::buried) return ask(Step::remove, "delete", {line_of("delete", id_)});
+    return ask(
+        Step::bury_copy, "bury",
+        {line_of("reserve-job", copy_), line_of("bury", copy_, " " + std::to_string(priority_))});
+  }
+  refused_ = {"put", put.code, put.line};
+  // The server may have had no memory to make the job ready. Then it has buried it.
+  if (put.code == ReplyCode::buried_new) {
+    copy_ = put.number;
+    return ask(Step::drop_copy, "delete", {line_of("delete", copy_)});
+  }
+  give_back(Outcome::failed);
+}
+
+void JobMove::removed(const Response& deleted) {
+  if (deleted.code == ReplyCode::deleted) return end(Outcome::moved);
+  if (deleted.code != ReplyCode::not_found) return refuse("delete", deleted);
+  // Its TTR has ended meanwhile, and it is its worker's again: so the other one has to go.
+  ask(Step::undo, "delete", {line_of("delete", copy_)});
+}
+
+void JobMove::undone(const Response& deleted) {
+  if (deleted.code != ReplyCode::deleted && deleted.code != ReplyCode::not_found) {
+    return refuse("delete", deleted);
+  }
+  why_ = "its TTR ended before it was moved";
+  is_twice_ = deleted.code == ReplyCode::not_found;
+  end(Outcome::stayed);
+}
+
+void JobMove::give_back(Outcome outcome) {
+  outcome_ = outcome;
+  const std::string priority = " " + std::to_string(priority_);
+  if (place_ == Place::buried) {
+    return ask(Step::give_back, "bury", {line_of("bury", id_, priority)});
+  }
+  ask(Step::give_back, "release",
+      {line_of("release", id_, priority + " " + std::to_string(delay_s_))});
+}
+
+void JobMove::gave_back(const Response& answer) {
+  const bool is_gone = answer.code == ReplyCode::not_found;
+  if (place_ == Place::buried) {
+    if (answer.code != ReplyCode::buried && !is_gone) return refuse("bury", answer);
+    return end(outcome_);
+  }
+  if (answer.code == ReplyCode::buried) {
+    // To reserve it was its last try. A kick gives it one more.
+    if (place_ == Place::ready) return ask(Step::kick, "kick-job", {line_of("kick-job", id_)});
+    messages_.push_back(job_called(id_) + " is buried now, as it has no try left");
+    return end(outcome_);
+  }
+  if (answer.code != ReplyCode::released && !is_gone) return refuse("release", answer);
+  end(outcome_);
+}
+
+void JobMove::leave(const std::string& why) {
+  why_ = why;
+  give_back(Outcome::stayed);
+}
+
+void JobMove::end(Outcome outcome) {
+  outcome_ = outcome;
+  commands_.clear();
+  if (outcome != Outcome::stayed) return;
+  const std::string where = is_twice_ ? job_here() + ", and " + copy_there() : stays();
+  messages_.push_back(where + ": " + why_);
+}
+
+void JobMove::refuse(std::string_view command, const Response& answer) {
+  refused_ = {command, answer.code, answer.line};
+  fail();
+}
+
+void JobMove::fail() {
+  const auto say = [this](std::string text) { messages_.push_back(std::move(text)); };
+  switch (step_) {
+    case Step::copy:
+      say(job_here() + ", and may be in tube " + to_ + " too");
+      break;
+    case Step::drop_copy:
+      say(job_called(id_) + " is in both tubes");
+      break;
+    case Step::bury_copy:
+      say(job_here() + ", and " + copy_there() + ", which may be delayed instead of buried");
+      break;
+    case Step::remove:
+      say(job_called(id_) + " is " + copy_there() + ", and may still be in tube " + from_ + " too");
+      break;
+    case Step::undo:
+      say(job_here() + ", and " + copy_there());
+      break;
+    case Step::take_job:
+    case Step::give_back:
+    case Step::kick:
+      say(stays() + ", and may be ready");
+      break;
+  }
+  end(Outcome::failed);
+}
+
+std::string JobMove::job_here() const {
+  return job_called(id_) + " is in tube " + from_;
+}
+
+std::string JobMove::copy_there() const {
+  return "in tube " + to_ + " as " + job_called(copy_);
+}
+
+std::string JobMove::stays() const {
+  return job_called(id_) + " stays in tube " + from_;
+}
+
+}  // namespace haricot::tool
