@@ -309,5 +309,40 @@ INSTANTIATE_TEST_SUITE_P(Each, ServiceLong, ::testing::ValuesIn(kLong), [](const
   return name;
 });
 
+// Whoever samples all tubes asks for one page after another, and everybody else is served between
+// two of them.
+TEST_F(ServiceTurn, APageOfTubesIsSoonMadeHoweverManyTubesThereAre) {
+  constexpr std::uint64_t kManyTubes = 50'000;
+  constexpr std::uint64_t kTubesOfPage = 50;
+  Session& producer = connect();
+  for (std::uint64_t i = 0; i < kManyTubes; i += 500) {
+    std::string commands;
+    for (std::uint64_t tube_of = i; tube_of < i + 500; ++tube_of) {
+      commands += "use customer-" + std::to_string(tube_of) + "-orders\r\n" + whole_put("x");
+    }
+    world.ask(producer, commands);
+  }
+  Session& sampler = connect();
+  Session& small = connect();
+  std::string next = "*";
+  std::uint64_t pages = 0;
+  do {
+    world.service.advance(world.now);
+    const std::uint64_t begin = steps();
+    world.service.receive(sampler, "stats-tubes " + next + " 50\r\n", world.now);
+    world.service.receive(small, "peek 1\r\n", world.now);
+    // In this turn, also if the page was not.
+    EXPECT_EQ(world.hear(small), "FOUND 1 1\r\nx\r\n");
+    world.service.run_backlog(world.now);
+    expect_at_most(kTubesOfPage * kStepsPerShownTube + kStepsOfFirst, begin, "page");
+    const std::string page = world.hear(sampler);
+    const std::size_t at = page.find("next: \"");
+    ASSERT_NE(at, std::string::npos) << page;
+    next = page.substr(at + 7, page.find('"', at + 7) - at - 7);
+    ++pages;
+  } while (next != "*" && !HasFailure());
+  EXPECT_EQ(pages, kManyTubes / kTubesOfPage + 1);  // The tube default is one more.
+}
+
 }  // namespace
 }  // namespace haricot

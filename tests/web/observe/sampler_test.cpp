@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -82,11 +83,14 @@ class SamplerTest : public ::testing::Test {
       pipeline_.sent(output.size());
       if (output.empty()) return;
       std::string answers;
+      std::size_t about_tubes = 0;
       for (std::size_t at = 0; at < output.size();) {
         const std::size_t end = output.find("\r\n", at);
+        if (output.compare(at, 10, "stats-tube") == 0) ++about_tubes;
         answers += server_.answer(output.substr(at, end - at));
         at = end + 2;
       }
+      at_once_ = std::max(at_once_, about_tubes);
       now_ = now_ + answer_time_;
       ASSERT_TRUE(pipeline_.receive(answers, now_));
     }
@@ -110,6 +114,7 @@ class SamplerTest : public ::testing::Test {
   ScriptedServer server_;
   Instant now_ = Instant::at(1'000'000'000);
   Duration answer_time_ = Duration::milliseconds(1);
+  std::size_t at_once_ = 0;  // Questions about tubes that came together, at most.
   Sampler sampler_{pipeline_, facts_, {.labels = labels_, .key = {1, 2}}};
 };
 
@@ -208,6 +213,21 @@ TEST_F(SamplerTest, WhatALabelHasCountedStaysWhenItsTubesGo) {
   later(10);
   EXPECT_EQ(facts_.labels[0].puts, 114U);
   EXPECT_EQ(tube("emails-2")->label, 1);
+}
+
+// While a server answers, others wait: it is never asked for more at once than this.
+TEST_F(SamplerTest, AsksForLittleAtATime) {
+  for (int i = 0; i < 500; ++i) server_.tubes["tube-" + std::to_string(i)] = {};
+  for (const bool is_haricot : {true, false}) {
+    server_.is_haricot = is_haricot;
+    facts_.tubes.reset();
+    restart();
+    run();
+    at_once_ = 0;
+    later(3);
+    ASSERT_NE(facts_.tubes, nullptr);
+    EXPECT_EQ(at_once_, is_haricot ? 1U : 8U);
+  }
 }
 
 TEST_F(SamplerTest, TakesATenthOfTheTimeAtMost) {
