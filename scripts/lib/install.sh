@@ -67,6 +67,7 @@ install_long_test_packages=(
   buildah                         # reads the archives of the image
   chromium fonts-dejavu-core      # opens the page of haricot web
   prometheus python3-prometheus-client   # read the metrics of haricot web
+  nginx-light                     # in front of haricot web
   "${install_package_packages[@]}" "${install_image_packages[@]}" "${install_release_packages[@]}"
 )
 

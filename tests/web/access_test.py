@@ -279,10 +279,12 @@ class Proxy(web_case.WebTest):
         self.assertTrue(answer.headers["set-cookie"].endswith("; HttpOnly; SameSite=Strict; Secure"))
         self.assertEqual(answer.headers["location"], "./")
 
-    def test_without_the_flag_a_cookie_is_not_for_tls_alone(self):
+    def test_without_the_flag_only_the_browser_says_that_there_is_tls(self):
         site = self.serve("--token-file", str(self.path))
         answer = self.ask("/login", "POST", SAME + self.FORWARDED, f"token={TOKEN}".encode(), site=site)
         self.assertNotIn("Secure", answer.headers["set-cookie"])
+        answer = self.ask("/login", "POST", [*SAME, "Origin: https://localhost"], f"token={TOKEN}".encode(), site=site)
+        self.assertTrue(answer.headers["set-cookie"].endswith("; Secure"))
 
     def test_without_the_flag_nobody_is_believed(self):
         site = self.serve()

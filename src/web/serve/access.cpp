@@ -81,7 +81,9 @@ bool Access::is_logged_in(const Request& request) const {
 }
 
 bool Access::is_encrypted(const Request& request) const {
-  return rules_.is_behind_proxy && is_same_word(last_word(request, "X-Forwarded-Proto"), "https");
+  // A tunnel tells nothing, but browsers send the origin of each POST.
+  return lower(request.header("Origin")).starts_with("https://") ||
+         (rules_.is_behind_proxy && is_same_word(last_word(request, "X-Forwarded-Proto"), "https"));
 }
 
 // Browsers say by Sec-Fetch-Site where a request comes from, but not on a page without TLS under

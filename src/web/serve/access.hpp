@@ -41,7 +41,7 @@ class Access final {
   }
   // Who asks: the proxy's word where there is one, else the peer of the connection.
   std::string peer(const Request& request, std::string_view connection_peer) const;
-  // The browser's side of the connection is encrypted.
+  // The browser's side of the connection is encrypted, as the browser or a proxy says of a POST.
   bool is_encrypted(const Request& request) const;
 
  private:
