@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -45,6 +46,20 @@ constexpr int kExitBinlog = 10;
 constexpr int kExitNotTakenOver = 20;  // One of ours: the server before goes on.
 constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
+
+// Of the state of a server: see docs/contributing.md, To change what is handed over.
+#ifndef HARICOT_STATE_VERSIONS
+#define HARICOT_STATE_VERSIONS 1, 1
+#endif
+constexpr os::StateVersions kStateVersions{HARICOT_STATE_VERSIONS};
+
+// In one line, the one that this program writes last.
+void print_state_versions() {
+  for (std::uint32_t version = kStateVersions.first; version < kStateVersions.last; ++version) {
+    std::printf("%u ", version);
+  }
+  std::printf("%u\n", kStateVersions.last);
+}
 
 // The server before, if it runs, is told as well.
 int fail(os::Log& log, os::LastServer& last, const std::string& message, int status) {
@@ -252,8 +267,10 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   log.flush();
   notifier.ready("serving");
   last.forget(service);
-  os::ServerIdentity identity{
-      .addresses = addresses(options), .folder = "", .hash_key = {key.first, key.second}};
+  os::ServerIdentity identity{.version = kStateVersions.last,
+                              .addresses = addresses(options),
+                              .folder = "",
+                              .hash_key = {key.first, key.second}};
   return os::Succession(daemon, service, binlog, socket, notifier, log, std::move(identity),
                         options.hands_over)
       .serve();
@@ -277,7 +294,7 @@ int serve(const os::Options& options, os::Log& log) {
   os::Notifier notifier;
   if (!notifier.open(error)) log.event(os::Level::warning, "notify", {{"message", error}});
   error.clear();
-  os::LastServer last(notifier, log);
+  os::LastServer last(notifier, log, kStateVersions);
 
   // The lock comes first: a second server on the folder must not take the first one's socket.
   std::optional<os::BinlogFolder> folder;
@@ -350,7 +367,7 @@ int main(int argc, char** argv) {
       std::fputs(os::help_text(program_name(argv[0])).c_str(), stdout);
       return EXIT_SUCCESS;
     case os::Options::Action::show_state_versions:
-      std::printf("%u\n", os::kStateVersion);
+      print_state_versions();
       return EXIT_SUCCESS;
     case os::Options::Action::serve:
       break;

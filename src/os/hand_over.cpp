@@ -11,6 +11,11 @@ namespace {
 // A number of the format: it stays as it is.
 constexpr std::uint32_t kServer = 200;
 
+std::string name_of(StateVersions versions) {
+  const std::string last = std::to_string(versions.last);
+  return versions.first == versions.last ? last : std::to_string(versions.first) + " to " + last;
+}
+
 }  // namespace
 
 bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
@@ -27,7 +32,7 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
     listener.write(writer);
     descriptors.push_back(listener.descriptor());
   };
-  writer.value(kStateVersion);
+  writer.value(identity.version);
   writer.begin(kServer);
   writer.value(identity);
   writer.value(static_cast<std::uint32_t>(daemon.listeners().size()));
@@ -50,16 +55,17 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
 TakeOver::TakeOver(Parcel parcel)
     : parcel_(std::make_unique<Parcel>(std::move(parcel))), reader_(parcel_->state()) {}
 
-std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, std::string& error) {
+std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, StateVersions versions,
+                                       std::string& error) {
   std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
   std::vector<Descriptor> descriptors;
   if (!parcel || !parcel->copy_descriptors(descriptors, error)) return std::nullopt;
   TakeOver result(std::move(*parcel));
-  std::uint32_t version = 0;
+  std::uint32_t& version = result.identity_.version;
   result.reader_.value(version);
-  if (version != kStateVersion) {
+  if (version < versions.first || version > versions.last) {
     error = "the state has version " + std::to_string(version) + ", and this program reads " +
-            std::to_string(kStateVersion);
+            name_of(versions);
   } else if (!result.reader_.is_whole() || !result.read_head(descriptors)) {
     error = "the state is damaged";
   } else {

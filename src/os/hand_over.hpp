@@ -24,11 +24,15 @@
 
 namespace haricot::os {
 
-// Of the format that this program writes, and the only one that it reads.
-inline constexpr std::uint32_t kStateVersion = 1;
+// The versions of the format that a program reads, from the first to the last, which it writes.
+struct StateVersions {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
 
 // What a parcel tells of a server, beside its service.
 struct ServerIdentity {
+  std::uint32_t version = 0;  // Of the format; it comes before all else.
   std::string addresses;  // What it was asked to listen on.
   std::string folder;     // Of its binlog, which machine-wide no other has; empty: it has none.
 
@@ -52,7 +56,8 @@ class TakeOver {
  public:
   // From the parts that were passed. Nothing: they are of no use, and `error` says why. May throw
   // std::bad_alloc.
-  static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, std::string& error);
+  static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, StateVersions versions,
+                                      std::string& error);
 
   // Of the server before.
   const ServerIdentity& identity() const { return identity_; }

@@ -19,14 +19,14 @@ ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& servi
 
 }  // namespace
 
-LastServer::LastServer(Notifier& notifier, Log& log)
-    : notifier_(notifier), log_(log), began_(read_clock()) {}
+LastServer::LastServer(Notifier& notifier, Log& log, StateVersions versions)
+    : notifier_(notifier), log_(log), versions_(versions), began_(read_clock()) {}
 
 void LastServer::open(std::vector<NamedDescriptor> parts) {
   if (parts.empty()) return;
   for (const NamedDescriptor& part : parts) stored_.push_back(part.name);
   std::string error;
-  state_ = TakeOver::open(std::move(parts), error);
+  state_ = TakeOver::open(std::move(parts), versions_, error);
   if (state_) return;
   log_.event(Level::warning, "hand-over-refused", {{"message", error}});
   // The sockets in it would keep this process from listening.
@@ -38,7 +38,7 @@ bool LastServer::ask(const std::string& path, std::string& error) {
   std::vector<NamedDescriptor> parts;
   began_ = read_clock();
   if (!request_.ask(path, parts, error)) return false;
-  state_ = TakeOver::open(std::move(parts), error);
+  state_ = TakeOver::open(std::move(parts), versions_, error);
   return state_.has_value();
 }
 

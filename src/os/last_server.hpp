@@ -21,8 +21,8 @@ namespace haricot::os {
 
 class LastServer {
  public:
-  // Both outlive this.
-  LastServer(Notifier& notifier, Log& log);
+  // The first two outlive this. `versions`: of a state that can be taken over.
+  LastServer(Notifier& notifier, Log& log, StateVersions versions);
   LastServer(const LastServer&) = delete;
   LastServer& operator=(const LastServer&) = delete;
 
@@ -57,6 +57,7 @@ class LastServer {
 
   Notifier& notifier_;
   Log& log_;
+  const StateVersions versions_;
   Instant began_;
   std::vector<std::string> stored_;  // The names under which the service manager has the parts.
   TakeOverRequest request_;

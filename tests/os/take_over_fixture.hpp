@@ -112,17 +112,20 @@ class TakeOver : public DaemonTest, public ::testing::WithParamInterface<bool> {
     arguments_ = {"-l", "127.0.0.1", "-p", std::to_string(server_.port())};
     arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
   }
-  // Starts a server that asks the first one, or the one that has taken over from it.
-  ServerProcess& launch_next(std::vector<std::string> arguments) {
+  // Starts a server that asks the first one, or the one that has taken over from it. `binary`: of
+  // another build.
+  ServerProcess& launch_next(std::vector<std::string> arguments, const std::string& binary = {}) {
     arguments.push_back("--take-over=" + path());
     next_.push_back(std::make_unique<ServerProcess>());
-    EXPECT_TRUE(next_.back()->launch(options_with(std::move(arguments))));
+    ServerOptions options = options_with(std::move(arguments));
+    if (!binary.empty()) options.binary = binary;
+    EXPECT_TRUE(next_.back()->launch(options));
     return *next_.back();
   }
   ServerProcess& last() { return next_.empty() ? server_ : *next_.back(); }
-  void take_over() {
+  void take_over(const std::string& binary = {}) {
     ServerProcess& before = last();
-    ServerProcess& next = launch_next(arguments_);
+    ServerProcess& next = launch_next(arguments_, binary);
     EXPECT_EQ(before.wait_exit(), kGood) << before.standard_error() << next.standard_error();
     ASSERT_TRUE(says(next, "event=taken-over")) << next.standard_error();
   }

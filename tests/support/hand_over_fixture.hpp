@@ -54,12 +54,14 @@ class HandOverTest : public DaemonTest {
   ServiceManager manager_;
   std::vector<std::string> environment_;  // Of each process.
   std::vector<std::string> arguments_;
+  std::string binary_;  // Of the next process; empty: that of the build.
   std::vector<std::string> address_;
   std::uint16_t port_ = 0;
 
  private:
   ServerOptions with_environment(ServerOptions options) const {
     options.environment = environment_;
+    if (!binary_.empty()) options.binary = binary_;
     return options;
   }
 };

@@ -191,9 +191,10 @@ with() {
   systemctl daemon-reload
 }
 
-# newer NUMBER: the package again, as a later version.
+# newer NUMBER [PROGRAM]: the package again, as a later version, with this program as its server.
 newer() {
   dpkg-deb -R "$package" /scenario/tree
+  [[ -z ${2:-} ]] || cp "$2" /scenario/tree/usr/bin/haricotd
   sed -i "s/^Version: .*/&+$1/" /scenario/tree/DEBIAN/control
   dpkg-deb -b /scenario/tree "/scenario/newer_$1.deb" >/dev/null
   rm -r /scenario/tree
@@ -229,6 +230,22 @@ noticed_by_none install /scenario/newer_1.deb
 [[ $(dpkg-query -W -f '${Version}' haricot) == *+1 ]] || fail "the new version is not there"
 noticed_by_none install --allow-downgrades "$package"
 end_clients
+
+step "an upgrade to a version with another state; the way back is a restart, and is told as one"
+newer later /scenario/later_haricotd
+begin_clients
+noticed_by_none install /scenario/newer_later.deb
+end_clients
+not grep "cannot take over" /scenario/apt.log
+exec 3<>/dev/tcp/127.0.0.1/11300
+install --allow-downgrades "$package"
+grep -q "this version cannot take over from the running one: all its connections end" /scenario/apt.log ||
+  fail "the package does not say that connections end"
+not read -r -t 10 answer <&3
+exec 3>&-
+eventually is_answered
+equal "jobs" "$(stat_of current-jobs-ready)" 1
+equal "hand-overs" "$(stat_of hand-overs)" 0
 
 step "other flags, and a drop-in"
 begin_clients
