@@ -1,6 +1,5 @@
 #include "os/binlog_folder.hpp"
 
-#include <poll.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -337,11 +336,8 @@ void BinlogFolder::on_waiting(void* self) {
 bool BinlogFolder::settle(Duration patience) {
   const Instant end = read_clock() + patience;
   while (disk_.has_syncs_under_way()) {
-    const Instant now = read_clock();
-    if (now >= end) return false;
-    pollfd ended{.fd = sync_descriptor(), .events = POLLIN, .revents = 0};
-    const auto left = static_cast<int>(milliseconds_of(end - now)) + 1;
-    if (::poll(&ended, 1, left) == 1) binlog_.wait_for_disk();
+    if (!notifier_.wait_for(sync_descriptor(), end - read_clock())) return false;
+    binlog_.wait_for_disk();
   }
   return !binlog_.numbers().refusing;
 }

@@ -1,6 +1,5 @@
 #include "os/daemon.hpp"
 
-#include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -104,7 +103,7 @@ void Daemon::remove_source(EventSource& source) {
 // One turn after another. The order within a turn:
 Daemon::End Daemon::run() {
   is_paused_ = false;
-  if (rested_at_) run_first_turn(*std::exchange(rested_at_, std::nullopt));
+  if (std::exchange(is_after_rest_, false)) run_first_turn();
   while (running_ && !is_paused_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
@@ -158,34 +157,35 @@ void Daemon::send_last_answers() {
   log_.flush();
 }
 
-// Only the journal's syncs wake it. What is long takes many turns, each as short as ever, so that
-// what becomes due meanwhile is not late.
+// What is long takes many turns. Where one had nothing to do, the next one waits for the journal.
 bool Daemon::come_to_rest(Duration patience) {
-  constexpr int kLookMilliseconds = 5;
+  constexpr Duration kLook = Duration::milliseconds(5);
   const Instant end = read_clock() + patience;
   const ServiceTransfer transfer(service_);
+  is_after_rest_ = true;
   while (!transfer.is_at_rest()) {
     if (now_ >= end) return false;
-    pollfd syncs{.fd = sync_source_.descriptor, .events = POLLIN, .revents = 0};
-    if (service_.next_event() > now_) ::poll(&syncs, 1, kLookMilliseconds);
+    const std::uint64_t steps_before = service_.engine().steps();
     now_ = read_clock();
-    service_.advance(now_);
+    notifier_.keep_alive(now_);
+    service_.advance_tasks(now_);
     send_shares_.begin_turn();
     service_.run_backlog(now_);
     service_.end_turn(now_);
     send_answers();
+    const bool has_work = service_.engine().steps() != steps_before;
+    if (!has_work) (void)notifier_.wait_for(sync_source_.descriptor, kLook);
   }
-  rested_at_ = now_;
   return true;
 }
 
 // While the server was at rest, time went on, and clients could not know. What they have sent
-// meanwhile, such as the deletion of a job whose TTR has ended since, was in time: the time goes on
-// when it has been read, once from each connection.
-void Daemon::run_first_turn(Instant rested_at) {
+// meanwhile, such as the deletion of a job whose TTR has ended since, was in time: what is due
+// happens when it has been read, once from each connection.
+void Daemon::run_first_turn() {
   if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
   now_ = read_clock();
-  service_.advance(rested_at);
+  service_.advance_tasks(now_);
   send_shares_.begin_turn();
   const std::size_t waits = service_.engine().counts().clients / Poller::kEventsMax + 1;
   for (std::size_t i = 0; i < waits; ++i) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,13 +66,14 @@ class Daemon {
   void send_last_answers();
 
   // To another process (hand_over.hpp). After run(), which may go on if that has not come to it:
-  // Goes on with long tasks and answers that wait for the journal, and reads nothing. False: after
-  // `patience` there still is something.
+  // Goes on with long tasks and answers that wait for the journal, and reads nothing. Nor does
+  // anything that is due happen before run() has read again. False: after `patience` there still is
+  // something.
   [[nodiscard]] bool come_to_rest(Duration patience);
   // When that was so.
   Instant rested_at() const { return now_; }
-  // Before run(): nothing was read since then, so nothing is late that comes in the first turn.
-  void begin_at(Instant rested_at) { rested_at_ = rested_at; }
+  // Before run(): a server was at rest, so nothing is late that comes in the first turn.
+  void begin_after_rest() { is_after_rest_ = true; }
   std::vector<Listener>& listeners() { return listeners_; }
   // Before run(): takes a connection over whose session the reader has next. False: it cannot be.
   [[nodiscard]] bool take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from);
@@ -89,7 +89,7 @@ class Daemon {
   void handle_syncs(EventSource& source, std::uint32_t events);
   void accept_from(EventSource& listener, std::uint32_t events);
 
-  void run_first_turn(Instant rested_at);
+  void run_first_turn();
   void take_in(Descriptor socket, bool is_unix);
   void complain_of_limit();
   void pause_accepting(int error);
@@ -126,8 +126,8 @@ class Daemon {
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
 
   SendShares send_shares_;
-  std::optional<Instant> rested_at_;  // And no turn has come since.
-  Instant now_;                       // Read once a turn, and after each connection that did much.
+  bool is_after_rest_ = false;  // No turn has come since.
+  Instant now_;                 // Read once a turn, and after each connection that did much.
   bool running_ = true;
   bool is_paused_ = false;
   bool accepting_ = true;

@@ -33,8 +33,8 @@ struct StateVersions {
 // What a parcel tells of a server, beside its service.
 struct ServerIdentity {
   std::uint32_t version = 0;  // Of the format; it comes before all else.
-  std::string addresses;  // What it was asked to listen on.
-  std::string folder;     // Of its binlog, which machine-wide no other has; empty: it has none.
+  std::string addresses;      // What it was asked to listen on.
+  std::string folder;         // Of its binlog, which machine-wide no other has; empty: it has none.
 
   // By which names are hashed: pages of tubes that a client has not read to their end go on in that
   // order.

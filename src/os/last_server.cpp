@@ -37,7 +37,7 @@ void LastServer::open(std::vector<NamedDescriptor> parts) {
 bool LastServer::ask(const std::string& path, std::string& error) {
   std::vector<NamedDescriptor> parts;
   began_ = read_clock();
-  if (!request_.ask(path, parts, error)) return false;
+  if (!request_.ask(path, parts, notifier_, error)) return false;
   state_ = TakeOver::open(std::move(parts), versions_, error);
   return state_.has_value();
 }
@@ -57,7 +57,7 @@ bool LastServer::has_folder(const std::string& identity, std::string& error) con
 bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
   if (!state_) return true;
   constexpr const char* kOtherJobs = "the binlog has other jobs than the server before";
-  daemon.begin_at(rested_at());
+  daemon.begin_after_rest();
   switch (read_state(*state_, daemon, service)) {
     case ServiceTransfer::Read::good:
       return true;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -114,6 +115,17 @@ void Notifier::notify_watchdog(Instant now) {
   CHECK(keep_alive_interval_ > Duration{});  // Else the loop would do nothing else.
   next_keep_alive_ = now + keep_alive_interval_;
   send("WATCHDOG=1\n", Urgency::may_be_lost);
+}
+
+bool Notifier::wait_for(int descriptor, Duration patience) {
+  const Instant end = read_clock() + patience;
+  for (Instant now = read_clock(); now < end; now = read_clock()) {
+    keep_alive(now);
+    pollfd poll{.fd = descriptor, .events = POLLIN, .revents = 0};
+    const Duration left = std::min(end, next_keep_alive_) - now;
+    if (::poll(&poll, 1, static_cast<int>(left.whole_milliseconds()) + 1) == 1) return true;
+  }
+  return false;
 }
 
 bool Notifier::store(std::string_view name, int descriptor) {

@@ -60,6 +60,9 @@ class Notifier {
   void keep_alive(Instant now) {
     if (next_keep_alive_ <= now) notify_watchdog(now);
   }
+  // Waits until there is something to be read there, and tells the watchdog meanwhile. False: there
+  // is nothing within that time.
+  [[nodiscard]] bool wait_for(int descriptor, Duration patience);
 
  private:
   enum class Urgency : std::uint8_t { may_be_lost, must_arrive };

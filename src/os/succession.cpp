@@ -73,7 +73,9 @@ bool Succession::give_to_next(std::string& error) {
     error = kBusy;
     return false;
   }
-  if (!pack_all(parts, error) || !socket_->give(parts, kPatienceWithNext, error)) return false;
+  if (!pack_all(parts, error) || !socket_->give(parts, kPatienceWithNext, notifier_, error)) {
+    return false;
+  }
   if (binlog_ != nullptr) binlog_->release_lock();
   return true;
 }

@@ -1,6 +1,5 @@
 #include "os/take_over_socket.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "os/clock.hpp"
 #include "os/descriptor_message.hpp"
 #include "os/inherited.hpp"
 #include "os/unix_address.hpp"
@@ -39,17 +37,6 @@ std::string_view hear(int socket, Room& room) {
   const ssize_t bytes = ::recv(socket, room.data(), room.size(), 0);
   return bytes <= 0 ? std::string_view{}
                     : std::string_view(room.data(), static_cast<std::size_t>(bytes));
-}
-
-// False: nothing comes within that time.
-bool wait_for_words(int socket, Duration patience) {
-  const Instant end = read_clock() + patience;
-  for (Instant now = read_clock(); now < end; now = read_clock()) {
-    pollfd poll{.fd = socket, .events = POLLIN, .revents = 0};
-    const auto left = static_cast<int>((end - now).whole_milliseconds()) + 1;
-    if (::poll(&poll, 1, left) == 1) return true;
-  }
-  return false;
 }
 
 // Whether the process at the other end may have all that this server has.
@@ -94,7 +81,7 @@ void TakeOverSocket::handle_peer(EventSource& source, std::uint32_t) {
 }
 
 bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration patience,
-                          std::string& error) {
+                          Notifier& notifier, std::string& error) {
   std::string words(kParts);
   std::vector<int> descriptors;
   for (const NamedDescriptor& part : parts) {
@@ -106,7 +93,7 @@ bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration pa
   Room room;
   if (parts.size() > DescriptorMessage::kDescriptorsMax || !say(socket, words, descriptors)) {
     error = std::string("the next server cannot be given the descriptors: ") + std::strerror(errno);
-  } else if (!wait_for_words(socket, patience)) {
+  } else if (!notifier.wait_for(socket, patience)) {
     error = "the next server is silent";
   } else {
     const std::string_view answer = hear(socket, room);
@@ -132,7 +119,7 @@ void TakeOverSocket::close_peer() {
 // Of the next one --------------------------------------------------------------------------------
 
 bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>& parts,
-                          std::string& error) {
+                          Notifier& notifier, std::string& error) {
   const sockaddr_un address = unix_address(path);
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket ||
@@ -140,7 +127,7 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
     error = "no server can be asked on " + path + ": " + std::strerror(errno);
     return false;
   }
-  if (!say(socket.get(), kTakeOver) || !wait_for_words(socket.get(), kAnswerPatience)) {
+  if (!say(socket.get(), kTakeOver) || !notifier.wait_for(socket.get(), kAnswerPatience)) {
     error = "the server does not answer on " + path;
     return false;
   }

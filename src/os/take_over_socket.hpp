@@ -19,6 +19,7 @@
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
 #include "os/listener.hpp"
+#include "os/notify.hpp"
 #include "os/poller.hpp"
 
 namespace haricot::os {
@@ -36,10 +37,11 @@ class TakeOverSocket {
   // failure false, and `error` says why. This outlives the daemon, which has been opened.
   [[nodiscard]] bool attach(Daemon& daemon, std::string& error);
 
-  // Gives the parts of a parcel to the one who has asked, and waits until it has taken them over.
-  // False: it has not, and never will; it is told to go. `error` says why.
+  // Gives the parts of a parcel to the one who has asked, and waits until it has taken them over;
+  // the service manager hears of this process meanwhile. False: it has not, and never will; it is
+  // told to go. `error` says why.
   [[nodiscard]] bool give(const std::vector<NamedDescriptor>& parts, Duration patience,
-                          std::string& error);
+                          Notifier& notifier, std::string& error);
   // It gets nothing, for this reason.
   void refuse(std::string_view why);
   // The one who has it begins.
@@ -64,7 +66,7 @@ class TakeOverRequest {
   // Asks the server that listens at that path, and waits for the parts of its parcel. On failure
   // false, and `error` says why, as in all others.
   [[nodiscard]] bool ask(const std::string& path, std::vector<NamedDescriptor>& parts,
-                         std::string& error);
+                         Notifier& notifier, std::string& error);
   bool is_open() const { return static_cast<bool>(socket_); }
   // Tells why nothing is taken.
   void refuse(std::string_view why);

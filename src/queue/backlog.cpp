@@ -34,6 +34,15 @@ void Backlog::advance() {
   left_for_calls_ = turn_limits::kStepsOfCalls;
   state_.wheel.advance_to(state_.now);
   if (state_.wheel.has_due()) fire_timers(state_.budget(turn_limits::kStepsOfTime));
+  go_on();
+}
+
+void Backlog::advance_tasks() {
+  left_for_calls_ = turn_limits::kStepsOfCalls;
+  go_on();
+}
+
+void Backlog::go_on() {
   if (next_resume() <= state_.now) [[unlikely]]
     resume_due();
   if (tasks_.can_go_on()) work(state_.budget(turn_limits::kStepsOfTasks));

@@ -54,6 +54,11 @@ void Engine::advance(Instant now) {
   backlog_.advance();
 }
 
+void Engine::advance_tasks(Instant now) {
+  state_.now = now;
+  backlog_.advance_tasks();
+}
+
 void Engine::go_on_with_tasks(Instant now) {
   state_.now = now;
   backlog_.resume();

@@ -43,17 +43,31 @@ Service::~Service() {
 // A turn ----------------------------------------------------------------------------------------
 
 void Service::advance(Instant now) {
+  begin_turn(now);
+  engine_.advance(now);
+  share_out_turn();
+  if (limits_.idle_timeout_s > 0) look_for_idle(now);
+}
+
+void Service::advance_tasks(Instant now) {
+  begin_turn(now);
+  engine_.advance_tasks(now);
+  share_out_turn();
+}
+
+inline void Service::begin_turn(Instant now) {
   ++turn_;
   now_ = now;
   busy_last_turn_ = std::exchange(busy_, 0);
-  engine_.advance(now);
+}
+
+inline void Service::share_out_turn() {
   hand_out_deliveries();
   commands_ = Budget(engine_.steps(), turn_limits::kStepsOfReading);
   left_for_firsts_ = turn_limits::kStepsOfFirsts;
   commands_whole_ = turn_limits::kStepsOfReading;
   // Whoever waits in the backlog was there first.
   steps_of_read_ = backlog_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
-  if (limits_.idle_timeout_s > 0) look_for_idle(now);
 }
 
 // A cheap command never waits.

@@ -49,6 +49,7 @@ class TakeOverSocketTest : public ::testing::Test {
   Service service_{info_, journal_, read_clock(), make_hash_key()};
   Log log_{STDERR_FILENO, {.level = Level::error}};
   Notifier notifier_;
+  Notifier next_notifier_;  // Of the thread.
   std::optional<TakeOverSocket> socket_;
   Daemon daemon_{service_, {}, log_, notifier_, 0};
 };
@@ -59,14 +60,14 @@ TEST_F(TakeOverSocketTest, TheNextOneGetsThePartsAndBothAgree) {
   std::thread next([&] {
     TakeOverRequest request;
     std::string error;
-    EXPECT_TRUE(request.ask(path(), came, error)) << error;
+    EXPECT_TRUE(request.ask(path(), came, next_notifier_, error)) << error;
     EXPECT_TRUE(request.is_open());
     has_agreed = request.agree(error);
     EXPECT_FALSE(request.is_open());
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   std::string error;
-  EXPECT_TRUE(socket_->give(parts(), Duration::seconds(60), error)) << error;
+  EXPECT_TRUE(socket_->give(parts(), Duration::seconds(60), notifier_, error)) << error;
   EXPECT_FALSE(has_agreed) << "the socket is open";
   socket_->close_peer();
   next.join();
@@ -87,13 +88,13 @@ TEST_F(TakeOverSocketTest, ANextOneThatIsSilentGetsNothingMore) {
   std::thread next([&] {
     TakeOverRequest request;
     std::vector<NamedDescriptor> came;
-    EXPECT_TRUE(request.ask(path(), came, next_error)) << next_error;
+    EXPECT_TRUE(request.ask(path(), came, next_notifier_, next_error)) << next_error;
     while (!is_given_up) ::usleep(1000);
     has_agreed = request.agree(next_error);
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   std::string error;
-  EXPECT_FALSE(socket_->give(parts(), Duration::milliseconds(20), error));
+  EXPECT_FALSE(socket_->give(parts(), Duration::milliseconds(20), notifier_, error));
   EXPECT_EQ(error, "the next server is silent");
   is_given_up = true;
   next.join();
@@ -106,7 +107,7 @@ TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
   std::vector<NamedDescriptor> came;
   std::thread refused([&] {
     TakeOverRequest request;
-    EXPECT_FALSE(request.ask(path(), came, next_error));
+    EXPECT_FALSE(request.ask(path(), came, next_notifier_, next_error));
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   socket_->refuse("not now");
@@ -116,12 +117,12 @@ TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
 
   std::thread refusing([&] {
     TakeOverRequest request;
-    EXPECT_TRUE(request.ask(path(), came, next_error)) << next_error;
+    EXPECT_TRUE(request.ask(path(), came, next_notifier_, next_error)) << next_error;
     request.refuse("no room here");
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   std::string error;
-  EXPECT_FALSE(socket_->give(parts(), Duration::seconds(60), error));
+  EXPECT_FALSE(socket_->give(parts(), Duration::seconds(60), notifier_, error));
   EXPECT_EQ(error, "no room here");
   refusing.join();
 }

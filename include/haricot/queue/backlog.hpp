@@ -61,6 +61,8 @@ class Backlog {
 
   // What is due and what has waited goes on. The time is that of the state.
   void advance();
+  // The same without what is due.
+  void advance_tasks();
   // What was to wait for the journal's disk goes on.
   void resume();
   // A time in the past: there is something left to do.
@@ -123,6 +125,7 @@ class Backlog {
   using Tasks = LongTasks<engine_tasks::Work>;
   using Task = Tasks::Task;
 
+  void go_on();
   void fire_timers(const Budget& budget);
   static void let_go_on(Tube& tube);
   void fire_tube(Tube& tube, const Budget& budget);

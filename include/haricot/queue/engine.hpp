@@ -93,6 +93,8 @@ class Engine {
 
   // Does what is due, and works on the backlog: a bounded amount.
   void advance(Instant now);
+  // Works on the backlog alone: what is due waits.
+  void advance_tasks(Instant now);
   // When advance() has to be called again; a time in the past if there is something left to do.
   Instant next_event() const { return backlog_.next_event(); }
   // Says what time it is to the calls that are not told: they happen at the last instant that was

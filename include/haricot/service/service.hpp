@@ -59,6 +59,9 @@ class Service {
 
   // Also ends sessions that were idle for too long: those come up in next_to_send().
   void advance(Instant now);
+  // The same while clients are not read, who could not be in time: nothing that is due happens, and
+  // no session ends.
+  void advance_tasks(Instant now);
   // Bytes that arrived. May be called whatever wants_input() says; nothing is lost.
   void receive(Session& session, std::string_view bytes, Instant now);
   // As many bytes were written to session.direct_space().
@@ -167,6 +170,8 @@ class Service {
   void keep_input(Session& session, std::string_view rest);
   void mark_active(Session& session);
   bool is_occupied(const Session& session) const;
+  void begin_turn(Instant now);
+  void share_out_turn();
   void look_for_idle(Instant now);
   Instant next_idle_look() const;
   void end_idle(Session& session);
