@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_ids.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/queue/burial_runs.hpp"
@@ -16,6 +17,9 @@
 
 namespace haricot {
 namespace {
+
+// Of jobs in heaps by deadline: so many come to no server.
+constexpr std::uint64_t kArrivalsMax = std::uint64_t{1} << 63;
 
 bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
   if (!from.begin(saved::kTube)) return false;
@@ -84,6 +88,8 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
   if (!from.begin(saved::kEngine)) return false;
   from.value(saved);
   next_id = saved.next_id;
+  // From there on no server could go on.
+  if (next_id > kJobIdLast || saved.arrivals > kArrivalsMax) return false;
   const bool has_journal = state_.journal.has_job_fields();
   has_same = !has_journal || (saved.jobs == state_.jobs.size() && next_id >= state_.next_id);
   std::vector<std::string_view> names;
@@ -98,6 +104,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     if (!from.begin(saved::kJob)) return false;
     from.value(job);
     if (!from.is_good() || job.tube >= names.size() || job.id >= next_id) return false;
+    if (job.arrival > saved.arrivals || job.lane_limit_from >= next_id) return false;
     if (!has_journal || !has_same) continue;
     const JobRef ref = state_.jobs.find(job.id);
     has_same = ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&
@@ -116,7 +123,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     saved::Tombstone key;
     if (!from.begin(saved::kTombstone)) return false;
     from.value(key);
-    if (key.id == 0 || key.id >= next_id) return false;
+    if (key.id == 0 || key.id >= next_id || key.seconds == 0) return false;
   }
   return from.is_good();
 }
@@ -150,7 +157,10 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   if (!from.begin(saved::kJob)) return false;
   from.value(saved);
   if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
-  if (bodies == Bodies::in_state && !is_tag_text(saved.tags)) return false;
+  if (bodies == Bodies::in_state &&
+      (!is_tag_text(saved.tags) || saved.body.size() != saved.body_bytes)) {
+    return false;
+  }
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
                            .priority = saved.priority,
@@ -289,6 +299,7 @@ bool StateTransfer::read_holds(StateReader& from, Client& client) {
     from.value(saved);
     const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
     if (!has_jobs_) continue;
+    if (saved.arrival > state_.arrivals) return false;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
     if (!Places::allocate_reserved(client)) return false;
     places_.to_holder(ref, client, {saved.deadline, saved.arrival, ref});

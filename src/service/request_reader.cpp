@@ -6,6 +6,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "haricot/queue/job_store.hpp"
 
 namespace haricot {
 namespace {
@@ -192,6 +193,9 @@ bool RequestReader::read(StateReader& from) {
   if (body_bytes_left_ > left_max || is_wanted != (stage_ == Stage::body)) from.refuse();
   bool is_large = false;
   from.value(is_large);
+  const bool has_large_body = plan_.body_bytes > JobStore::kInlineBodyBytesMax;
+  if (is_wanted && (is_large != has_large_body || plan_.body_bytes > kJobBytesMaxLimit))
+    from.refuse();
   if (!from.is_good() || !is_large) return from.is_good();
   std::string_view body;
   from.value(body);

@@ -1,5 +1,6 @@
 #include "haricot/service/service_transfer.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string_view>
 
@@ -64,7 +65,8 @@ ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
   Bodies bodies = Bodies::in_state;
   from.value(bodies);
   from.value(sessions_);
-  return service_.engine_.transfer().read(from, bodies);
+  queue_ = service_.engine_.transfer().read(from, bodies);
+  return queue_;
 }
 
 bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
@@ -106,7 +108,8 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
                          (input.empty() || session.input_.append(input)) &&
                          session.reader_.read(from);
   from.value(tags);
-  const PutPlan& plan = session.reader_.put();
+  PutPlan& plan = session.reader_.put();
+  if (session.reader_.is_in_body() && !check_id(plan)) from.refuse();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
   if (!is_tag_text(tags)) return forget(session);
   // Who is in the middle of a list goes on with it, whatever comes in.
@@ -125,6 +128,15 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   return true;
 }
 
+// A put under way has its id already, which no other job may have. If the jobs are others than
+// those that it was given among, it gets one of theirs.
+bool ServiceTransfer::check_id(PutPlan& plan) {
+  Engine& engine = service_.engine_;
+  if (queue_ == Read::other_jobs) plan.id = engine.take_id();
+  puts_.push_back(plan.id);
+  return plan.id > 0 && plan.id < engine.next_id() && engine.peek(plan.id) == JobRef::none;
+}
+
 // What was read of it cannot be: it can be closed.
 bool ServiceTransfer::forget(Session& session) {
   session.stopped_ = Session::Stopped::needs_input;
@@ -135,6 +147,8 @@ bool ServiceTransfer::forget(Session& session) {
 
 bool ServiceTransfer::finish(StateReader& from, Instant now) {
   service_.now_ = now;
+  std::sort(puts_.begin(), puts_.end());
+  if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
   if (!has_waits || !from.begin(kEnd)) return false;
   from.value(service_.dispatcher_);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "folders.hpp"
+#include "haricot/base/job_ids.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "support/log_maker.hpp"
@@ -83,7 +84,7 @@ TEST(RefusedFolder, HasANumberNearTheLastThatBeanstalkdCanRead) {
 }
 
 TEST(RefusedFolder, HasIdsNearTheLastOne) {
-  for (const std::uint64_t id : {~std::uint64_t{0} - 1, binlog::kIdLast + 1}) {
+  for (const std::uint64_t id : {~std::uint64_t{0} - 1, kJobIdLast + 1}) {
     // Not stopped: the next file is missing, and the ids that it may have had are passed over.
     for (const bool was_stopped : {true, false}) {
       binlog::LogMaker maker(1);

@@ -112,6 +112,23 @@ TEST_F(HandOver, AFolderOfOthersKeepsItsJobsAndTheConnectionsGoOn) {
   EXPECT_NE(said.find("hand-over-refused"), std::string::npos) << said;
 }
 
+TEST_F(HandOver, APutUnderWayGetsAnIdThatNoJobOfAnotherFolderHas) {
+  TemporaryFolder other;
+  ASSERT_TRUE(start({"-b", other.path()}));
+  ASSERT_EQ(connect()->put("there"), "INSERTED 1\r\n");
+  ASSERT_EQ(server_.stop(), kGood);
+  start_first({"-b", folder_.path()});
+  const Client client = connect();
+  ASSERT_TRUE(client->send("put 0 0 60 4\r\nhe"));
+  ASSERT_EQ(connect()->put("next"), "INSERTED 2\r\n");
+  arguments_ = {"-b", other.path()};
+  restart();
+  ASSERT_TRUE(client->send("re\r\n"));
+  EXPECT_EQ(client->read_answer(), "INSERTED 3\r\n");
+  EXPECT_EQ(client->ask("peek 1"), "FOUND 1 5\r\nthere\r\n");
+  EXPECT_EQ(client->ask("peek 3"), "FOUND 3 4\r\nhere\r\n");
+}
+
 TEST_F(HandOver, AStartThatEndsInTheMiddleTakesNothingAway) {
   start_first();
   const Client client = connect();

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/job_ids.hpp"
+#include "haricot/base/little_endian.hpp"
 #include "support/engine_state.hpp"
 
 namespace haricot {
@@ -193,6 +195,24 @@ TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
   ASSERT_TRUE(next_.engine.transfer().read_waits(reader, clients));
   EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after, id)}));
   next_.engine.check_invariants();
+}
+
+// A server that began there would come to the end of what its numbers hold.
+TEST_F(Transfer, NumbersThatNoServerComesToAreRefused) {
+  const std::string state = engine_state(engine, {});
+  constexpr std::size_t kNextId = 4;  // After the word of the entry.
+  constexpr std::size_t kArrivals = 12;
+  const auto reads = [&](std::size_t at, std::uint64_t number) {
+    std::string changed = state;
+    store_little_endian(changed.data() + at, number);
+    World other(world.now);
+    StateReader reader(changed);
+    return other.engine.transfer().read(reader, Bodies::in_state) == StateTransfer::Read::good;
+  };
+  EXPECT_TRUE(reads(kNextId, kJobIdLast));
+  EXPECT_FALSE(reads(kNextId, kJobIdLast + 1));
+  EXPECT_TRUE(reads(kArrivals, std::uint64_t{1} << 63));
+  EXPECT_FALSE(reads(kArrivals, ~std::uint64_t{0}));
 }
 
 // Whatever the bytes are, an engine comes to no harm: it can be looked through and let go.

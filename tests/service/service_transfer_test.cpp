@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/little_endian.hpp"
 #include "service/service_fixture.hpp"
 #include "service/service_world.hpp"
 #include "support/engine_state.hpp"
@@ -166,24 +167,55 @@ TEST_F(Transferred, ALongListGoesOn) {
   EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
 }
 
+// Whether a server can go on with it.
+bool is_taken(const std::string& state) {
+  ServiceWorld other;
+  StateReader reader(state);
+  ServiceTransfer transfer(other.service);
+  if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return false;
+  for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+    Session* session = nullptr;
+    if (!transfer.read_session(reader, &other, false, other.now, session)) return false;
+  }
+  return transfer.finish(reader, other.now);
+}
+
 TEST_F(Transferred, EachPartOfAStateIsRefused) {
   world.say(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
   const std::string whole = state();
+  ASSERT_TRUE(is_taken(whole));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::string part = whole.substr(0, size);
-    ServiceWorld other;
-    StateReader reader(part);
-    ServiceTransfer transfer(other.service);
-    if (transfer.read_queue(reader) != ServiceTransfer::Read::good) continue;
-    bool is_good = true;
-    for (std::uint32_t i = 0; i < transfer.sessions() && is_good; ++i) {
-      Session* session = nullptr;
-      is_good = transfer.read_session(reader, &other, false, other.now, session);
-    }
-    EXPECT_FALSE(is_good && transfer.finish(reader, other.now)) << size;
+    EXPECT_FALSE(is_taken(whole.substr(0, size))) << size;
   }
+}
+
+// The id of a put is given at its line. No job has it, nor another put; and a large body has
+// memory.
+TEST_F(Transferred, APutThatCannotBeUnderWayIsRefused) {
+  world.say(connect(), "put 77 0 60 5\r\nab");
+  world.say(connect(), "put 88 0 60 5\r\nab");
+  ASSERT_EQ(world.ask(connect(), whole_put("job")), "INSERTED 3\r\n");
+  const std::string whole = state();
+  constexpr std::size_t kIdBytes = 8;
+  constexpr std::size_t kBodyBytesAfterPriority = 12;
+  const std::size_t priority = whole.find(std::string("\x4d\0\0\0\0\0\0\0\x3c\0\0\0", 12));
+  ASSERT_NE(priority, std::string::npos);
+  const auto with_id = [&](std::uint64_t id) {
+    std::string changed = whole;
+    store_little_endian(changed.data() + priority - kIdBytes, id);
+    return changed;
+  };
+  const auto with_body_bytes = [&](std::uint32_t bytes) {
+    std::string changed = whole;
+    store_little_endian(changed.data() + priority + kBodyBytesAfterPriority, bytes);
+    return changed;
+  };
+  EXPECT_TRUE(is_taken(with_id(1)));
+  for (const std::uint64_t id : {0U, 2U, 3U, 4U}) EXPECT_FALSE(is_taken(with_id(id))) << id;
+  EXPECT_TRUE(is_taken(with_body_bytes(1024)));
+  EXPECT_FALSE(is_taken(with_body_bytes(1025)));
 }
 
 }  // namespace

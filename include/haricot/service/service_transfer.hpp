@@ -49,11 +49,14 @@ class ServiceTransfer {
   void write_session(StateWriter& to, const Session& session) const;
   bool try_to_read(StateReader& from, Session& session);
   bool read_fields(StateReader& from, Session& session);
+  bool check_id(PutPlan& plan);
   static bool forget(Session& session);
 
   Service& service_;
   std::uint32_t sessions_ = 0;
+  Read queue_ = Read::broken;
   std::vector<Client*> clients_;  // Of the sessions that were read; null: it is closed.
+  std::vector<JobId> puts_;       // That are under way.
 };
 
 }  // namespace haricot

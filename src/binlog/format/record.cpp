@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "haricot/base/crc32c.hpp"
+#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
 
@@ -273,7 +274,8 @@ bool has_values_of_beanstalkd(const Parsed& parsed) {
   const auto is_whole = [](std::int64_t time) {
     return time >= 0 && time <= kLongest && time % kSecond == 0;
   };
-  if (record.id > kIdLast || !is_whole(record.delay_ns) || !is_whole(record.ttr_ns)) return false;
+  if (record.id > kJobIdLast || !is_whole(record.delay_ns) || !is_whole(record.ttr_ns))
+    return false;
   if (record.created_at < 0 || record.deadline_at < 0) return false;
   if (record.ttr_ns == 0) return false;  // It has at least one second, also in a deletion.
   if (!record.is_full()) return record.body_bytes <= kBodyBytesMax;

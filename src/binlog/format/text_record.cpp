@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
 
@@ -70,7 +71,7 @@ std::optional<TextPart> text_part(const Record& record) {
   part.number = static_cast<unsigned char>(bytes[0]);
   part.parts = static_cast<unsigned char>(bytes[1]);
   part.text_bytes = static_cast<unsigned char>(bytes[2]);
-  const bool is_of_a_job = part.id != 0 && part.id <= kIdLast;
+  const bool is_of_a_job = part.id != 0 && part.id <= kJobIdLast;
   if (!is_of_a_job || part.number >= part.parts || part.text_bytes == 0 ||
       part.text_bytes > kTextBytesOfAPart) {
     return std::nullopt;

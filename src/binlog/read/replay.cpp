@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "haricot/base/job_ids.hpp"
 #include "haricot/base/memory.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
@@ -59,7 +60,7 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   if (!place_all(now) || !place_tombstone()) return false;
   report_ = judge_folder(plan_, read_);
   report_.spares = facts.spares;
-  if (report_.next_id > kIdLast) {
+  if (report_.next_id > kJobIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
                 std::to_string(report_.next_id));
   }
@@ -169,14 +170,14 @@ bool Replay::collect_ids_aside() {
       std::size_t at = kVersionBytes;
       for (; find_proven(bytes.view(), at); ++at) {
         const std::uint64_t id = parse_record(bytes.view().substr(at))->record.id;
-        if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+        if (id <= kJobIdLast) read_.next_id = std::max(read_.next_id, id + 1);
       }
       continue;
     }
     FileScan scan(bytes.view(), file.identity);
     while (const FileScan::Found* const found = scan.next()) {
       const std::uint64_t id = found->record.id;
-      if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+      if (id <= kJobIdLast) read_.next_id = std::max(read_.next_id, id + 1);
     }
   }
   return true;

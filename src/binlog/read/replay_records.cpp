@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "haricot/base/job_ids.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/replay.hpp"
 
@@ -21,7 +22,7 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
   const bool is_checked = kind_ == FileKind::checked;
   if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
   if (record.id == kPseudoId) return apply_pseudo(record, scan);
-  if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
+  if (record.id > kJobIdLast && !is_checked) return true;  // The scan has told it as damage.
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
   if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);

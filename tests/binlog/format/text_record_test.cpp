@@ -1,4 +1,5 @@
 #include "haricot/binlog/format/text_record.hpp"
+#include "haricot/base/job_ids.hpp"
 #include "haricot/base/name_bytes.hpp"
 
 #include <gtest/gtest.h>
@@ -57,8 +58,8 @@ TEST(TextRecord, IsOfAJobThatCanBe) {
   for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
     EXPECT_FALSE(text_part(text_record(kind, 0, "text", 0)));
     EXPECT_TRUE(text_part(text_record(kind, 1, "text", 0)));
-    EXPECT_TRUE(text_part(text_record(kind, kIdLast, "text", 0)));
-    EXPECT_FALSE(text_part(text_record(kind, kIdLast + 1, "text", 0)));
+    EXPECT_TRUE(text_part(text_record(kind, kJobIdLast, "text", 0)));
+    EXPECT_FALSE(text_part(text_record(kind, kJobIdLast + 1, "text", 0)));
   }
 }
 

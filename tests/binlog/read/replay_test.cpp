@@ -1,4 +1,5 @@
 #include "haricot/binlog/read/replay.hpp"
+#include "haricot/base/job_ids.hpp"
 
 #include <gtest/gtest.h>
 
@@ -98,7 +99,7 @@ TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
 
 // What nobody writes: a key of no job.
 TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
-  for (const std::uint64_t id : {std::uint64_t{0}, kIdLast + 1, kPseudoId}) {
+  for (const std::uint64_t id : {std::uint64_t{0}, kJobIdLast + 1, kPseudoId}) {
     SimDisk disk;
     LogMaker log(1);
     log.add(full_record(1, "default", "body\r\n"));

@@ -27,10 +27,36 @@ service restart
 eventually is_answered
 equal "the job" "$(ask 'peek 1')" $'FOUND 1 2\nhi'
 before=$(pidof beanstalkd)
+exec 3<>/dev/tcp/127.0.0.1/11300
+printf 'reserve\r\nlist-tu' >&3
+hear() { IFS= read -r -t 60 answer <&3 && equal "an answer" "${answer%$'\r'}" "$1"; }
+hear "RESERVED 1 2"
+hear hi
 service reload
 not test "$(pidof beanstalkd)" = "$before"
+printf 'be-used\r\nrelease 1 0 0\r\n' >&3
+hear "USING default"
+hear RELEASED
 equal "how often it was handed over" "$(ask stats | grep '^hand-overs')" "hand-overs: 1"
 equal "the job" "$(ask 'peek 1')" $'FOUND 1 2\nhi'
+service status
+
+step "a reload that comes to nothing leaves the service as it is"
+before=$(pidof beanstalkd)
+cp /etc/default/beanstalkd /scenario/settings
+echo 'BEANSTALKD_EXTRA="--no-such-flag"' >>/etc/default/beanstalkd
+not service reload
+echo 'BEANSTALKD_EXTRA=""' >>/etc/default/beanstalkd # The server before has a binlog.
+not service reload
+cp /scenario/settings /etc/default/beanstalkd
+equal "the process" "$(pidof beanstalkd)" "$before"
+printf 'reserve-job 1\r\n' >&3
+hear "RESERVED 1 2"
+hear hi
+service reload
+printf 'delete 1\r\n' >&3
+hear DELETED
+exec 3>&-
 service status
 service stop
 not pidof beanstalkd

@@ -255,6 +255,10 @@ noticed_by_none systemctl restart "$unit"
 equal "the flag" "$(stat_of max-job-size)" 100000
 with Environment=SOMETHING=else
 noticed_by_none systemctl restart "$unit"
+# A unit that is not ours needs no more than the store, as that of Debian's beanstalkd.
+with Type=simple NotifyAccess=none
+noticed_by_none systemctl restart "$unit"
+noticed_by_none systemctl restart "$unit"
 rm -r "/etc/systemd/system/$unit.d"
 systemctl daemon-reload
 cp /scenario/settings $settings
@@ -306,4 +310,23 @@ begin_clients
 noticed_by_none install /scenario/newer_2.deb
 end_clients
 equal "the socket" "$(systemctl is-active beanstalkd.socket)" active
+
+step "a server that was started by hand: an upgrade leaves it alone, and the next one takes it over"
+systemctl disable --now beanstalkd.socket "$unit" 2>/dev/null
+next=/scenario/next
+haricotd -p 11300 --take-over-socket=$next 2>/scenario/first.log &
+first=$!
+eventually is_answered
+left=0/0
+begin_clients
+newer 3
+install /scenario/newer_3.deb
+kill -0 $first
+haricotd -p 11300 --take-over-socket=$next --take-over=$next 2>/scenario/second.log &
+second=$!
+wait $first || fail "the first one has not handed over: $(cat /scenario/first.log)"
+end_clients
+equal "hand-overs" "$(stat_of hand-overs)" 1
+kill $second
+wait $second
 step "done"

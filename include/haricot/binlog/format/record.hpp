@@ -51,8 +51,6 @@ inline constexpr std::uint32_t kBodyBytesMax = (1U << 30) + 2;  // With its CR L
 inline constexpr std::uint32_t kRecordNumbers = 1U << 24;       // They count modulo this.
 // The id of records that stand for no job.
 inline constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
-// The last id with which a folder is opened: far enough from the end that no server gets there.
-inline constexpr std::uint64_t kIdLast = ~std::uint64_t{0} - (std::uint64_t{1} << 40);
 
 // The shortest record of a job: a name of one byte, and a body of nothing but its CR LF.
 inline constexpr std::uint64_t kSmallestJobBytes = kShortRecordBytes + 1 + 2;
