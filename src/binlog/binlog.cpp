@@ -96,7 +96,7 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   if (stream_.writer().room() < record_bytes) {
     stream_.take_sync_ends();
     if (stream_.is_refusing()) return stream_.refusal();
-    if (compaction_.is_too_far_ahead()) return answer_later();
+    if (compaction_.is_too_far_ahead(budget_of_compaction())) return answer_later();
   }
   const JournalStatus status = room_.make_room(record_bytes, keep);
   return status == JournalStatus::later ? answer_later() : status;
@@ -137,7 +137,7 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_b
   if (!bodies_.is_for(body, lead_bytes)) {
     stream_.take_sync_ends();
     if (stream_.is_refusing()) return stream_.refusal();
-    if (compaction_.is_too_far_ahead()) return answer_later();
+    if (compaction_.is_too_far_ahead(budget_of_compaction())) return answer_later();
   }
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, lead_bytes, keep);
   if (status != JournalStatus::later) return status;
@@ -155,7 +155,8 @@ JournalStatus Binlog::take_room_for_update(Promise promise) {
   const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
   const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + promised;
   JournalStatus status = make_room(kShortRecordBytes, keep);
-  if (status == JournalStatus::full && compaction_.collect_for_space()) status = answer_later();
+  if (status == JournalStatus::full && compaction_.collect_for_space(budget_of_compaction()))
+    status = answer_later();
   if (status != JournalStatus::ok) return status;
   return stream_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
@@ -241,6 +242,14 @@ void Binlog::forget_tombstone(JobRef tombstone_ref) {
 
 // Turns -------------------------------------------------------------------------------------------
 
+Budget Binlog::budget_of_compaction() const {
+  const std::uint64_t moved = compaction_.moved_this_turn();
+  const std::uint64_t steps =
+      turn_limits::kStepsOfCompaction +
+      turn_limits::kStepsMovedPerStep * (stream_.steps_this_turn() - moved);
+  return budget(steps - std::min(steps, moved));
+}
+
 void Binlog::end_turn(Instant now) {
   state_.now = std::max(state_.now, now);
   if (!is_in_use()) return;
@@ -249,13 +258,13 @@ void Binlog::end_turn(Instant now) {
   stream_.flush();
   bodies_.go_on();
   if (stream_.is_refusing()) {
-    recovery_.go_on();
+    recovery_.go_on(budget(turn_limits::kStepsOfRecovery));
   } else {
-    compaction_.go_on();
+    compaction_.go_on(budget_of_compaction());
     watch_.end_moving();
     stream_.flush();
     if (!stream_.is_refusing()) room_.look_for_space();
-    if (!stream_.is_refusing()) room_.tend();
+    if (!stream_.is_refusing()) room_.tend(budget(turn_limits::kStepsOfSpares));
   }
   stream_.request_sync(is_waited_for());
   // One may have ended meanwhile. What is asked for after it is left for the next turn, which its

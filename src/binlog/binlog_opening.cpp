@@ -115,7 +115,7 @@ bool Binlog::begin_after_replay(std::string& error) {
   }
   // All that is needed: nobody waits yet for anything else.
   do {
-    room_.tend();
+    room_.tend(budget(turn_limits::kStepsOfSpares));
   } while (room_.is_left_to_tend());
   return true;
 }
@@ -171,11 +171,12 @@ bool Binlog::close(Instant now) {
 
 // A try to recover takes as many rounds as there is to rewrite; it ends well or with no file.
 void Binlog::recover_at_once() {
-  if (stream_.is_refusing()) recovery_.go_on();
+  if (stream_.is_refusing()) recovery_.go_on(budget(turn_limits::kStepsOfRecovery));
   while (stream_.is_refusing() && stream_.is_open()) {
     wait_for_syncs();
     bodies_.go_on();
-    if (stream_.is_refusing() && stream_.is_open()) recovery_.go_on();
+    if (stream_.is_refusing() && stream_.is_open())
+      recovery_.go_on(budget(turn_limits::kStepsOfRecovery));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
@@ -121,6 +122,8 @@ struct PartsWorld {
                 disk.durable_bytes_of(name).compare(0, front, seen, 0, front) == 0);
     return true;
   }
+  // More than a test needs, or so many steps.
+  Budget budget(std::uint64_t steps = Budget::kAll) const { return {state.steps, steps}; }
   void pass(Duration duration) { state.now = state.now + duration; }
   std::vector<std::string> told() {
     std::vector<std::string> sentences;

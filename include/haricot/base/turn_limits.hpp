@@ -11,6 +11,11 @@
 //   reading   commands of sessions that were just read           kStepsOfReading, kStepsOfFirsts
 //   backlog   sessions that have commands left, in their order   kStepsOfSessions
 //   calls     what commands and closes begin of long tasks       kStepsOfCalls
+//   folder    compaction, and spare files                        kStepsOfCompaction, kStepsOfSpares
+//             or, after a failure, what is written again         kStepsOfRecovery
+//
+// What is done for the folder is counted by the binlog, for itself: what a command may cost does
+// not depend on the files that are there.
 
 #pragma once
 
@@ -46,6 +51,12 @@ inline constexpr std::uint32_t kReportBytesPerStep = 16;
 inline constexpr std::uint32_t kBodyBytesPerStep = 64;
 // To write the name of a tube into a list.
 inline constexpr std::uint32_t kStepsPerName = 1;
+// To write a record beside what is copied of its job, and to make or remove a file.
+inline constexpr std::uint32_t kStepsPerRecord = kStepsPerJob;
+inline constexpr std::uint32_t kStepsPerFile = 512;
+// What is written of records, and the space that is taken for files to come, for one step.
+inline constexpr std::uint32_t kRecordBytesPerStep = kBodyBytesPerStep;
+inline constexpr std::uint32_t kTakenBytesPerStep = 1'024;
 
 // Budgets ----------------------------------------------------------------------------------------
 
@@ -76,6 +87,15 @@ inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
 inline constexpr std::uint32_t kStepsPerShare = 8'192;
 inline constexpr std::uint32_t kStepsPerShareMin = 512;
 
+// What compaction moves in a turn: a piece always, and so much for each step that was recorded.
+// What is taken ahead for files to come. What is written again after a failure.
+inline constexpr std::uint32_t kStepsOfCompaction = kStepsPerPiece;
+inline constexpr std::uint32_t kStepsMovedPerStep = 2;
+inline constexpr std::uint32_t kStepsOfSpares = 2'048;
+inline constexpr std::uint32_t kStepsOfRecovery = 16'384;
+// When so much was recorded in a turn, puts with a body of their own wait for the next: 4 MiB.
+inline constexpr std::uint32_t kStepsOfRecords = 65'536;
+
 // What is counted in its own unit, as no client's command does it --------------------------------
 
 // Timers that change their place in the wheel, and idle sessions that are looked at.
@@ -94,19 +114,12 @@ inline constexpr std::uint64_t kFreedBytes = 384 * 1024;
 inline constexpr std::uint64_t kFreedShare = 16;
 // Of those bytes, for one step.
 inline constexpr std::uint64_t kFreedBytesPerStep = 256;
-// Bytes of the binlog: what is written of large bodies, what compaction and recovery write again,
-// and the space that is taken for files to come.
-inline constexpr std::uint64_t kLargeBodyBytes = 4 * 1024 * 1024;
-inline constexpr std::uint64_t kCompactedBytes = 64 * 1024;
-inline constexpr std::uint64_t kRewrittenBytes = 1024 * 1024;
-inline constexpr std::uint64_t kTakenSpaceBytes = 2 * 1024 * 1024;
-inline constexpr std::uint32_t kSpareFiles = 4;
 
 // What all of it comes to. At 50 ns a step it is below 10 ms if everything comes at once, and no
 // single part is above 4 ms.
-inline constexpr std::uint64_t kStepsPerTurn = std::uint64_t{kStepsOfTime} + kStepsOfTasks +
-                                               kStepsOfCalls + kStepsOfReading + kStepsOfFirsts +
-                                               kStepsOfSessions;
+inline constexpr std::uint64_t kStepsPerTurn =
+    std::uint64_t{kStepsOfTime} + kStepsOfTasks + kStepsOfCalls + kStepsOfReading + kStepsOfFirsts +
+    kStepsOfSessions + kStepsOfCompaction + kStepsOfSpares;
 
 static_assert(kStepsOfCheap >= kStepsPerCommand + kStepsPerDelivery,
               "a put that wakes one worker is cheap");
@@ -121,7 +134,7 @@ static_assert(kStepsOfTime == kStepsOfTasks && kStepsOfTasks == kStepsOfCalls,
 static_assert(kFreedBytes / kFreedBytesPerStep <= kStepsPerPiece, "it is one piece");
 static_assert(kStepsPerTurn < 200'000);
 static_assert(kAccepts <= kEvents && kSentBytesMin < kSentBytes && kSentBytes < kSentBytesOfAll);
-static_assert(kCompactedBytes < kRewrittenBytes && kRewrittenBytes < kLargeBodyBytes,
+static_assert(kStepsOfCompaction < kStepsOfRecovery && kStepsOfRecovery < kStepsOfRecords,
               "less is written again, while clients are served, than is written for them");
 
 }  // namespace haricot::turn_limits

@@ -26,7 +26,9 @@
 #include <optional>
 #include <string>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_options.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/disk.hpp"
@@ -140,6 +142,9 @@ class Binlog final : public Journal {
     return (answered_later_ && (disk_moved_ || stream_.syncs().length() == 0)) ||
            (answered_busy_ && !bodies_.is_busy());
   }
+  Budget budget(std::uint64_t steps) const { return {state_.steps, steps}; }
+  // What is left of that of the turn, which keeps pace with what commands record.
+  Budget budget_of_compaction() const;
   bool can_record() const { return !stream_.is_refusing() && stream_.is_open(); }
   JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);
   JournalStatus room_for_large_put(const BlobRef& body, std::size_t lead_bytes, std::uint64_t keep);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "haricot/base/time.hpp"
@@ -37,6 +38,10 @@ struct BinlogState {
   Instant now;                       // Of this turn.
   Duration wall_offset;              // What has to be added to the time to get the wall clock's.
   Notices notices;                   // Whoever has something to tell adds to it.
+  // All work on the folder that no command is to pay for, in steps: compaction, spares, recovery.
+  // Whoever does some adds to it, for the budgets that the binlog hands out. It is not that of the
+  // engine: what a command costs must not depend on the files that are there when it comes.
+  std::uint64_t steps = 0;
   // From when on it is to be looked whether the files are there: `now` for whoever finds a reason.
   Instant look_for_files_at;
 };

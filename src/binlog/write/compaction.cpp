@@ -12,9 +12,6 @@
 namespace haricot::binlog {
 namespace {
 
-// How much is copied in a turn: a bit always, and more where much is written.
-constexpr std::uint64_t kBytesPerTurn = turn_limits::kCompactedBytes;
-constexpr std::uint64_t kBytesPerByteWritten = 2;
 // Beyond this many times what the folder may have, nobody goes on as if the disk could follow.
 constexpr std::uint64_t kTimesAllowedMax = 3;
 // Of the garbage that is worth collecting, the part that is so for a change that lacks room.
@@ -65,16 +62,19 @@ bool Compaction::has_garbage_to_collect() const {
   return room_.folder_bytes() > room_.folder_bytes_allowed();
 }
 
-void Compaction::go_on() {
+void Compaction::go_on(const Budget& budget) {
+  if (budget.is_used_up()) return;  // It went on in this turn, and what it found out then holds.
   waits_ = wants_sync_ = has_moved_ = false;
   bodies_.begin_compaction();
   if (state_.now < again_) return;
-  const std::uint64_t until = stream_.appended_this_turn() + kBytesPerTurn +
-                              kBytesPerByteWritten * stream_.appended_this_turn();
   try {
-    while (stream_.appended_this_turn() < until && has_garbage_to_collect()) {
+    while (!budget.is_used_up() && has_garbage_to_collect()) {
       const bool is_empty = segments().oldest().live_jobs == 0;
+      const std::uint64_t before = stream_.steps_this_turn();
       const Result result = is_empty ? remove_oldest() : move_one();
+      const std::uint64_t moved = stream_.steps_this_turn() - before;
+      moved_this_turn_ += moved;
+      state_.steps += moved;
       if (result == Result::did_some) continue;
       waits_ = result == Result::has_to_wait;
       return;
@@ -88,12 +88,12 @@ void Compaction::go_on() {
 // once the folder is far too large, no command begins a file as long as something is under way on
 // the disk: its session waits for the disk, and nobody else does. When nothing is under way there
 // is nothing to wait for, so a file that cannot be removed stops nobody.
-bool Compaction::is_too_far_ahead() {
+bool Compaction::is_too_far_ahead(const Budget& budget) {
   const bool is_far = room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
                       has_garbage_to_collect();
   if (is_far && has_moved_ && stream_.syncs().length() == 0) {
     // What has just ended may let it go on.
-    go_on();
+    go_on(budget);
     stream_.flush();
     stream_.request_sync(true);
     stream_.take_sync_ends();
@@ -105,7 +105,7 @@ bool Compaction::is_too_far_ahead() {
 // records it has moved, then of the folder. Workers that are faster wait for it, as their answers
 // would; the alternative is to refuse what a disk with garbage on it could take. False: nothing is
 // going to come of it.
-bool Compaction::collect_for_space() {
+bool Compaction::collect_for_space(const Budget& budget) {
   has_to_make_room_ = true;
   if (stream_.is_refusing() || !has_garbage_to_collect()) {
     has_to_make_room_ = false;
@@ -114,7 +114,7 @@ bool Compaction::collect_for_space() {
   if (!waits_ && !has_collected_for_space_) {
     has_collected_for_space_ = true;  // Once a turn, however many workers there are.
     again_ = state_.now;              // It may have failed for want of space that is there by now.
-    go_on();
+    go_on(budget);
   }
   if (stream_.is_refusing()) return false;
   return waits_ || (again_ <= state_.now && has_garbage_to_collect());
@@ -303,6 +303,7 @@ Compaction::Result Compaction::remove_oldest() {
 
 // Where nothing is to be removed: it is gone, or is given another name.
 Compaction::Result Compaction::drop_oldest_at_once() {
+  state_.steps += turn_limits::kStepsPerFile;
   const Segment& oldest = segments().oldest();
   const bool is_out = oldest.is_gone || remove_or_keep(state_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;

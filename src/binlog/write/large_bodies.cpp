@@ -9,9 +9,6 @@
 namespace haricot::binlog {
 namespace {
 
-// When commands have recorded so much in a turn, puts with a body of their own wait for the next.
-constexpr std::uint64_t kLargeBytesPerTurn = turn_limits::kLargeBodyBytes;
-
 // Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
 // with a large body waits for some of them to end: what is recorded after it would wait for all of
 // them. More would not make the disk any faster.
@@ -31,7 +28,7 @@ BlobRef LargeBodies::body_of(const JournaledJob& job) const {
 }
 
 bool LargeBodies::has_written_much() const {
-  return stream_.appended_this_turn() >= kLargeBytesPerTurn;
+  return stream_.steps_this_turn() >= turn_limits::kStepsOfRecords;
 }
 
 bool LargeBodies::is_busy() const {

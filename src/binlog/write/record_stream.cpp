@@ -116,8 +116,10 @@ void RecordStream::append_tombstone_alone(const Tombstone& tombstone) {
 }
 
 void RecordStream::append_again(const Record& record, std::string_view body, const BlobRef& blob) {
+  const std::uint64_t before = writer_.collected_bytes();
   ++total_written_;
   writer_.add(record, body, blob);
+  appended_this_turn_ += writer_.collected_bytes() - before;
 }
 
 Record RecordStream::full_record_of(const JournaledJob& job, std::int64_t stamp) const {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/write/quarantine.hpp"
@@ -20,7 +19,6 @@ constexpr Duration kPauseBetweenTries = Duration::seconds(1);
 constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
 // Space may come back at any time, and to ask for it costs little.
 constexpr Duration kPauseWhileFull = Duration::milliseconds(50);
-constexpr std::uint64_t kRewrittenBytesPerTurn = turn_limits::kRewrittenBytes;
 constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 
 }  // namespace
@@ -91,12 +89,12 @@ bool Recovery::remove_failed(std::uint64_t number) {
   }
 }
 
-void Recovery::go_on() {
+void Recovery::go_on(const Budget& budget) {
   waits_ = false;
   if (!stream_.is_open()) {
     if (state_.now < retry_at_ || !begin()) return;
   }
-  if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
+  if (!has_to_rewrite() || !rewrite_some(budget) || has_to_rewrite()) return;
   if (!state_.has_syncs()) {
     while (remove_one_left_behind()) {
     }
@@ -188,21 +186,18 @@ JobId Recovery::next_to_rewrite() {
   return state_.engine->jobs()[segments().at(*index).first].id;
 }
 
-bool Recovery::rewrite_some() {
-  std::uint64_t before = stream_.writer().collected_bytes();
-  std::uint64_t rewritten = 0;
-  while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
+bool Recovery::rewrite_some(const Budget& budget) {
+  while (has_to_rewrite() && !budget.is_used_up()) {
     const JobId id = next_to_rewrite();
     if (id == kPseudoId && has_to_wait_for_copies()) return false;
+    const std::uint64_t before = stream_.steps_this_turn();
     if (!rewrite(id)) return false;
+    state_.steps += stream_.steps_this_turn() - before;
     if (!rewrite_.empty()) {
       rewrite_.pop_back();
     } else {
       is_unneeded_written_ = id == kPseudoId;
     }
-    const std::uint64_t now = stream_.writer().collected_bytes();
-    rewritten += now > before ? now - before : now;
-    before = now;
   }
   stream_.flush();
   return stream_.is_open();

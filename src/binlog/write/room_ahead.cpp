@@ -31,9 +31,9 @@ constexpr std::size_t kFilesOpenOtherwise = 4;
 constexpr std::uint64_t kFilesInSpace = 32;
 constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
 constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
-// What a turn does at most to have room ahead: somebody waits meanwhile.
-constexpr std::uint64_t kSpaceTakenPerTurnBytes = turn_limits::kTakenSpaceBytes;
-constexpr int kSparesPerTurn = turn_limits::kSpareFiles;
+// What a spare takes at least of its space when it is made.
+constexpr std::uint64_t kTakenAtOnceBytes =
+    std::uint64_t{turn_limits::kStepsOfSpares} * turn_limits::kTakenBytesPerStep;
 // From about this many on, spares are larger rather than more.
 constexpr std::uint64_t kSparesMany = 32;
 // Of the disk, what is left alone as long as nobody needs it: a twentieth.
@@ -83,9 +83,9 @@ void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
 // none.
 bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   if (state_.now < spare_again_) return false;
-  at_once = std::max({at_once, bytes, kSpaceTakenPerTurnBytes});
+  at_once = std::max({at_once, bytes, kTakenAtOnceBytes});
   if (spares_.is_growing()) {
-    spare_status_ = spares_.grow_last(at_once);
+    spare_status_ = grow_spare(at_once);
     if (spare_status_ == DiskStatus::ok) return true;
   }
   DiskSpace space{.free_bytes = kAllAtOnce, .total_bytes = 0};
@@ -121,7 +121,10 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
   while (true) {
     is_short_for_no_reason_ = false;
     if (size <= free_bytes) {
+      const std::uint64_t before = spares_.allocated();
       spare_status_ = spares_.add(size, at_once);
+      state_.steps += turn_limits::kStepsPerFile +
+                      (spares_.allocated() - before) / turn_limits::kTakenBytesPerStep;
       if (!is_short()) break;
       is_short_for_no_reason_ = true;
       free_bytes = size - 1;
@@ -159,6 +162,13 @@ bool RoomAhead::begin_spare() {
     return false;
   }
   return add_spare(0, 0);
+}
+
+DiskStatus RoomAhead::grow_spare(std::uint64_t bytes_max) {
+  const std::uint64_t before = spares_.allocated();
+  const DiskStatus status = spares_.grow_last(bytes_max);
+  state_.steps += (spares_.allocated() - before) / turn_limits::kTakenBytesPerStep;
+  return status;
 }
 
 bool RoomAhead::has_spare_or_makes_one() {
@@ -258,22 +268,21 @@ bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
   return ahead() > wanted + Spares::room_of(last) + state_.options.file_bytes / 2;
 }
 
-void RoomAhead::tend() {
+void RoomAhead::tend(const Budget& budget) {
   const std::uint64_t wanted = for_puts() + file_bytes_ / kShareAhead;
   is_left_to_tend_ = true;
-  if (spares_.is_growing()) {
-    spare_status_ = spares_.grow_last(kSpaceTakenPerTurnBytes);
-    if (spare_status_ != DiskStatus::ok) spare_again_ = state_.now + kSparePause;
-    return;
-  }
-  for (int i = 0; i < kSparesPerTurn && !spares_.is_growing(); ++i) {
-    if (ahead() < wanted) {
+  while (is_left_to_tend_ && !budget.is_used_up()) {
+    if (spares_.is_growing()) {
+      spare_status_ = grow_spare(budget.left() * turn_limits::kTakenBytesPerStep);
+      if (spare_status_ != DiskStatus::ok) spare_again_ = state_.now + kSparePause;
+    } else if (ahead() < wanted) {
       is_left_to_tend_ = begin_spare();
+    } else if (has_spare_to_give_back(wanted)) {
+      spares_.remove_last();
+      state_.steps += turn_limits::kStepsPerFile;
     } else {
-      is_left_to_tend_ = has_spare_to_give_back(wanted);
-      if (is_left_to_tend_) spares_.remove_last();
+      is_left_to_tend_ = false;
     }
-    if (!is_left_to_tend_) return;
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 // Turns, with all syncs, until it has nothing to do. Whether there was an end.
 bool compact(PartsWorld& world) {
   for (int turn = 0; turn < 1000; ++turn) {
-    world.compaction.go_on();
+    world.compaction.go_on(world.budget(1600));
     world.settle();
     world.stream.end_turn();
     world.compaction.end_turn();
@@ -50,7 +50,7 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
   for (int turn = 0; turn < 10; ++turn) {
-    world.compaction.go_on();
+    world.compaction.go_on(world.budget(1600));
     world.stream.flush();
     world.stream.end_turn();
   }
@@ -74,7 +74,7 @@ TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
   world.disk.set_sync_mode(SyncMode::when_told);
   bool is_told = false;
   for (int turn = 0; turn < 30 && world.disk.has("binlog.1"); ++turn) {
-    world.compaction.go_on();
+    world.compaction.go_on(world.budget(1600));
     world.settle();
     is_told = is_told || world.tells_what_is_needed();
     world.disk.complete_syncs();
@@ -95,7 +95,7 @@ TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
   world.settle();
   world.disk.inject({.call = DiskCall::remove});
   for (int i = 0; i < 10 && world.disk.faults_hit() == 0; ++i) {
-    world.compaction.go_on();
+    world.compaction.go_on(world.budget(1600));
     world.settle();
   }
   world.stream.take_sync_ends();
@@ -114,6 +114,40 @@ TEST(Compaction, TheHighestIdStaysInTheFolder) {
   EXPECT_EQ(world.compaction.mark_id(55), JournalStatus::ok);
   EXPECT_EQ(world.state.segments->newest().highest_id, 55U);
   EXPECT_EQ(world.stream.records(), 2U);
+}
+
+TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
+  PartsWorld world({.file_bytes = 65536, .sync = SyncPolicy::every_turn});
+  world.begin();
+  std::vector<JobRef> jobs;
+  while (world.state.segments->size() < 2) jobs.push_back(world.put(200));
+  world.settle();
+  world.stream.end_turn();
+  world.state.segments->set_gone_until(1);
+  const std::uint64_t before = world.state.steps;
+  const std::uint64_t of_commands = world.engine.steps();
+  world.compaction.go_on(world.budget(200));
+  // A record of 200 bytes and its head: 12 to 14 steps.
+  EXPECT_GE(world.compaction.records_migrated(), 200U / 14);
+  EXPECT_LE(world.compaction.records_migrated(), 200U / 12 + 1);
+  EXPECT_GE(world.state.steps - before, 200U);
+  EXPECT_LE(world.state.steps - before, 214U);
+  EXPECT_EQ(world.engine.steps(), of_commands) << "no command pays for it";
+  EXPECT_GE(world.compaction.moved_this_turn(), 200U);
+  world.compaction.end_turn();
+  EXPECT_EQ(world.compaction.moved_this_turn(), 0U);
+}
+
+TEST(Compaction, StaysAsItWasWhereNothingIsLeftOfItsBudget) {
+  PartsWorld world;
+  world.begin();
+  while (world.state.segments->size() < 3) world.put();
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  world.state.segments->set_gone_until(1);
+  while (!world.compaction.waits()) world.compaction.go_on(world.budget());
+  world.compaction.go_on(world.budget(0));
+  EXPECT_TRUE(world.compaction.waits()) << "for the sync that it waited for before";
 }
 
 TEST(Compaction, MovesJobsOfFilesThatAreGoneAtOnce) {

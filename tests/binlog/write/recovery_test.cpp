@@ -10,7 +10,7 @@ namespace {
 // Turns until it has recovered. Whether it has.
 bool recover(PartsWorld& world) {
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
-    world.recovery.go_on();
+    world.recovery.go_on(world.budget());
     world.stream.take_sync_ends();
     world.pass(Duration::milliseconds(10));
   }
@@ -38,18 +38,36 @@ TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
   world.state.segments->check_invariants();
 }
 
+TEST(Recovery, EndsWhenItsBudgetIsUsedUp) {
+  PartsWorld world({.file_bytes = 65536, .sync = SyncPolicy::every_turn});
+  world.begin();
+  for (int i = 0; i < 100; ++i) world.put(200);
+  world.disk.inject({.call = DiskCall::write});
+  world.stream.flush();
+  ASSERT_TRUE(world.stream.is_refusing());
+  world.stream.end_turn();
+  const std::uint64_t before = world.stream.total_written();
+  world.recovery.go_on(world.budget(1));  // To make its file is more than that.
+  EXPECT_EQ(world.stream.total_written(), before);
+  world.recovery.go_on(world.budget(200));
+  EXPECT_GE(world.stream.total_written() - before, 200U / 14);
+  EXPECT_LE(world.stream.total_written() - before, 200U / 12 + 1);
+  EXPECT_TRUE(world.stream.is_refusing());
+  EXPECT_TRUE(recover(world));
+}
+
 TEST(Recovery, IsTriedAgainAfterAPause) {
   PartsWorld world;
   world.begin();
   world.put();
   world.disk.inject({.call = DiskCall::write, .lasts = true});
   world.stream.flush();
-  world.recovery.go_on();
+  world.recovery.go_on(world.budget());
   EXPECT_TRUE(world.stream.is_refusing());
   EXPECT_EQ(world.stream.doubtful(), world.stream.records());
   EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::seconds(1));
   world.disk.clear_faults();
-  world.recovery.go_on();
+  world.recovery.go_on(world.budget());
   EXPECT_FALSE(world.stream.is_open()) << "it is not time yet";
   world.recovery.try_at_once();
   EXPECT_TRUE(recover(world));
@@ -86,7 +104,7 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   world.disk.set_sync_mode(SyncMode::when_told);
   bool is_told = false;
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
-    world.recovery.go_on();
+    world.recovery.go_on(world.budget());
     is_told = is_told || (world.stream.is_open() && world.tells_what_is_needed());
     world.disk.complete_syncs();
     world.stream.take_sync_ends();
@@ -103,7 +121,7 @@ void lose_folder(PartsWorld& world) {
   world.settle();
   world.disk.set_folder(FolderState::removed);
   world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
-  world.recovery.go_on();
+  world.recovery.go_on(world.budget());
   ASSERT_TRUE(world.stream.is_refusing());
 }
 
@@ -114,12 +132,12 @@ TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
   for (int look = 0; look < 20; ++look) {
     EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
     world.state.now = world.recovery.next_event();
-    world.recovery.go_on();
+    world.recovery.go_on(world.budget());
   }
   EXPECT_TRUE(world.told().empty()) << "it is told once";
   world.disk.set_folder(FolderState::replaced);
   world.state.now = world.recovery.next_event();
-  world.recovery.go_on();
+  world.recovery.go_on(world.budget());
   EXPECT_TRUE(world.stream.is_open());
   EXPECT_TRUE(recover(world));
 }
@@ -131,7 +149,7 @@ TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
   world.disk.set_folder(FolderState::replaced);
   world.disk.inject({.call = DiskCall::create, .lasts = true});
   world.state.now = world.recovery.next_event();
-  world.recovery.go_on();
+  world.recovery.go_on(world.budget());
   ASSERT_FALSE(world.stream.is_open());
   EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
   world.disk.clear_faults();
@@ -154,7 +172,7 @@ TEST(Recovery, WritesLargeBodiesToo) {
   world.stream.fail(DiskStatus::failed, "sync");
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.bodies.go_on();
-    world.recovery.go_on();
+    world.recovery.go_on(world.budget());
     world.stream.take_sync_ends();
   }
   EXPECT_FALSE(world.stream.is_refusing());

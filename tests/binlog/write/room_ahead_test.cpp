@@ -81,13 +81,13 @@ TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
   world.begin();
   for (int i = 0; i < 30; ++i) world.put();
   do {
-    world.room.tend();
+    world.room.tend(world.budget(2048));
   } while (world.room.is_left_to_tend());
   EXPECT_GE(world.room.ahead(), world.room.for_puts());
   const std::uint64_t before = world.room.ahead();
   ASSERT_EQ(world.room.make_room_in_spares(10 * before), JournalStatus::ok);
   do {
-    world.room.tend();
+    world.room.tend(world.budget(2048));
   } while (world.room.is_left_to_tend());
   EXPECT_LT(world.room.ahead(), 2 * before);
 }
@@ -109,6 +109,42 @@ TEST(RoomAhead, ToGoOnCountsAnEmptiedFileOnce) {
   ASSERT_LT(before, world.room.for_compaction());
   oldest.moved_until = 1;
   EXPECT_EQ(world.room.to_go_on(), before);
+}
+
+TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
+  constexpr std::uint64_t kMiB = 1024 * 1024;
+  PartsWorld world({.file_bytes = 16 * kMiB, .sync = SyncPolicy::every_turn});
+  world.begin();
+  const auto taken = [&world](std::uint64_t steps) {
+    const std::uint64_t before = world.room.ahead();
+    const std::uint64_t done = world.state.steps;
+    world.room.tend(world.budget(steps));
+    EXPECT_GE(world.state.steps - done, steps);
+    return world.room.ahead() - before;
+  };
+  ASSERT_EQ(world.room.make_room_in_spares(1), JournalStatus::ok);
+  while (world.room.is_left_to_tend()) world.room.tend(world.budget(2048));
+  while (world.room.ahead() > world.room.for_puts()) world.put(100'000);
+  EXPECT_LE(taken(2048), 2 * kMiB) << "the first of its space";
+  EXPECT_EQ(taken(1024), kMiB);
+  EXPECT_EQ(taken(2048), 2 * kMiB);
+}
+
+// A file takes the kernel long, however small it is.
+TEST(RoomAhead, RemovesAFewSmallSparesATurn) {
+  PartsWorld world;
+  world.begin();
+  ASSERT_EQ(world.room.make_room_in_spares(20 * PartsWorld::kFileBytes), JournalStatus::ok);
+  const auto files = [&world] {
+    std::vector<std::string> names;
+    EXPECT_EQ(world.disk.list(names), DiskStatus::ok);
+    return names.size();
+  };
+  const std::size_t before = files();
+  ASSERT_GT(before, 20U);
+  world.room.tend(world.budget(2048));
+  EXPECT_EQ(files(), before - 4);
+  EXPECT_TRUE(world.room.is_left_to_tend());
 }
 
 TEST(RoomAhead, StaysOnAFullDiskAtTheEnd) {

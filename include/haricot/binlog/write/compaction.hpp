@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
@@ -26,8 +27,10 @@ class Compaction {
   Compaction& operator=(const Compaction&) = delete;
 
   bool has_garbage_to_collect() const;
-  // Does a turn's part of it: a bit always, and more where much was recorded.
-  void go_on();
+  // Does as much of it as the budget allows, in whole records.
+  void go_on(const Budget& budget);
+  // What it has recorded in this turn, in steps: a part of what the stream counts.
+  std::uint64_t moved_this_turn() const { return moved_this_turn_; }
   // Whether a sync or a removal has to end before it goes on.
   bool waits() const { return waits_; }
   // Whether it waits for nothing but a sync that may not be due yet.
@@ -36,10 +39,13 @@ class Compaction {
   Instant next_event() const;
   // Whether the folder is so far too large that no command must begin a file now. If the disk does
   // nothing any more, this goes on first.
-  bool is_too_far_ahead();
+  bool is_too_far_ahead(const Budget& budget);
   // On a full disk: goes on for a change that lacks room. False: nothing is going to come of it.
-  bool collect_for_space();
-  void end_turn() { has_collected_for_space_ = false; }
+  bool collect_for_space(const Budget& budget);
+  void end_turn() {
+    has_collected_for_space_ = false;
+    moved_this_turn_ = 0;
+  }
 
   // What it hears from the stream of records.
   void sync_ended() {
@@ -95,6 +101,7 @@ class Compaction {
   Instant begin_again_;
   bool has_to_make_room_ = false;         // For a change, until the next file is gone.
   bool has_collected_for_space_ = false;  // In this turn.
+  std::uint64_t moved_this_turn_ = 0;
   std::uint64_t records_migrated_ = 0;
 };
 

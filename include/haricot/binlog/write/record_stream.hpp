@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/record.hpp"
@@ -158,10 +159,15 @@ class RecordStream {
   // The job was buried now and its record comes later: a copy of it has its turn all the same.
   void stamp_burial(const JournaledJob& job) { (void)stamp_of(job); }
 
-  // Bytes of records in this turn, with those of large bodies that count_appended() adds.
-  std::uint64_t appended_this_turn() const { return appended_this_turn_; }
+  // What was appended in this turn, in steps, with the bytes of large bodies that count_appended()
+  // adds.
+  std::uint64_t steps_this_turn() const {
+    return (total_written_ - written_before_turn_) * turn_limits::kStepsPerRecord +
+           appended_this_turn_ / turn_limits::kRecordBytesPerStep;
+  }
   void count_appended(std::uint64_t bytes) { appended_this_turn_ += bytes; }
   void end_turn() {
+    written_before_turn_ = total_written_;
     appended_this_turn_ = 0;
     if (has_to_cut_ && !refusing_) [[unlikely]]
       cut_files_back();
@@ -252,7 +258,8 @@ class RecordStream {
   std::uint64_t safe_records_ = 0;
   std::uint64_t doubtful_records_ = 0;
   std::uint64_t total_written_ = 0;
-  std::uint64_t appended_this_turn_ = 0;
+  std::uint64_t written_before_turn_ = 0;          // total_written_ then.
+  std::uint64_t appended_this_turn_ = 0;           // Bytes.
   std::uint64_t write_from_ = kCollectedBytesMax;  // So much has to be collected for a write.
   Instant unsynced_since_ = Instant::never();      // The first write that no sync was asked for.
   Instant doubtful_since_ = Instant::never();      // That of the first record in doubt.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/folder_watch.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
@@ -31,8 +32,9 @@ class Recovery {
   void failed(const StreamEvents::Failure& failure) noexcept;
   void syncs_taken();
 
-  // Does a turn's part of it. Requires: the stream of records refuses.
-  void go_on();
+  // Does as much of it as the budget allows, in whole records. Requires: the stream of records
+  // refuses.
+  void go_on(const Budget& budget);
   // The next try is made at once.
   void try_at_once() { retry_at_ = state_.now; }
   // When the next turn has to come for this. Requires: the stream of records refuses.
@@ -50,7 +52,7 @@ class Recovery {
   std::optional<std::size_t> with_jobs_to_rewrite(std::size_t index) const;
   JobId next_to_rewrite();
   std::uint64_t number_needed_from() const;
-  bool rewrite_some();
+  bool rewrite_some(const Budget& budget);
   bool has_to_wait_for_copies();
   bool rewrite(JobId id);
   bool rewrite_end(JobId id);

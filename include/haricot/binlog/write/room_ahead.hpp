@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_body.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
@@ -80,8 +81,8 @@ class RoomAhead {
   void look_for_space();
 
   // At the end of a turn: keeps the room that puts ask for, made in time rather than when one needs
-  // it, and gives back what is much more than that. A turn does a bit of it.
-  void tend();
+  // it, and gives back what is much more than that, as far as the budget goes.
+  void tend(const Budget& budget);
   bool is_left_to_tend() const { return is_left_to_tend_; }
   // When the next turn has to come for this.
   Instant next_event() const;
@@ -109,6 +110,7 @@ class RoomAhead {
   bool try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                  std::uint64_t free_bytes);
   bool begin_spare();
+  DiskStatus grow_spare(std::uint64_t bytes_max);
   void count_failed_file();
   JournalStatus why_no_spare();
   bool rotate();
