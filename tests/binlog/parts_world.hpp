@@ -13,6 +13,7 @@
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/write/compaction.hpp"
 #include "haricot/binlog/write/folder_watch.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
@@ -121,6 +122,15 @@ struct PartsWorld {
     EXPECT_TRUE(disk.has_durable(name) &&
                 disk.durable_bytes_of(name).compare(0, front, seen, 0, front) == 0);
     return true;
+  }
+  // That come back if this server ends now.
+  std::size_t jobs_on_disk() {
+    NotesOnly no_journal;
+    Engine next{state.now, no_journal};
+    Segments segments{next.jobs()};
+    Replay replay(disk, next, segments);
+    EXPECT_TRUE(replay.run(state.wall_offset, state.now)) << replay.error();
+    return next.jobs().size();
   }
   // More than a test needs, or so many steps.
   Budget budget(std::uint64_t steps = Budget::kAll) const { return {state.steps, steps}; }

@@ -57,8 +57,10 @@ Duration Recovery::pause_before_next_try() const {
 }
 
 // A try to recover that failed leaves files of which nothing is known to be on the disk. All they
-// had comes again with the next try.
+// had comes again with the next try. But once all jobs are durable in them they stay: a file that
+// had some of these jobs may be removed by now. Then the next try goes on with such files.
 void Recovery::forget_failed_files() {
+  if (copies_ == Copies::durable) first_serial_ = 0;
   while (first_serial_ != 0 && !segments().empty() && segments().newest().serial >= first_serial_) {
     Segment& failed = segments().newest();
     if (segments().gone_until() != 0 && segments().size() > 1) {

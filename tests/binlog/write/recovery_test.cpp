@@ -114,6 +114,38 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   EXPECT_FALSE(world.stream.is_refusing());
 }
 
+// When the old file of a job is removed, its copy is all that there is of it.
+TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
+  world.settle();
+  ASSERT_GT(world.state.segments->size(), 3U);
+  world.disk.take_away("binlog.3");
+  world.watch.begin();
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.disk.set_sync_mode(SyncMode::when_told);
+  for (int turn = 0; turn < 100 && world.disk.has("binlog.1"); ++turn) {
+    world.recovery.go_on(world.budget());
+    world.disk.complete_syncs();
+    world.stream.take_sync_ends();
+    world.pass(Duration::milliseconds(10));
+  }
+  ASSERT_FALSE(world.disk.has("binlog.1"));
+  ASSERT_TRUE(world.stream.is_refusing());
+  world.disk.complete_syncs(1, DiskStatus::failed);
+  world.stream.take_sync_ends();
+  ASSERT_FALSE(world.stream.is_open()) << "it has failed again";
+  EXPECT_EQ(world.jobs_on_disk(), jobs.size()) << "as the next server would find them";
+  world.disk.set_sync_mode(SyncMode::at_once);
+  world.pass(Duration::seconds(2));
+  const std::uint64_t before = world.stream.total_written();
+  EXPECT_TRUE(recover(world));
+  EXPECT_LT(world.stream.total_written() - before, jobs.size() / 4) << "not all once more";
+  world.state.segments->check_invariants();
+}
+
 // The world, with its folder gone and some jobs that were in it.
 void lose_folder(PartsWorld& world) {
   world.begin();
