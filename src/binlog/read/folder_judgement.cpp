@@ -29,19 +29,15 @@ bool is_of_beanstalkd(FileKind kind) {
   return kind == FileKind::beanstalkd_v7 || kind == FileKind::beanstalkd_v5;
 }
 
-std::vector<DurabilityFacts> durability_of(const FolderPlan& plan,
-                                           const std::vector<FileReport>& files) {
-  std::vector<DurabilityFacts> facts;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto& signature = plan.files[i].identity.signature;
-    facts.push_back({.marks = files[i].marks,
-                     .run = signature ? signature->run : 0,
-                     .tells_end_before = i > 0 && plan.witness_of(i - 1) != nullptr,
-                     .is_as_told_before = i > 0 && files[i - 1].is_as_told,
-                     .is_of_beanstalkd = is_of_beanstalkd(files[i].kind),
-                     .was_stopped = plan.note.end > 0 && plan.noted_end_of(i) > 0});
-  }
-  return facts;
+// Whether all that was begun before that file was durable when the server that wrote it ended.
+// Syncs are made in order: when a byte of a later file is durable, all before it is.
+bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
+  const std::uint32_t run = files[index].run;
+  do {
+    if (files[index].marks.has_durable_past) return true;
+    ++index;
+  } while (index < files.size() && files[index].tells_end_before && files[index].run == run);
+  return false;
 }
 
 // Whether a file of that number, in front of the one of that index, may have lost its name with the
@@ -52,7 +48,7 @@ bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport
   if (!plan.has_note() || plan.note.ids_end == 0) return false;
   // Files that have lost their heads, too, do not tell when they were begun.
   bool is_told = false;
-  while (index < files.size() && !plan.files[index].identity.signature) {
+  while (index < files.size() && !files[index].has_signature) {
     const FileReport& file = files[index];
     if (!file.is_head_torn && file.kind != FileKind::empty) return false;
     if (file.marks.has_durable_past) return false;
@@ -60,10 +56,9 @@ bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport
     ++index;
   }
   if (index == files.size()) return is_told || plan.had_no_safe_record(number);
-  const std::uint32_t run = plan.files[index].identity.signature->run;
+  const std::uint32_t run = files[index].run;
   if (run == 0 || (run == plan.note.run && number <= plan.note.newest)) return false;
-  return !files[index].marks.are_of_earlier_version() &&
-         !has_durable_past(durability_of(plan, files), index);
+  return !files[index].marks.are_of_earlier_version() && !has_durable_past(files, index);
 }
 
 // All that is torn of a file is told, and kept, as one stretch.
@@ -306,9 +301,8 @@ void Judge::judge_newest() {
 
 // Whether the server that used the folder last was stopped after that file.
 bool Judge::is_end_of_last_run(const FileReport& newest) const {
-  const auto& signature = plan_.files.back().identity.signature;
-  return newest.is_last_of_a_run && signature && note_.run != 0 &&
-         note_.store_id == plan_.store_id && signature->run == note_.run;
+  return newest.is_last_of_a_run && note_.run != 0 && note_.store_id == plan_.store_id &&
+         newest.run == note_.run;
 }
 
 // The newest file was begun by the server that opened the folder last, or is the one that this
@@ -320,8 +314,7 @@ void Judge::judge_run() {
     const FileReport& file = files_[i - 1];
     // A file without a record may be of a run that ended before it was noted.
     if (file.kind != FileKind::checked || file.records_counted == 0) continue;
-    const auto& signature = signature_of(i - 1);
-    if (signature) report_.run = signature->run;
+    report_.run = file.run;
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
     // If a newer file is known to be missing, this one need not be of the last run.
     const bool is_noted = note_.run != 0 && note_.store_id == plan_.store_id && report_.run != 0 &&
@@ -425,12 +418,26 @@ std::vector<std::string> ReplayReport::warnings() const {
   return sentences_of(problems, false);
 }
 
-void settle_holes(const FolderPlan& plan, std::vector<FileReport>& files) {
-  const std::vector<DurabilityFacts> facts = durability_of(plan, files);
+std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t index) {
+  const FileReport& file = files[index];
+  if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
+  const std::size_t next = index + 1;
+  // beanstalkd begins a file when the run before is over, and tells nothing of what it found.
+  if (next < files.size() && is_of_beanstalkd(files[next].kind)) return kDurableBytesEnd;
+  if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
+  // The next run tells how it found the file, whatever it was. If nothing tells of which run the
+  // file is, it is that.
+  const bool is_of_other_run = file.run != 0 && file.run != files[next].run;
+  if (file.is_as_told && (is_of_other_run || file.run == 0)) return file.marks.durable_bytes;
+  if (is_of_other_run) return kDurableBytesEnd;
+  return has_durable_past(files, next) ? kDurableBytesEnd : file.marks.durable_bytes;
+}
+
+void settle_holes(std::vector<FileReport>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     FileReport& file = files[i];
     if (file.damages.empty()) continue;
-    const std::uint64_t durable_bytes = durable_bytes_of(facts, i);
+    const std::uint64_t durable_bytes = durable_bytes_of(files, i);
     const auto is_torn = [durable_bytes](const Damage& damage) {
       return damage.looks_torn && damage.offset >= durable_bytes;
     };

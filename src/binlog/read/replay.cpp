@@ -52,7 +52,7 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   if (!plan_.refusal.empty()) return fail(plan_.refusal);
   if (!read_all() || !collect_ids_aside()) return false;
   pass_over_unneeded();
-  settle_holes(plan_, read_.files);
+  settle_holes(read_.files);
   settle_half_written();
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     read_.files[i].live_jobs = segments_.at(i).live_jobs;
@@ -131,18 +131,9 @@ void Replay::pass_over_unneeded() {
     read_.passed_over_below = unneeded_for_sure_;
     Segment& segment = segments_.at(i);
     while (segment.first != JobRef::none) drop(segment.first);
-    const FileReport& read = read_.files[i];
-    read_.files[i] = FileReport{.name = read.name,
-                                .number = read.number,
-                                .written_as = read.written_as,
-                                .kind = read.kind,
-                                .bytes = read.bytes,
-                                .accepted_bytes = read.bytes,
-                                .has_signature = read.has_signature,
-                                .marks = {},
-                                .torn = {},
-                                .damages = {},
-                                .lost_jobs = {}};
+    FileReport& report = read_.files[i];
+    report = report_on(i, report.bytes);
+    report.accepted_bytes = report.bytes;
   }
 }
 
@@ -185,6 +176,23 @@ bool Replay::collect_ids_aside() {
 
 // One file ----------------------------------------------------------------------------------------
 
+// What is known of a file before it is read.
+FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
+  const PlannedFile& planned = plan_.files[index];
+  const auto& signature = planned.identity.signature;
+  FileReport report;
+  report.name = planned.name;
+  report.number = planned.name_number;
+  report.written_as = planned.number;
+  report.kind = planned.identity.kind;
+  report.bytes = bytes;
+  report.has_signature = signature.has_value();
+  report.run = signature ? signature->run : 0;
+  report.was_stopped = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
+  report.tells_end_before = index > 0 && plan_.witness_of(index - 1) != nullptr;
+  return report;
+}
+
 bool Replay::read_file(std::size_t index, const FileBytes& file) {
   const PlannedFile& planned = plan_.files[index];
   const Signature* witness = plan_.witness_of(index);
@@ -192,17 +200,12 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   const std::string_view bytes = file.view();
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
 
-  FileReport report;
-  report.name = planned.name;
-  report.number = planned.name_number;
-  report.written_as = planned.number;
-  report.bytes = file.view().size();
-  kind_ = report.kind = planned.identity.kind;
+  FileReport report = report_on(index, file.view().size());
+  kind_ = report.kind;
   Segment& segment = segments_.add(planned.number);
   segment.bytes = report.bytes;
   segment.name_number = planned.name_number;
   if (const auto& signature = planned.identity.signature) {
-    report.has_signature = true;
     read_.next_id = std::max(read_.next_id, signature->next_id);
     if (signature->epoch > epoch_read_) {
       // The server of this epoch has found what was there, and says what it needs of it. What one
@@ -252,6 +255,7 @@ void Replay::remember_oldest_needed(std::uint64_t number, bool is_for_sure) {
 // What follows the last good record of a file whose end the next one tells.
 void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
                              Link link, FileReport& report) {
+  const FileIdentity& identity = plan_.files[read_.files.size()].identity;
   const std::uint64_t end = witness.previous_bytes;
   const bool is_short = scan.accepted_bytes() < end;
   const std::uint64_t missing =
@@ -265,9 +269,8 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
     damage.records = static_cast<std::uint32_t>(missing);
     damage.changes = missing > 0 ? missing : 0;
     const bool is_ours = report.kind == FileKind::checked || report.kind == FileKind::empty;
-    damage.looks_torn =
-        is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)), damage.offset, end,
-                              plan_.files[read_.files.size()].identity.seed);
+    damage.looks_torn = is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)),
+                                              damage.offset, end, identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
   } else if (link == Link::broken) {
@@ -278,11 +281,10 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
   if (after == all.size()) return;
   const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
-  const std::uint32_t seed = plan_.files[read_.files.size()].identity.seed;
   // A server that has lost the folder may have written on, and has acknowledged nothing of that.
-  const auto& signature = plan_.files[read_.files.size()].identity.signature;
+  const auto& signature = identity.signature;
   const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
-  if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
+  if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, identity.seed)) {
     report.damages.push_back({.offset = end, .bytes = bytes});
   } else {
     report.torn = {.offset = end, .bytes = bytes};

@@ -64,30 +64,4 @@ void MarksRead::add(const std::optional<Mark>& mark) {
   durable_bytes = std::max(durable_bytes, mark->durable_bytes);
 }
 
-// Syncs are made in order: when a byte of a later file is durable, all before it is.
-bool has_durable_past(std::span<const DurabilityFacts> files, std::size_t index) {
-  const std::uint32_t run = files[index].run;
-  do {
-    if (files[index].marks.has_durable_past) return true;
-    ++index;
-  } while (index < files.size() && files[index].tells_end_before && files[index].run == run);
-  return false;
-}
-
-std::uint64_t durable_bytes_of(std::span<const DurabilityFacts> files, std::size_t index) {
-  const DurabilityFacts& file = files[index];
-  if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
-  const std::size_t next = index + 1;
-  if (next < files.size() && files[next].is_of_beanstalkd) return kDurableBytesEnd;
-  if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
-  // The next run tells how it found the file, whatever it was. If nothing tells of which run the
-  // file is, it is that.
-  const bool is_of_other_run = file.run != 0 && file.run != files[next].run;
-  if (files[next].is_as_told_before && (is_of_other_run || file.run == 0)) {
-    return file.marks.durable_bytes;
-  }
-  if (is_of_other_run) return kDurableBytesEnd;
-  return has_durable_past(files, next) ? kDurableBytesEnd : file.marks.durable_bytes;
-}
-
 }  // namespace haricot::binlog

@@ -47,6 +47,8 @@ struct JudgedFolder {
     report.bytes = report.accepted_bytes = 984;
     report.records = report.records_counted = 20;
     report.has_signature = report.has_known_end = report.is_sealed = true;
+    report.run = 3;
+    report.tells_end_before = number > 4;
     report.live_jobs = 4;
     read.files.push_back(report);
   }
@@ -57,7 +59,8 @@ struct JudgedFolder {
   }
   void lose_head(std::size_t index) {
     plan.files[index].identity.signature.reset();
-    read.files[index].has_signature = false;
+    read.files[index].has_signature = read.files[index].tells_end_before = false;
+    read.files[index].run = 0;
     read.files[index].damages = {{.offset = 0, .bytes = 88}};
   }
   // Nothing but zeros is left.
@@ -238,7 +241,7 @@ TEST(FolderJudgement, CountsWhatIsLostOnce) {
 
 TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
   JudgedFolder folder;
-  folder.plan.files[1].identity.signature->run = 8;
+  folder.read.files[1].run = 8;
   folder.read.files[2].records = folder.read.files[2].records_counted = 0;
   EXPECT_EQ(judge_folder(folder.plan, folder.read).run, 8U);
 }
@@ -249,6 +252,62 @@ TEST(FolderJudgement, WhatIsNotNeededIsNotMissing) {
   folder.remove(1);
   folder.read.passed_over_below = 6;
   EXPECT_EQ(judged_problems(judge_folder(folder.plan, folder.read)), "");
+}
+
+// What is known of the durability of a file ------------------------------------------------------
+
+MarksRead marks(std::uint64_t bytes, bool has_past = true) {
+  return {.has_durable_past = has_past, .durable_bytes = bytes, .has_some = true};
+}
+
+FileReport file_of_run(std::uint32_t run, MarksRead read) {
+  FileReport file;
+  file.kind = FileKind::checked;
+  file.run = run;
+  file.marks = read;
+  return file;
+}
+
+struct Known {
+  const char* what;
+  std::vector<FileReport> files;
+  std::uint64_t bytes;
+};
+
+TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
+  constexpr std::uint64_t kAll = kDurableBytesEnd;
+  const FileReport own = file_of_run(1, marks(500));
+  FileReport as_told = own;
+  as_told.is_as_told = true;
+  FileReport stopped = own;
+  stopped.was_stopped = true;
+  FileReport of_no_run = file_of_run(0, marks(500));
+  of_no_run.is_as_told = true;
+  FileReport of_beanstalkd;
+  of_beanstalkd.kind = FileKind::beanstalkd_v7;
+  const auto next = [](std::uint32_t run, MarksRead read) {
+    FileReport file = file_of_run(run, read);
+    file.tells_end_before = true;
+    return file;
+  };
+  const FileReport unsynced = next(1, marks(0, false));
+  const Known table[] = {
+      {"the newest file", {own}, 500},
+      {"one that the note knows to the end", {stopped}, kAll},
+      {"one of an earlier version", {file_of_run(1, {.lacks_some = true})}, kAll},
+      {"one that tells nothing", {file_of_run(1, {})}, 0},
+      {"the same run goes on, and nothing is durable", {own, unsynced}, 500},
+      {"a later file of the run is durable", {own, next(1, marks(0))}, kAll},
+      {"one after that", {own, unsynced, next(1, marks(90))}, kAll},
+      {"the next one does not know it", {own, file_of_run(1, marks(90))}, 500},
+      {"beanstalkd came next, and tells nothing", {own, of_beanstalkd}, kAll},
+      {"the next run found it so", {as_told, next(2, marks(90))}, 500},
+      {"the next run found it otherwise", {own, next(2, marks(90))}, kAll},
+      {"nothing tells its run, and the next run found it so", {of_no_run, next(2, marks(90))}, 500},
+  };
+  for (const Known& known : table) {
+    EXPECT_EQ(durable_bytes_of(known.files, 0), known.bytes) << known.what;
+  }
 }
 
 }  // namespace

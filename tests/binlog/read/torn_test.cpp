@@ -55,48 +55,6 @@ TEST(LooksTorn, TheLengthOfANameIsAloneAtTheEndOfASector) {
   EXPECT_FALSE(looks_torn(log.bytes(), at, log.bytes().size(), seed));
 }
 
-// What is known of its durability ----------------------------------------------------------------
-
-MarksRead marks(std::uint64_t bytes, bool has_past = true) {
-  return {.has_durable_past = has_past, .durable_bytes = bytes, .has_some = true};
-}
-
-struct Known {
-  const char* what;
-  std::vector<DurabilityFacts> files;
-  std::uint64_t bytes;
-};
-
-TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
-  constexpr std::uint64_t kAll = kDurableBytesEnd;
-  DurabilityFacts stopped{.marks = marks(500), .run = 1};
-  stopped.was_stopped = true;
-  const DurabilityFacts own{.marks = marks(500), .run = 1};
-  const auto next = [](std::uint32_t run, MarksRead read, bool is_as_told) {
-    return DurabilityFacts{
-        .marks = read, .run = run, .tells_end_before = true, .is_as_told_before = is_as_told};
-  };
-  const Known table[] = {
-      {"the newest file", {own}, 500},
-      {"one that the note knows to the end", {stopped}, kAll},
-      {"one of an earlier version", {{.marks = {.lacks_some = true}, .run = 1}}, kAll},
-      {"one that tells nothing", {{.marks = {}, .run = 1}}, 0},
-      {"the same run goes on, and nothing is durable", {own, next(1, marks(0, false), false)}, 500},
-      {"a later file of the run is durable", {own, next(1, marks(0), false)}, kAll},
-      {"one after that", {own, next(1, marks(0, false), false), next(1, marks(90), true)}, kAll},
-      {"the next one does not know it", {own, {.marks = marks(90), .run = 1}}, 500},
-      {"beanstalkd came next, and tells nothing", {own, {.is_of_beanstalkd = true}}, kAll},
-      {"the next run found it so", {own, next(2, marks(90), true)}, 500},
-      {"the next run found it otherwise", {own, next(2, marks(90), false)}, kAll},
-      {"nothing tells its run, and the next run found it so",
-       {{.marks = marks(500)}, next(2, marks(90), true)},
-       500},
-  };
-  for (const Known& known : table) {
-    EXPECT_EQ(durable_bytes_of(known.files, 0), known.bytes) << known.what;
-  }
-}
-
 // Marks -------------------------------------------------------------------------------------------
 
 TEST(Mark, StandsWhereARecordHasRoomAndComesBack) {

@@ -32,6 +32,9 @@ struct FileReport {
   bool is_sealed = false;
   bool is_last_of_a_run = false;  // A server was stopped after it, and has synced everything.
   bool is_cut = false;            // The note of the folder knows more of it than is there.
+  std::uint32_t run = 0;          // In which it was begun. 0: not known.
+  bool was_stopped = false;       // The folder's note tells that a server was stopped after it.
+  bool tells_end_before = false;  // How the file before it ended.
   MarksRead marks;
   bool is_as_told = false;    // As the next file, which tells of it, has it.
   bool is_head_torn = false;  // By a crash: nothing tells how the file before ended.
@@ -83,9 +86,15 @@ struct ReplayReport {
   std::vector<std::string> warnings() const;
 };
 
+// So many bytes of that file were durable when the server that wrote it ended, or are known not to
+// have changed since: a hole from there on is torn if it looks so. kDurableBytesEnd: all of it.
+// `files` are those of the folder, in order. Each start has to come to the same end. So only what
+// the run itself has written counts, and of what came after it, whether the file is as the next run
+// found it.
+std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t index);
 // Of what is lost in the files, what a loss of power took: later records, and files, tell how far a
-// file was durable. Requires: a file was read for each of the plan.
-void settle_holes(const FolderPlan& plan, std::vector<FileReport>& files);
+// file was durable.
+void settle_holes(std::vector<FileReport>& files);
 // Requires: settle_holes() has seen the files.
 ReplayReport judge_folder(const FolderPlan& plan, const FolderRead& read);
 

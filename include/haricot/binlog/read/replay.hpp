@@ -78,6 +78,7 @@ class Replay {
   bool read_all();
   bool find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted);
   void leave_contradicted_aside(std::size_t index);
+  FileReport report_on(std::size_t index, std::uint64_t bytes) const;
   bool read_file(std::size_t index, const FileBytes& file);
   void pass_over_unneeded();
   bool collect_ids_aside();

@@ -3,17 +3,13 @@
 // A disk keeps any of the sectors that were not synced. Files begin as zeros, and each write goes
 // on where the one before it ended. So a sector that is lost has zeros from there on up to its end.
 // Damage may look the same, but not often. And what was durable is damaged if it is lost, however
-// it looks: the marks of later records tell how far the file was durable.
-//
-// Each start has to come to the same end. So only what the run itself has written counts, and of
-// what came after it, whether the file is as the next run found it.
+// it looks: the marks of later records tell how far the file was durable (folder_judgement.hpp).
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "haricot/binlog/format/record.hpp"
@@ -45,25 +41,5 @@ struct MarksRead {
   // Earlier versions write none.
   bool are_of_earlier_version() const { return lacks_some && !has_some; }
 };
-
-// What is known of a file, for those before it and itself.
-struct DurabilityFacts {
-  MarksRead marks = {};
-  std::uint32_t run = 0;  // In which it was begun. 0: not known.
-  // Whether it tells how the file before ended, and whether that file is so.
-  bool tells_end_before = false;
-  bool is_as_told_before = false;
-  // It was begun when the run before it was over, and tells nothing of what it found.
-  bool is_of_beanstalkd = false;
-  bool was_stopped = false;  // The folder's note tells that a server was stopped after it.
-};
-
-// Whether all that was begun before that file was durable when the server that wrote it ended.
-bool has_durable_past(std::span<const DurabilityFacts> files, std::size_t index);
-
-// So many bytes of that file were durable when the server that wrote it ended, or are known not to
-// have changed since: a hole from there on is torn if it looks so. kDurableBytesEnd: all of it.
-// `files` are those of the folder, in order.
-std::uint64_t durable_bytes_of(std::span<const DurabilityFacts> files, std::size_t index);
 
 }  // namespace haricot::binlog
