@@ -244,9 +244,8 @@ void Binlog::forget_tombstone(JobRef tombstone_ref) {
 
 Budget Binlog::budget_of_compaction() const {
   const std::uint64_t moved = compaction_.moved_this_turn();
-  const std::uint64_t steps =
-      turn_limits::kStepsOfCompaction +
-      turn_limits::kStepsMovedPerStep * (stream_.steps_this_turn() - moved);
+  const std::uint64_t steps = turn_limits::kStepsOfCompaction +
+                              turn_limits::kStepsMovedPerStep * (stream_.steps_this_turn() - moved);
   return budget(steps - std::min(steps, moved));
 }
 
