@@ -1,8 +1,9 @@
 // How much work somebody may do, in steps. base/turn_limits.hpp says what a step is.
 //
 // All work is counted at one place, a number of steps that only grows (what the binlog does for its
-// folder at another). A budget is a value of that number at which its work has to stop. So whoever works counts once, and uses up all budgets that
-// he was given at the same time: that of the turn, that of a session, that of a piece of a task.
+// folder at another). A budget is a value of that number at which its work has to stop. So whoever
+// works counts once, and uses up all budgets that he was given at the same time: that of the turn,
+// that of a session, that of a piece of a task.
 
 #pragma once
 
