@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from watch_case import BINARY, FLAGS, Server, Web, WatchTest, wait_until
+from watch_case import BINARY, FLAGS, Scripted, Server, Web, WatchTest, wait_until
 
 # What messagebird's beanstalkd_exporter says of beanstalkd 1.12: a gauge for each key of `stats`, but for
 # hostname, id and pid, and one that begins with tube_ for each of `stats-tube`, but for the name.
@@ -139,9 +139,41 @@ class Metrics(WatchTest):
                 self.assertEqual(web.fetch("/probe", target="127.0.0.1:22")[0], 403)
                 self.assertEqual(web.fetch("/probe")[0], 400)
 
+    def test_a_tube_with_the_name_of_a_label_is_one_of_its_tubes(self):
+        self.server.put("x", "emails")
+        self.server.put("x", "emails-1")
+        self.wait_metric(self.of("beanstalkd_tube_current_jobs", tube="emails", state="ready"), 2, "/metrics/tubes")
+        self.wait_metric(f'tube_current_jobs_ready{{instance="{self.name}",tube="emails"}}', 2, names="exporter")
+
     def test_patterns_that_are_none_are_refused(self):
         for pattern in ("(", "a" * 201, "a{1000}", ""):
             self.assertEqual(self.web.fetch("/metrics/tubes", match=pattern)[0], 400, pattern)
+
+
+class Hostile(unittest.TestCase):
+    """A server that says what no server should."""
+
+    KEYS = ["a key", "<b>", "x\"y", "1st", "x" * 3000 + "{", "Big", "tab\there", "up_down"]
+
+    def answer(self, line):
+        if line != "stats":
+            return b"UNKNOWN_COMMAND\r\n"
+        lines = [f"{key}: 1" for key in self.KEYS] + [f"key-{i}: 1" for i in range(2000)]
+        lines += ["current-jobs-ready: 3", 'version: "<b>\x1b[31m1.13\\\""', 'hostname: "caf\udce9\x1b[2J"']
+        text = "---\n" + "\n".join(lines) + "\n"
+        body = text.encode("utf-8", "surrogateescape")
+        return b"OK %d\r\n%s\r\n" % (len(body), body)
+
+    def test_what_a_server_says_breaks_no_scrape(self):
+        with Scripted(self.answer) as server, Web("--interval", "0.2", server.address) as web:
+            wait_until(lambda: "beanstalkd_server_info" in web.text("/metrics"))
+            for parameters in ({}, {"names": "exporter"}):
+                text = web.text("/metrics", **parameters)
+                self.assertFalse([c for c in text if ord(c) < 0x20 and c != "\n"])
+                for series in samples(text):
+                    self.assertRegex(series, r'^[a-z_][a-z0-9_]*(\{([a-z]+="([^"\\\n]|\\["\\n])*",?)+\})?$')
+                self.assertLess(len(samples(text)), 600)
+            self.assertIn("caf\ufffd", web.text("/metrics"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import urllib.parse
 TOOL, BINARY, *FLAGS = sys.argv[1:]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tool"))
 
-from operator_server import Server  # noqa: E402
+from operator_server import Scripted, Server  # noqa: E402
 from web_case import Site, wait_until  # noqa: E402
 
 del sys.argv[1:]

@@ -1,20 +1,30 @@
 #include "web/metrics/exposition.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <utility>
 
+#include "haricot/base/utf8.hpp"
+
 namespace haricot::web {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD.
+
+}  // namespace
 
 std::string label(std::string_view name, std::string_view value) {
   std::string text(name);
   text += "=\"";
-  for (const char c : value) {
-    if (c == '\\' || c == '"') text += '\\';
-    if (c == '\n') {
-      text += "\\n";
-    } else {
-      text += c;
-    }
+  while (!value.empty()) {
+    const Utf8Character character = first_character(value);
+    // One byte that is no UTF-8 has a reader refuse the whole scrape.
+    const bool is_good = character.bytes > 0 && is_plain(character.code);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    if (value[0] == '\\' || value[0] == '"') text += '\\';
+    text += is_good ? value.substr(0, bytes) : kReplacement;
+    value.remove_prefix(bytes);
   }
   text += '"';
   return text;

@@ -19,6 +19,8 @@ namespace {
 constexpr std::string_view kOpenMetrics = "application/openmetrics-text";
 // Tubes that are looked at in a turn: a pattern takes about a microsecond for each.
 constexpr std::size_t kTubesOfTurn = 1000;
+// What servers tell under other keys than these is left out; beanstalkd has 50.
+constexpr std::size_t kKeysMax = 500;
 // Series that are written before anybody looks whether there is room.
 constexpr std::size_t kSeriesOfPiece = 200;
 
@@ -34,6 +36,15 @@ void refuse(Exchange& exchange, std::uint16_t status, std::string_view reason) {
 double exporter_value(const std::string& value) {
   if (value == "true") return 1;
   return is_json_number(value) ? std::strtod(value.c_str(), nullptr) : 0;
+}
+
+// As all keys of a server are; another one would make the answer unreadable as a whole.
+bool can_be_metric(std::string_view key) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !key.empty() && is_letter(key[0]) &&
+         std::all_of(key.begin(), key.end(), [&is_letter](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '-';
+         });
 }
 
 std::string with_underscores(std::string_view key) {
@@ -273,6 +284,7 @@ Part<bool> Metrics::write_exporter(Exchange& exchange, Scrape& scrape) {
     if (server->facts().state != ServerState::up) continue;
     for (const tool::StatsText::Line& line : server->facts().sample->server.lines()) {
       if (line.key == "hostname" || line.key == "id" || line.key == "pid") continue;
+      if (!can_be_metric(line.key) || keys.size() == kKeysMax) continue;
       if (std::find(keys.begin(), keys.end(), line.key) == keys.end()) keys.push_back(line.key);
     }
   }

@@ -18,9 +18,8 @@ namespace haricot::web {
 class Metrics final {
  public:
   // Tubes that become series, of all servers together. The rest is one series for each server,
-  // whose tube is called kRest.
+  // whose tube is called TubeLabels::kRest.
   static constexpr std::size_t kTubesMax = 1000;
-  static constexpr std::string_view kRest = "*";  // No tube can have this name.
 
   // Both are borrowed, and outlive it. `version`: of this program.
   Metrics(Observer& observer, const TubeLabels& labels, std::string version)

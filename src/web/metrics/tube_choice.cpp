@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "haricot/base/check.hpp"
-#include "web/metrics/metrics.hpp"
 
 namespace haricot::web {
 namespace {
@@ -34,7 +33,8 @@ TubeChoice::TubeChoice(const Facts& facts, const TubeLabels& labels)
       counts_(facts.labels),
       place_(labels.names().size(), kNotSeen) {
   CHECK(sample_ != nullptr);
-  rest_ = {.name = std::string(Metrics::kRest), .row = {}, .is_sum = true, .has_counters = false};
+  rest_ = {
+      .name = std::string(TubeLabels::kRest), .row = {}, .is_sum = true, .has_counters = false};
 }
 
 bool TubeChoice::look_at(std::size_t tubes, const NamePattern* pattern, std::size_t& room) {

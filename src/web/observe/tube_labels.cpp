@@ -46,14 +46,14 @@ bool NamePattern::matches(std::string_view name) const {
 bool TubeLabels::add(std::string_view text, std::string& error) {
   const std::size_t equals = text.rfind('=');
   const std::string_view name = equals == std::string_view::npos ? "" : text.substr(equals + 1);
-  if (!tool::can_be_asked_for(name) || rows_.size() == kLabelsMax) {
+  if (!tool::can_be_asked_for(name) || name == kRest || rows_.size() == kLabelsMax) {
     error = "it has to be REGEX=NAME, " + std::to_string(kLabelsMax) + " at most";
     return false;
   }
   std::unique_ptr<NamePattern> pattern = NamePattern::make(text.substr(0, equals), error);
   if (!pattern) return false;
   const auto known = std::find(names_.begin(), names_.end(), name);
-  const auto label = static_cast<std::uint8_t>(known - names_.begin() + 1);
+  const std::uint8_t label = label_at(known);
   if (known == names_.end()) names_.emplace_back(name);
   rows_.push_back({std::move(pattern), label});
   return true;
@@ -63,7 +63,9 @@ std::uint8_t TubeLabels::label_of(std::string_view tube) const {
   for (const Row& row : rows_) {
     if (row.pattern->matches(tube)) return row.label;
   }
-  return 0;
+  // There is one series of a name.
+  const auto known = std::find(names_.begin(), names_.end(), tube);
+  return known == names_.end() ? std::uint8_t{0} : label_at(known);
 }
 
 }  // namespace haricot::web

@@ -35,7 +35,13 @@ TEST(Exposition, IsWhatOpenMetricsWants) {
 }
 
 TEST(Exposition, ValuesOfLabelsAreEscaped) {
-  EXPECT_EQ(label("x", "a\"b\\c\nd"), "x=\"a\\\"b\\\\c\\nd\"");
+  EXPECT_EQ(label("x", "a\"b\\c"), "x=\"a\\\"b\\\\c\"");
+  EXPECT_EQ(label("x", "<b>%41{,}é"), "x=\"<b>%41{,}é\"");
+}
+
+TEST(Exposition, WhatNoReaderTakesOrATerminalObeysIsReplaced) {
+  EXPECT_EQ(label("x", "a\nb\x1b[2Jc\u202e"), "x=\"a\ufffdb\ufffd[2Jc\ufffd\"");
+  EXPECT_EQ(label("x", "caf\xe9 \xf0\x9f"), "x=\"caf\ufffd \ufffd\ufffd\"");
 }
 
 }  // namespace

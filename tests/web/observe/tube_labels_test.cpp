@@ -16,12 +16,15 @@ TEST(TubeLabels, TheFirstPatternThatMatchesTheWholeNameCounts) {
   EXPECT_EQ(labels.label_of("mails-17"), 1);
   EXPECT_EQ(labels.label_of("emails-x"), 2);
   EXPECT_EQ(labels.label_of("my-emails-17"), 0);
+  // A tube that has the name of a label itself is one of its tubes, if no pattern says otherwise.
+  EXPECT_EQ(labels.label_of("others"), 2);
+  EXPECT_EQ(labels.label_of("emails"), 2);
   EXPECT_EQ(labels.label_of("default"), 0);
 }
 
 TEST(TubeLabels, MistakesAreRefusedWithAReason) {
   TubeLabels labels;
-  for (const char* text : {"", "x", "x=", "=x", "(=x", "a=b c", "a{9}=x", "(a)\\1=x"}) {
+  for (const char* text : {"", "x", "x=", "=x", "(=x", "a=b c", "a{9}=x", "(a)\\1=x", "a=*"}) {
     std::string error;
     EXPECT_FALSE(labels.add(text, error)) << text;
     EXPECT_FALSE(error.empty()) << text;
