@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import unittest
+import urllib.parse
 
 import web_case
 from web_case import TOKEN
@@ -142,6 +143,19 @@ class Login(web_case.WebTest):
         answer = self.ask("/logout", "POST", SAME, site=self.serve())
         self.assertEqual((answer.status, answer.headers.get("set-cookie")), (303, None))
 
+    def test_a_token_may_have_any_printing_character(self):
+        token = "".join(map(chr, range(0x21, 0x7f)))
+        for end in ("", "\n"):
+            path = self.token_file()
+            path.write_text(token + end, encoding="ascii")
+            site = self.serve("--token-file", str(path))
+            self.assertEqual(self.status("/echo", headers=[f"Authorization: Bearer {token}"], site=site), 200)
+            for form in (urllib.parse.urlencode({"token": token}), urllib.parse.urlencode({"token": f" {token} "})):
+                answer = self.ask("/login", "POST", SAME, form.encode(), site=site)
+                self.assertEqual(answer.status, 303, form)
+            cookie = answer.headers["set-cookie"].partition(";")[0]
+            self.assertEqual(self.status("/echo", headers=[f"Cookie: {cookie}"], site=site), 200)
+
     def test_a_wrong_token_is_logged(self):
         answer = self.log_in("wrong")
         self.assertEqual(answer.status, 401)
@@ -264,6 +278,14 @@ class Proxy(web_case.WebTest):
         self.assertEqual((answer.status, answer.headers["location"]), (308, "/queue/"))
         self.assertEqual(self.status("/queueecho", headers=self.bearer()), 404)
         self.assertEqual(self.status("/queue/healthz"), 200)
+
+    def test_a_base_may_be_called_as_a_path_of_the_program(self):
+        for base in ("/api", "/page", "/a/b", "/login"):
+            site = self.serve("--base-path", base)
+            for path in ("/api/echo", f"{base}/api/echo", f"{base}/echo", "/echo", f"{base}/", "/"):
+                self.assertEqual(self.status(path, site=site), 200, (base, path))
+            for path in (f"{base}{base}{base}/echo", f"{base}//echo", f"{base}/../echo", f"{base}.", base.upper() + "/echo"):
+                self.assertEqual(self.status(path, site=site), 404, (base, path))
 
     def test_the_proxy_says_who_asks_and_under_which_name(self):
         fields = self.fields("/queue/echo", headers=self.bearer(*self.FORWARDED), host="upstream")

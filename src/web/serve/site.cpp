@@ -70,6 +70,11 @@ Site::Site(SiteOptions options, std::vector<Route> routes)
   routes_.push_back(open_route<&Site::log_out>(Method::post, kLogoutPath));
 }
 
+bool Site::has_path(std::string_view path) const {
+  return std::any_of(routes_.begin(), routes_.end(),
+                     [path](const Route& route) { return route.path == path; });
+}
+
 template <void (Site::*kHandler)(Exchange&) const>
 Route Site::open_route(Method method, std::string_view path) {
   return {method, path,
@@ -91,7 +96,8 @@ Site::Decision Site::judge(Request& request, std::string_view connection_peer) c
     if (rest.empty()) {
       return {.refused = Response{.status = 308, .more = {{"Location", base + "/"}}}};
     }
-    if (rest.starts_with('/')) request.path = rest;
+    // A base such as /api is also the beginning of paths without it.
+    if (rest.starts_with('/') && (has_path(rest) || !has_path(request.path))) request.path = rest;
   }
   const Route* found = nullptr;
   std::string allowed;

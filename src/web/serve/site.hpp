@@ -44,6 +44,7 @@ class Site final {
   const Access& access() const { return access_; }
 
  private:
+  bool has_path(std::string_view path) const;
   Response ask_for_login(const Request& request) const;
   // The routes of the login itself.
   template <void (Site::*kHandler)(Exchange&) const>
