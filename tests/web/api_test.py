@@ -46,6 +46,24 @@ class Servers(WatchTest):
         wait_until(lambda: self.row()["state"] == "up")
         self.assertIsNone(self.row()["error"])
 
+    def test_a_server_may_become_one_of_another_kind(self):
+        if not self.is_haricot:
+            return
+        for flags, is_haricot in ((("--no-extensions",), False), ((), True)):
+            self.server.stop()
+            wait_until(lambda: self.row()["state"] == "down")
+            pathlib.Path(self.server.path).unlink(missing_ok=True)
+            self.server.flags = flags
+            self.server.start()
+            self.server.put("x", "mail")
+            wait_until(lambda: self.row()["state"] == "up")
+            self.assertEqual(self.row()["is_haricot"], is_haricot)
+            self.wait_tube("mail", lambda tube: tube["ready"] == 1)
+            self.assertEqual("scan-jobs" in self.row()["capabilities"], is_haricot)
+            self.assertEqual(self.web.fetch("/api/jobs", tube="mail")[0], 200 if is_haricot else 501)
+            self.assertEqual(len(self.web.json("/api/search", contains="x")["hits"]), 1)
+            self.wait_tube("mail", lambda tube: (tube["oldest_ready_seconds"] is not None) == is_haricot)
+
     def test_one_that_hangs_costs_nothing_but_its_own_row(self):
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)

@@ -41,14 +41,7 @@ void Sampler::restart(Instant now) {
   stats_due_ = now;
   tubes_due_ = now;
   building_.reset();
-  const std::uint64_t connection = connection_;
-  pipeline_.ask_behind(
-      {.command = "capabilities\r\n", .take = [this, connection](const tool::Answer* answer) {
-         if (!is_for(connection, answer)) return;
-         facts_.capabilities.clear();
-         if (answer->code != ReplyCode::ok) return;
-         facts_.capabilities = tool::parse_list(answer->body).value_or(std::vector<std::string>{});
-       }});
+  ask_capabilities();
   ask_stats();
 }
 
@@ -85,6 +78,17 @@ void Sampler::advance(Instant now) {
   if (building_ && !names_.empty()) ask_some();
 }
 
+void Sampler::ask_capabilities() {
+  const std::uint64_t connection = connection_;
+  pipeline_.ask_behind(
+      {.command = "capabilities\r\n", .take = [this, connection](const tool::Answer* answer) {
+         if (!is_for(connection, answer)) return;
+         facts_.capabilities.clear();
+         if (answer->code != ReplyCode::ok) return;
+         facts_.capabilities = tool::parse_list(answer->body).value_or(std::vector<std::string>{});
+       }});
+}
+
 void Sampler::ask_stats() {
   is_asking_stats_ = true;
   stats_asked_ = now_;
@@ -107,6 +111,9 @@ void Sampler::take_stats(const tool::Answer& answer) {
   tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
   facts_.rates = {};
   if (facts_.sample) facts_.rates = tool::rates_between(*facts_.sample, sample);
+  // A server that takes over has the connections of the one before, and may have other commands.
+  const bool is_up = facts_.state == ServerState::up;
+  if (is_up && process_of(facts_.sample->server) != process_of(sample.server)) ask_capabilities();
   facts_.sample = std::move(sample);
   if (facts_.state != ServerState::up) facts_.since = now_;
   facts_.state = ServerState::up;

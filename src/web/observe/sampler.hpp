@@ -53,6 +53,7 @@ class Sampler final {
  private:
   bool is_looked_at(Instant now) const { return has_look_ && now < looked_ + kLookedFor; }
   Instant due_again(Instant began, Instant ended) const;
+  void ask_capabilities();
   void ask_stats();
   void take_stats(const tool::Answer& answer);
   void begin_tubes();

@@ -198,6 +198,27 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
   EXPECT_FALSE(tube("goes").has_value());
 }
 
+// The connection stays, as it does where a server hands over to the next one.
+TEST_F(SamplerTest, AServerThatWasTakenOverIsAskedWhatItKnows) {
+  server_.is_haricot = false;
+  server_.tubes = {{"mail", {}}};
+  restart();
+  run();
+  later(3);
+  ASSERT_NE(facts_.tubes, nullptr);
+  EXPECT_FALSE(facts_.tubes->has_details);
+  server_.asked.clear();
+  later(3);
+  EXPECT_EQ(std::count(server_.asked.begin(), server_.asked.end(), "capabilities"), 0);
+  server_.is_haricot = true;
+  server_.id = "2";
+  later(3);
+  later(3);
+  EXPECT_EQ(std::count(server_.asked.begin(), server_.asked.end(), "capabilities"), 1);
+  EXPECT_TRUE(facts_.can("stats-tubes"));
+  EXPECT_TRUE(facts_.tubes->has_details);
+}
+
 TEST_F(SamplerTest, WhatALabelHasCountedStaysWhenItsTubesGo) {
   server_.tubes = {{"emails-1", {.puts = 100, .deletes = 90}}, {"default", {.puts = 7}}};
   restart();
