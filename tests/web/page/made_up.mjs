@@ -68,7 +68,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
 
   const names = ['queue1.example.net:11300', 'queue2.example.net:11300', 'unix:/run/beanstalkd/socket'];
   const servers = () => ({
-    version: '0.1.0', allow_changes: world.allowChanges, has_login: world.hasLogin ?? false, interval_seconds: 2,
+    version: '0.1.0', allow_changes: world.allowChanges, has_login: true, interval_seconds: 2,
     servers: names.map((name, i) => {
       const isDown = world.down.has(name);
       const isHaricot = i !== 1;

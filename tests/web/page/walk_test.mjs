@@ -1,0 +1,134 @@
+// The page by keyboard alone, and on a phone with 100,000 tubes: against the program that is made up.
+import assert from 'node:assert/strict';
+import {after, before, test} from 'node:test';
+import {openBrowser, openPage, until} from './browser.mjs';
+import {makeUp} from './made_up.mjs';
+
+const kTube = 'emails-000010';
+const kStepsMax = 200;  // Of the tabulator: far more than there is on a view.
+
+let browser;
+let world;
+let base;
+
+before(async () => {
+  world = makeUp();
+  world.allowChanges = true;
+  base = await world.listen();
+  browser = await openBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  world.close();
+});
+
+const address = (view, parameters = {}) => `${base}#/${view}?${new URLSearchParams({server: world.names[0], ...parameters})}`;
+
+function pageTest(name, place, act, options = {}) {
+  test(name, {timeout: 300000}, async () => {
+    const page = await openPage(browser, place(), options);
+    try {
+      await act(page);
+      assert.deepEqual(page.wrongs, []);
+    } finally {
+      await page.close();
+    }
+  });
+}
+
+const focused = (page) => page.evaluate(() => document.activeElement.textContent);
+
+// By the tabulator, from wherever the focus is.
+async function tabTo(page, label) {
+  for (let i = 0; i < kStepsMax; i += 1) {
+    if ((await focused(page)) === label) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`no key leads to ${label}`);
+}
+
+// Opens what the button asks, and leaves it: nothing has been done, and the focus is where it was.
+async function openAndLeave(page, label) {
+  const orders = world.orders.length;
+  await tabTo(page, label);
+  // Who goes by keys sees where the focus is.
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none', label);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]');
+  assert.ok(await page.evaluate(() => document.querySelector('dialog').contains(document.activeElement)), label);
+  await page.keyboard.press('Escape');
+  await until(page, () => !document.querySelector('dialog'));
+  assert.equal(await focused(page), label);
+  assert.equal(world.orders.length, orders);
+}
+
+pageTest('each action on a tube is reached and left by keys', () => address('tube', {tube: kTube}), async (page) => {
+  await until(page, () => document.querySelector('.actions:not([hidden]) button'));
+  for (const label of ['Put…', 'Kick…', 'Pause…', 'Flush…']) await openAndLeave(page, label);
+});
+
+pageTest('each action on jobs that were found is reached and left by keys', () => address('search', {contains: 'x', state: 'buried'}), async (page) => {
+  await until(page, () => document.querySelectorAll('.jobs tbody tr').length > 2 && document.querySelector('.actions:not([hidden]) button'));
+  await until(page, () => /that is all$/.test(document.querySelector('.found').textContent));
+  for (const label of ['Kick…', 'Bury…', 'Move…', 'Delete…']) await openAndLeave(page, label);
+});
+
+pageTest('each action on a job is reached and left by keys', () => address('job', {id: '8'}), async (page) => {
+  await until(page, () => document.querySelector('.actions:not([hidden]) button'));
+  for (const label of ['Kick…', 'Bury…', 'Move…', 'Delete…']) await openAndLeave(page, label);
+});
+
+pageTest('each action on tubes that a filter shows is reached and left by keys', () => address('server', {filter: 'sms-00001'}), async (page) => {
+  await until(page, () => document.querySelector('.found').textContent === '1 of 100,000 tubes' && document.querySelector('.actions:not([hidden]) button'));
+  for (const label of ['Pause these…', 'Resume these']) await openAndLeave(page, label);
+});
+
+pageTest('an act by keys alone', () => address('tube', {tube: kTube}), async (page) => {
+  await until(page, () => document.querySelector('.actions:not([hidden]) button'));
+  await tabTo(page, 'Put…');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]');
+  await page.keyboard.type('by keys');
+  await tabTo(page, 'Put');
+  await page.keyboard.press('Space');
+  await until(page, () => document.querySelector('#toasts').textContent !== '');
+  assert.equal(world.orders.at(-1).body, 'by keys');
+});
+
+// Milliseconds from frame to frame, while each of them scrolls to rows that were not there.
+function frames(page) {
+  return page.$eval('.big-table', (table) => new Promise((resolve) => {
+    const times = [];
+    let last = null;
+    const step = (now) => {
+      if (last !== null) times.push(now - last);
+      last = now;
+      if (times.length === 90) return resolve(times.sort((a, b) => a - b));
+      // To and fro, as a table of few rows ends soon.
+      table.scrollTop += Math.floor(times.length / 15) % 2 ? -700 : 700;
+      return requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }));
+}
+
+// How long a frame takes depends on the machine; how much more it takes with more tubes does not.
+test('on a phone, a frame takes as long with 100,000 tubes as with a thousand', {timeout: 300000}, async () => {
+  const phone = {width: 360, height: 740};
+  const rounds = {all: [], few: []};
+  for (let round = 0; round < 3; round += 1) {
+    for (const [which, parameters] of Object.entries({all: {sort: 'name', reverse: '0'}, few: {sort: 'name', reverse: '0', filter: '-000'}})) {
+      const page = await openPage(browser, address('server', parameters), phone);
+      // A phone is slower than this machine.
+      await page.emulateCPUThrottling(4);
+      await until(page, () => document.querySelector('.rows .row') && !document.querySelector('.rows .is-unknown'));
+      rounds[which].push(await frames(page));
+      await page.close();
+    }
+  }
+  const middle = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)];
+  const of = (which, part) => middle(rounds[which].map((times) => times[Math.floor(times.length * part)]));
+  for (const which of ['all', 'few']) console.log(`${which}: a frame takes ${of(which, 0.5).toFixed(1)} ms, 19 of 20 take ${of(which, 0.95).toFixed(1)} ms at most`);
+  assert.ok(of('all', 0.5) < 2 * of('few', 0.5));
+});
