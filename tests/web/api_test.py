@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The API of `haricot web` with a server behind it: api_test.py HARICOT SERVER [FLAG...]."""
 
+import contextlib
 import json
 import pathlib
 import signal
@@ -8,7 +9,7 @@ import socket
 import time
 import unittest
 
-from watch_case import Web, WatchTest, body_of, wait_until
+from watch_case import BINARY, Scripted, Server, Web, WatchTest, body_of, wait_until
 
 
 class Servers(WatchTest):
@@ -134,6 +135,30 @@ class Servers(WatchTest):
                 (400, "/api/history", {"tube": "\x01"})):
             status, why = self.web.error(path, **parameters)
             self.assertEqual((status, bool(why)), (wanted, True), (path, parameters, why))
+
+
+class Strange(unittest.TestCase):
+    """Servers that are none, or say what none should, and one in the middle of an answer for ever."""
+
+    SAID = {b"OK 1000\r\n---\nabc": "does not answer", b"OK 18446744073709551615\r\nx": "is no beanstalk server",
+            b"OK -5\r\n": "is no beanstalk server", b"OK 5\nhello\n": "is no beanstalk server",
+            b"\0" * 300: "is no beanstalk server", b"A" * 100_000: "is no beanstalk server",
+            b"HTTP/1.1 400 Bad Request\r\n\r\n": "is no beanstalk server",
+            b"OK 4\r\n---\n\r\nMORE\r\n": "is no beanstalk server", b"OK 0\r\n\r\n": "does not tell",
+            b"DRAINING\r\n": "does not tell", b"OUT_OF_MEMORY\r\n": "does not tell"}
+
+    def test_each_is_down_and_says_why(self):
+        with contextlib.ExitStack() as all_of_them:
+            servers = [all_of_them.enter_context(Scripted(lambda _, said=said: said)) for said in self.SAID]
+            good = all_of_them.enter_context(Server(BINARY))
+            web = all_of_them.enter_context(Web("--interval", "0.2", *(one.address for one in servers), good.address))
+            rows = lambda: {row["name"]: row for row in web.json("/api/servers")["servers"]}  # noqa: E731
+            wait_until(lambda: rows()[good.address]["state"] == "up")
+            wait_until(lambda: sum(row["state"] == "down" for row in rows().values()) == len(servers), rows)
+            for server, why in zip(servers, self.SAID.values()):
+                self.assertIn(why, rows()[server.address]["error"])
+            self.assertEqual(rows()[good.address]["state"], "up")
+            self.assertLess(web.memory_kb(), 24_000)
 
 
 class Tubes(WatchTest):

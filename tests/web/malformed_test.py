@@ -155,7 +155,7 @@ class Requests(web_case.WebTest):
 
     def test_unknown_paths_and_methods(self):
         self.assertEqual(self.status("/nothing"), 404)
-        self.assertEqual(self.ask("/api/nothing").headers["content-type"], "application/json")
+        self.assertEqual(self.ask("/api/nothing").headers["content-type"], "application/json; charset=utf-8")
         answer = self.ask("/echo", "PUT")
         self.assertEqual((answer.status, answer.headers["allow"]), (405, "GET, HEAD, POST"))
         self.assertEqual(self.ask("/api/act").headers["allow"], "POST")
