@@ -6,6 +6,7 @@ import json
 import pathlib
 import signal
 import socket
+import threading
 import time
 import unittest
 
@@ -363,6 +364,25 @@ class Actions(WatchTest):
         self.assertEqual((moved[b"ready"]["priority"], moved[b"ready"]["ttr"]), (3, 44))
         self.assertGreater(moved[b"delayed"]["time_left"], 900)
         self.assertEqual(moved[b"buried"]["priority"], 9)
+
+    def test_two_programs_move_each_job_once(self):
+        lines = ["use a"]
+        for i in range(200):
+            lines += ["put 5 0 60 4", f"{i:04}"]
+        self.server.ask(*lines)
+        with Web("--allow-changes", self.name) as other:
+            other.wait_ready()
+            answers = []
+            movers = [threading.Thread(target=lambda web=web: answers.append(
+                web.act(self.name, "move", ids=list(range(1, 201)), to="b")[1])) for web in (self.web, other)]
+            for mover in movers:
+                mover.start()
+            for mover in movers:
+                mover.join()
+        self.assertEqual(sum(answer["done"] for answer in answers), 200, answers)
+        self.assertEqual(sum(answer["not_found"] for answer in answers), 200, answers)
+        self.assertEqual(self.server.stat("current-jobs-ready", "stats-tube b"), "200")
+        self.assertIn("NOT_FOUND", self.server.ask("stats-tube a"))
 
     def test_tags_move_with_their_job(self):
         if not self.is_haricot:
