@@ -79,6 +79,16 @@ constexpr std::array kTagTable = {
            .read = read_unique_key,
            .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
            .write = write_unique_key},
+    TagRow{.word = "grp",
+           .read = [](std::string_view value,
+                      JobTags& tags) { return is_tag_key(tags.group = value); },
+           .is_set = [](const JobTags& tags) { return !tags.group.empty(); },
+           .write = [](JobTags& tags, TagText& text) { tags.group = text.add(tags.group); }},
+    TagRow{.word = "aft",
+           .read = [](std::string_view value,
+                      JobTags& tags) { return is_tag_key(tags.after = value); },
+           .is_set = [](const JobTags& tags) { return !tags.after.empty(); },
+           .write = [](JobTags& tags, TagText& text) { tags.after = text.add(tags.after); }},
 };
 
 constexpr auto make_words() {
@@ -116,7 +126,8 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
     const TagRow* row = find_row(next_tag(text), value);
     if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
   }
-  return true;
+  // A job that waits for itself would wait for ever.
+  return tags.group.empty() || tags.group != tags.after;
 }
 
 }  // namespace
@@ -150,7 +161,9 @@ JobTags tags_in(std::string_view text) {
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
-  if (tags.tries == 0 && tags.lane.empty() && tags.tombstone_s == 0 && !tags.unique_key.empty()) {
+  const bool has_key_alone = tags.tries == 0 && tags.lane.empty() && tags.tombstone_s == 0 &&
+                             !tags.unique_key.empty() && !tags.names_group();
+  if (has_key_alone) {
     // It stands in the text that was read as it is to stand here.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();

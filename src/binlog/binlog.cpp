@@ -211,6 +211,7 @@ void Binlog::record(JobChange change, const JournaledJob& job) {
     case JobChange::update:
       if (promise == Promise::burial) state_.promises.make_burial(jobs.journal_fields(job.ref));
       if (is_buried) state_.promises.end_burial(jobs.journal_fields(job.ref));
+      if (!jobs.is_held(job.ref)) state_.promises.end_hold_end(jobs.journal_fields(job.ref));
       stream_.append_change(job);
       break;
     case JobChange::in_place:

@@ -23,12 +23,14 @@ void Promises::make(const JournaledJob& job, JobStore& jobs, Promise promise) {
   ++deletions_;
   if (leaves_key(job, jobs)) tombstones_.add(tombstone_key_bytes(job, jobs));
   if (promise == Promise::burial) make_burial(jobs.journal_fields(job.ref));
+  if (jobs.is_held(job.ref)) make_hold_end(jobs.journal_fields(job.ref));
 }
 
 void Promises::end(const JournaledJob& job, JobStore& jobs) {
   --deletions_;
   if (leaves_key(job, jobs)) tombstones_.remove(tombstone_key_bytes(job, jobs));
   end_burial(jobs.journal_fields(job.ref));
+  end_hold_end(jobs.journal_fields(job.ref));
 }
 
 // The records of a key and the deletion after them stand in one file. Where they do not fit any
@@ -37,13 +39,13 @@ void Promises::end(const JournaledJob& job, JobStore& jobs) {
 // file that is being written.
 std::uint64_t Promises::bytes() const {
   const std::uint64_t tombstones = tombstone_records(tombstones_) * kShortRecordBytes;
-  const std::uint64_t all = (deletions_ + burials_) * kShortRecordBytes + tombstones;
+  const std::uint64_t all = (deletions_ + burials_ + hold_ends_) * kShortRecordBytes + tombstones;
   return all + std::min(tombstones, all / 4 + text_record_bytes(kTombstoneTextBytesMax));
 }
 
 std::uint64_t Promises::bytes_for(const PutRoom& put) {
   constexpr std::uint64_t kWithLostEnd = 2;
-  const std::uint64_t records = put.may_be_buried ? 2 : 1;
+  const std::uint64_t records = 1U + put.may_be_buried + put.is_held;
   if (put.tombstone_key_bytes == 0) return records * kShortRecordBytes;
   const TombstoneRoom tombstones{.keys = 1, .bytes = put.tombstone_key_bytes + put.tube_name_bytes};
   return (records + kWithLostEnd * tombstone_records(tombstones)) * kShortRecordBytes;
@@ -52,6 +54,7 @@ std::uint64_t Promises::bytes_for(const PutRoom& put) {
 void Promises::check_invariants(Engine& engine) const {
   JobStore& jobs = engine.jobs();
   std::uint64_t burials = 0;
+  std::uint64_t hold_ends = 0;
   TombstoneRoom tombstones;
   for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
        ref = jobs.first_from(jobs[ref].id + 1)) {
@@ -60,9 +63,13 @@ void Promises::check_invariants(Engine& engine) const {
     const bool is_promised = jobs.journal_fields(ref).has_burial_promised != 0;
     CHECK(is_promised || !engine.may_be_buried(ref));
     if (is_promised) ++burials;
+    const bool is_hold_end_promised = jobs.journal_fields(ref).has_hold_end_promised != 0;
+    CHECK(is_hold_end_promised || !jobs.is_held(ref));
+    if (is_hold_end_promised) ++hold_ends;
   }
   CHECK(deletions_ == jobs.size());
   CHECK(burials_ == burials);
+  CHECK(hold_ends_ == hold_ends);
   CHECK(tombstones_ == tombstones);
 }
 

@@ -297,6 +297,12 @@ bool read_page(Cursor& cursor, Command& command) {
   return (command.tube == "*" || is_tube_name(command.tube)) && cursor.count(command.bound);
 }
 
+// <group>
+bool read_group(Cursor& cursor, Command& command) {
+  command.tube = cursor.word();
+  return is_tag_key(command.tube);
+}
+
 // <id> ...
 bool read_id_list(Cursor& cursor, Command& command) {
   command.ids = cursor.rest();
@@ -363,6 +369,9 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       break;
     case Arguments::page:
       are_good = read_page(cursor, command);
+      break;
+    case Arguments::group:
+      are_good = read_group(cursor, command);
       break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;

@@ -49,10 +49,11 @@ void Backlog::go_on() {
 }
 
 bool Backlog::is_empty() const {
-  bool has_tasks = tries_.has_late();
+  bool has_tasks = tries_.has_late() || groups_.has_ended();
   tasks_.for_each([&](const Task& task) {
     const bool is_always_there = &task == &ended_keys_ || &task == &late_burials_ ||
-                                 &task == &list_of_tubes_ || &task == &freed_memory_;
+                                 &task == &ended_groups_ || &task == &list_of_tubes_ ||
+                                 &task == &freed_memory_;
     has_tasks = has_tasks || !is_always_there;
   });
   return !has_tasks;
@@ -375,6 +376,33 @@ TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
 TaskState Backlog::do_piece(Task&, LateBurials&, const Budget& budget) {
   const bool is_refused = !tries_.record_late(budget);
   return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::goes_on;
+}
+
+// One that was flushed meanwhile only stops to wait. The rest is as with a kick, but that nobody
+// may be told that it is refused.
+TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
+  while (groups_.has_ended()) {
+    if (budget.is_used_up()) return TaskState::goes_on;
+    state_.steps += QueueState::kStepsPerJob;
+    const JobRef ref = groups_.first_of_ended();
+    if (ref == JobRef::none) {
+      groups_.drop_ended();
+      continue;
+    }
+    if (flushes_.have(ref)) {
+      groups_.end_hold(ref);
+      continue;
+    }
+    const JournalStatus room = state_.journal.take_promised_room({});
+    if (room != JournalStatus::ok) {
+      if (room != JournalStatus::later) state_.try_refused_again();
+      return TaskState::waits;
+    }
+    serving_.end_hold(ref);
+    state_.journal.record(JobChange::update, flushes_.journaled(ref));
+    serving_.serve(state_.tube_of(ref));
+  }
+  return TaskState::waits;
 }
 
 TaskState Backlog::do_piece(Task&, ListOfTubes&, const Budget& budget) {

@@ -30,7 +30,9 @@ Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
                     .asked = static_cast<std::uint32_t>(ids.size())};
   std::sort(batch.ids.begin(), batch.ids.end());
   batch.ids.erase(std::unique(batch.ids.begin(), batch.ids.end()), batch.ids.end());
-  return begin(client, nullptr, std::move(batch));
+  const Outcome outcome = begin(client, nullptr, std::move(batch));
+  end_holds();
+  return outcome;
 }
 
 // The first piece has a budget of its own: that was paid for with the price of the command.
@@ -131,6 +133,7 @@ JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& bat
     keys_.unmake_tombstones(tombstone_refs.empty() ? tombstone_refs : tombstone_refs.subspan(done));
   }
   serve_each(planned.tubes, done > 0);
+  if (groups_.has_ended()) tasks_.resume(ended_groups_);
   return room;
 }
 

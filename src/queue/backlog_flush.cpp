@@ -12,7 +12,9 @@ namespace haricot {
 
 Outcome Backlog::flush(Client& client, Tube& tube, JobStates states) {
   allocate_task();
-  return begin(client, &tube, Flush{states, std::make_unique<FlushedJobs>()});
+  const Outcome outcome = begin(client, &tube, Flush{states, std::make_unique<FlushedJobs>()});
+  end_holds();
+  return outcome;
 }
 
 // One that is refused is answered, and goes on without its client.
@@ -69,6 +71,8 @@ TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
     state_.jobs.destroy(next.job);
     state_.steps += QueueState::kStepsPerJob;
     ++flush.flushed;
+    if (groups_.has_ended()) [[unlikely]]
+      tasks_.resume(ended_groups_);
   }
   return TaskState::done;
 }

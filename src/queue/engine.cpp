@@ -31,15 +31,16 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       tries_(state_, flushes_),
       lanes_(state_, flushes_, key),
       keys_(state_, flushes_, key),
-      memory_(state_, lanes_, keys_),
+      groups_(state_.jobs, key),
+      memory_(state_, lanes_, keys_, groups_),
       times_(state_),
-      extras_(state_, lanes_, keys_),
+      extras_(state_, lanes_, keys_, groups_),
       places_(state_, times_, extras_),
-      restoring_(state_, keys_, extras_, places_),
+      restoring_(state_, keys_, groups_, extras_, places_),
       watching_(state_),
-      serving_(state_, tries_, places_, watching_),
-      backlog_(state_, flushes_, tries_, keys_, places_, watching_, serving_, lanes_),
-      transfer_(state_, lanes_, keys_, places_, restoring_, watching_, serving_) {}
+      serving_(state_, tries_, groups_, places_, watching_),
+      backlog_(state_, flushes_, tries_, keys_, groups_, places_, watching_, serving_, lanes_),
+      transfer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_) {}
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;
@@ -89,7 +90,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
     state_.journal.release_room();
     return Outcome::out_of_memory;
   }
-  const Outcome outcome = begin_job(tube, put, ref);
+  const Outcome outcome = begin_job(tube, put, ref, nullptr);
   serving_.serve(tube);
   return outcome;
 }
@@ -112,9 +113,15 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   }
   const bool may_be_buried = tries_.limits_all() || tags.tries > 0;
   const std::size_t tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0;
-  const JournalStatus room = state_.journal.take_room_for_put(
-      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, tombstone_key_bytes},
-      body.blob);
+  Group* const after = tags.after.empty() ? nullptr : groups_.find(tags.after);
+  const JournalStatus room =
+      state_.journal.take_room_for_put({.tube_name_bytes = tube.name.size(),
+                                        .body_bytes = body.size(),
+                                        .tag_bytes = put.tags.size(),
+                                        .may_be_buried = may_be_buried,
+                                        .is_held = after != nullptr,
+                                        .tombstone_key_bytes = tombstone_key_bytes},
+                                       body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = state_.jobs.create(put.id, std::move(body), read);
   const bool has_all = ref != JobRef::none && extras_.take_up(tube, ref, tags, key);
@@ -123,14 +130,15 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     state_.journal.release_room();
     return Outcome::out_of_memory;
   }
-  const Outcome outcome = begin_job(tube, put, ref);
+  const Outcome outcome = begin_job(tube, put, ref, after);
   backlog_.serve_first(tube);
   return outcome;
 }
 
-// What a job that was just created becomes. Inlined, as a call would make each put dearer.
-// Requires: room in the journal.
-[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref) {
+// What a job that was just created becomes. `after`: the group that it waits for; null: none.
+// Inlined, as a call would make each put dearer. Requires: room in the journal.
+[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
+                                                        Group* after) {
   Job& job = state_.jobs[ref];
   job.created = state_.now;
   job.priority = put.priority;
@@ -140,7 +148,8 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   ++tube.total_jobs;
   ++state_.counts.total_jobs;
 
-  const Outcome outcome = serving_.to_ready_after_delay(ref, Place::nowhere);
+  const Outcome outcome = after == nullptr ? serving_.to_ready_after_delay(ref, Place::nowhere)
+                                           : serving_.to_held(ref, *after);
   state_.journal.record(JobChange::put, flushes_.journaled(ref, job, tube));
   return outcome;
 }
@@ -222,11 +231,20 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = state_.jobs[ref];
   if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
-  if (keys_.outlives(ref)) [[unlikely]]
-    return delete_leaving_key(ref);
+  if (job.has_tags != 0) [[unlikely]]
+    return delete_with_tags(ref);
   const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
   backlog_.delete_now(ref, nullptr);
+  return Outcome::done;
+}
+
+Outcome Engine::delete_with_tags(JobRef ref) {
+  if (keys_.outlives(ref)) return delete_leaving_key(ref);
+  const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
+  if (room != JournalStatus::ok) return refused_change(room);
+  backlog_.delete_now(ref, nullptr);
+  backlog_.end_holds();
   return Outcome::done;
 }
 
@@ -241,6 +259,7 @@ Outcome Engine::delete_leaving_key(JobRef ref) {
   }
   const Tombstone left = keys_.tombstone(tombstone_ref);
   backlog_.delete_now(ref, &left);
+  backlog_.end_holds();
   return Outcome::done;
 }
 

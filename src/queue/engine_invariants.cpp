@@ -27,10 +27,11 @@ class Inspection {
     }
     for (const Client* client : clients_) check_client(*client);
     engine_.backlog_.tasks_.for_each([this](const Backlog::Task& task) { check_task(task); });
-    CHECK(always_ == 4);
+    CHECK(always_ == 5);
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
+    engine_.groups_.check_invariants();
     check_tombstones();
     CHECK(closed_watches_ == 0);
     CHECK(askers_.size() == awaited_);
@@ -106,8 +107,11 @@ class Inspection {
       if (lane != nullptr) ++jobs_in_[lane].ready;
       if (job.is_urgent()) ++urgent;
     });
-    check_heap(tube.delayed, JobState::delayed,
-               [&](const DeadlineEntry&, const Job& job) { CHECK(job.tube == tube.ref); });
+    check_heap(tube.delayed, JobState::delayed, [&](const DeadlineEntry& entry, const Job& job) {
+      CHECK(job.tube == tube.ref);
+      const bool is_held = engine_.state_.jobs.is_held(entry.job);
+      CHECK(is_held == (entry.deadline == Instant::never()));
+    });
     const Flushed flushed = check_flush(tube);
     urgent += flushed.urgent;
     CHECK(tube.urgent == urgent);
@@ -391,6 +395,7 @@ class Inspection {
 
   void check_work(const engine_tasks::EndedKeys&) { ++always_; }
   void check_work(const engine_tasks::LateBurials&) { ++always_; }
+  void check_work(const engine_tasks::EndedGroups&) { ++always_; }
   void check_work(const engine_tasks::ListOfTubes&) { ++always_; }
   void check_work(const engine_tasks::FreedMemory&) { ++always_; }
 
@@ -415,7 +420,8 @@ class Inspection {
     const EngineCounts& counts = engine_.state_.counts;
     CHECK(engine_.state_.jobs.memory_bytes() == job_memory_bytes_);
     CHECK(engine_.memory().used_bytes() ==
-          job_memory_bytes_ + engine_.lanes_.lanes_.memory_bytes() + engine_.keys_.memory_bytes());
+          job_memory_bytes_ + engine_.lanes_.lanes_.memory_bytes() + engine_.keys_.memory_bytes() +
+              engine_.groups_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);

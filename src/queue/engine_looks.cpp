@@ -106,7 +106,10 @@ JobReport Engine::report(JobRef ref, Instant now) const {
   const Job& job = state_.jobs[ref];
   const Tube& tube = state_.tubes[job.tube];
   Instant deadline = now;
-  if (job.state() == JobState::delayed) deadline = tube.delayed.at(job.heap_index()).deadline;
+  const bool is_held = state_.jobs.is_held(ref);
+  if (job.state() == JobState::delayed && !is_held) {
+    deadline = tube.delayed.at(job.heap_index()).deadline;
+  }
   if (job.state() == JobState::reserved) {
     const Client* const holder = state_.clients[job.holder()];  // Null: it is gone already.
     if (holder != nullptr) deadline = holder->reserved_.at(job.heap_index()).deadline;
@@ -126,7 +129,8 @@ JobReport Engine::report(JobRef ref, Instant now) const {
                    .releases = state_.jobs.counted(ref, JobEvent::release),
                    .buries = state_.jobs.counted(ref, JobEvent::bury),
                    .kicks = state_.jobs.counted(ref, JobEvent::kick),
-                   .tags = state_.jobs.tags(ref)};
+                   .tags = state_.jobs.tags(ref),
+                   .is_held = is_held};
 }
 
 }  // namespace haricot

@@ -191,13 +191,46 @@ BlobRef JobStore::body_blob(JobRef ref) const {
   if (!tags.unique_key.empty()) {
     kinds |= kHasKey;
     KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
+    front = node;
     node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
     node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
     if (tags.tombstone_s > 0) kinds |= kLeavesTombstone;
   }
+  if (tags.names_group()) [[unlikely]]
+    kinds |= keep_group_nodes(front, tags);
   end[0] = static_cast<std::byte>(kinds);
   end[1] = static_cast<std::byte>(text.size());
   job.has_tags = 1;
+}
+
+unsigned JobStore::keep_group_nodes(void* front, const JobTags& tags) {
+  unsigned kinds = 0;
+  if (!tags.group.empty()) {
+    kinds |= kHasGroup;
+    front = new (node_before<GroupNode>(front)) GroupNode{};
+  }
+  if (!tags.after.empty()) {
+    kinds |= kHasAfter;
+    new (node_before<HeldNode>(front)) HeldNode{};
+  }
+  return kinds;
+}
+
+std::size_t JobStore::group_bytes_of(const JobTags& tags) {
+  return (tags.group.empty() ? 0 : sizeof(GroupNode)) +
+         (tags.after.empty() ? 0 : sizeof(HeldNode)) + alignof(HeldNode) - 1;
+}
+
+void* JobStore::front_of_key(JobRef ref) const {
+  std::byte* const end = end_of_tags(ref);
+  if ((std::to_integer<unsigned>(*end) & kHasKey) != 0) return &key_node_before(end);
+  if ((std::to_integer<unsigned>(*end) & kHasLane) != 0) return &lane_node(ref);
+  return end - std::to_integer<std::size_t>(end[1]);
+}
+
+HeldNode& JobStore::held_node(JobRef ref) const {
+  void* const front = has_group(ref) ? &group_node(ref) : front_of_key(ref);
+  return *node_before<HeldNode>(front);
 }
 
 void JobStore::forget_tags(JobRef ref) {

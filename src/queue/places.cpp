@@ -133,6 +133,14 @@ void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
   tell(ref, job, from, Place::delayed);
 }
 
+void Places::set_deadline(JobRef ref, Instant deadline) {
+  const Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  tube.delayed.replace(job.heap_index(), DeadlineEntry{deadline, ++state_.arrivals, ref},
+                       state_.jobs);
+  state_.arm_tube(tube);
+}
+
 void Places::to_buried(JobRef ref, Place from) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];

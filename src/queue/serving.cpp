@@ -67,6 +67,26 @@ Outcome Serving::to_ready_after_delay(JobRef ref, Place from) {
   return Outcome::buried;
 }
 
+Outcome Serving::to_held(JobRef ref, Group& group) {
+  if (state_.tube_of(ref).delayed.allocate_one()) {
+    places_.to_delayed(ref, Place::nowhere, Instant::never());
+    groups_.hold(ref, group);
+    return Outcome::done;
+  }
+  places_.to_buried(ref, Place::nowhere);
+  return Outcome::buried;
+}
+
+void Serving::end_hold(JobRef ref) {
+  const Job& job = state_.jobs[ref];
+  groups_.end_hold(ref);
+  if (job.delay_s > 0) {
+    places_.set_deadline(ref, state_.now + Duration::seconds(job.delay_s));
+  } else {
+    (void)to_ready(ref, Place::delayed);
+  }
+}
+
 void Serving::bury_spent(JobRef ref) {
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved);

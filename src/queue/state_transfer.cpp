@@ -82,6 +82,7 @@ void StateTransfer::write_job(StateWriter& to, JobRef ref, Bodies bodies) const 
     const DeadlineEntry& entry = tube.delayed.at(job.heap_index());
     saved.deadline = entry.deadline;
     saved.arrival = entry.arrival;
+    saved.is_held = jobs.is_held(ref);
   }
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     const std::uint64_t counted = jobs.counted(ref, static_cast<JobEvent>(i));

@@ -66,6 +66,7 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
     if (!read_job(from, tubes, bodies)) return false;
   }
+  groups_.end_restoring();
   while (from.begin(saved::kBurials)) {
     if (!read_burials(from, tubes)) return false;
   }
@@ -161,6 +162,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
       (!is_tag_text(saved.tags) || saved.body.size() != saved.body_bytes)) {
     return false;
   }
+  if (saved.is_held && tags_in(saved.tags).after.empty()) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
                            .priority = saved.priority,
@@ -201,7 +203,7 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
       if (!tube.delayed.allocate_one()) return false;
       state_.arrivals = saved.arrival - 1;  // It arrives at the turn that it had.
       places_.to_delayed(ref, before, saved.deadline);
-      return true;
+      return !saved.is_held || groups_.hold_restored(ref);
     case JobState::buried:
       places_.to_buried(ref, before);
       return true;

@@ -141,6 +141,8 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return list_jobs(command, now);
     case Verb::stats_tube_detail:
       return stats_tube_detail(command.tube, now);
+    case Verb::stats_group:
+      return stats_group(command.tube);
     case Verb::stats_tubes:
       return stats_tubes(command, now);
     case Verb::reserve_batch:

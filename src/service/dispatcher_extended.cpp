@@ -126,6 +126,14 @@ Reply Dispatcher::stats_tube_detail(std::string_view tube_name, Instant now) {
   return {.code = ReplyCode::ok, .text = text_};
 }
 
+Reply Dispatcher::stats_group(std::string_view name) {
+  const Group* const group = engine_.find_group(name);
+  if (group == nullptr) return {ReplyCode::not_found};
+  Report report(text_, info_.compat);
+  write_group_report(report, *group);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
 // The tubes are in an order in which each has its place by its name alone. So whoever asks for the
 // next page gets what is after this one, whatever came and went in between.
 Reply Dispatcher::stats_tubes(const Command& command, Instant now) {

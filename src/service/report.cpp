@@ -101,6 +101,10 @@ void write_tube_detail(Report& report, const TubeDetail& detail) {
   write_statistics(report, tube_detail_statistics(), detail);
 }
 
+void write_group_report(Report& report, const Group& group) {
+  write_statistics(report, group_statistics(), group);
+}
+
 void write_job_report(Report& report, const JobReport& job) {
   write_statistics(report, job_statistics(), job);
 }

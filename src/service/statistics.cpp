@@ -3,59 +3,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "haricot/base/job_tags.hpp"
+#include "haricot/service/statistic_rows.hpp"
 
 namespace haricot {
 namespace {
-
-// The columns of a row after its key. A value is a lambda without a capture.
-template <typename Facts>
-struct Rows {
-  using Row = Statistic<Facts>;
-
-  template <typename Value>
-  static constexpr Row integer(std::string_view key, Value, std::string_view meaning,
-                               typename Row::Condition is_shown = nullptr) {
-    return {.key = key,
-            .type = StatisticType::integer,
-            .number = &number_of<Value>,
-            .is_shown = is_shown,
-            .meaning = meaning};
-  }
-  template <typename Value>
-  static constexpr Row cpu_time(std::string_view key, Value, std::string_view meaning) {
-    return {.key = key,
-            .type = StatisticType::cpu_time,
-            .number = &number_of<Value>,
-            .meaning = meaning};
-  }
-  template <typename Value>
-  static constexpr Row word(std::string_view key, Value, std::string_view meaning) {
-    return {.key = key, .type = StatisticType::word, .word = &word_of<Value>, .meaning = meaning};
-  }
-  template <typename Value>
-  static constexpr Row quoted(std::string_view key, Value, std::string_view meaning,
-                              typename Row::Condition is_shown = nullptr) {
-    return {.key = key,
-            .type = StatisticType::quoted,
-            .word = &word_of<Value>,
-            .is_shown = is_shown,
-            .meaning = meaning};
-  }
-
- private:
-  template <typename Value>
-  static std::uint64_t number_of(const Facts& facts) {
-    return static_cast<std::uint64_t>(Value{}(facts));
-  }
-  template <typename Value>
-  static std::string_view word_of(const Facts& facts) {
-    return Value{}(facts);
-  }
-};
-
-// A row with the meaning of the one before it.
-constexpr std::string_view kSame{};
 
 // stats -----------------------------------------------------------------------------------------
 
@@ -268,17 +219,6 @@ constexpr std::array kOwnRows = {
         &was_handed_over),
 };
 
-template <typename Row, std::size_t... kSizes>
-constexpr auto joined(const std::array<Row, kSizes>&... parts) {
-  std::array<Row, (kSizes + ...)> all{};
-  std::size_t size = 0;
-  const auto add = [&](const auto& part) {
-    for (const Row& row : part) all[size++] = row;
-  };
-  (add(parts), ...);
-  return all;
-}
-
 constexpr auto kAllServerRows = joined(kJobRows, kCounterRows, kServerRows, kOwnRows);
 
 // stats-tube ------------------------------------------------------------------------------------
@@ -360,106 +300,9 @@ constexpr std::array kTubeDetailRows = {
         "jobs that were buried because their tries were used up"),
 };
 
-// stats-job -------------------------------------------------------------------------------------
-
-using OfJob = Rows<JobFacts>;
-
-constexpr std::array kJobFactRows = {
-    OfJob::integer(
-        "id", [](const JobFacts& j) { return j.id; }, "its id, and the tube it is in"),
-    OfJob::quoted(
-        "tube", [](const JobFacts& j) { return std::string_view(j.tube->name); }, kSame),
-    OfJob::word(
-        "state", [](const JobFacts& j) { return std::string_view(name_of(j.state)); },
-        "`ready`, `reserved`, `delayed` or `buried`"),
-    OfJob::integer(
-        "pri", [](const JobFacts& j) { return j.priority; }, "priority, 0 first"),
-    OfJob::integer(
-        "age", [](const JobFacts& j) { return j.age_s; }, "seconds since it was put"),
-    OfJob::integer(
-        "delay", [](const JobFacts& j) { return j.delay_s; },
-        "the delay of its put or last release"),
-    OfJob::integer(
-        "ttr", [](const JobFacts& j) { return j.ttr_s; }, "seconds a worker has for it"),
-    OfJob::integer(
-        "time-left", [](const JobFacts& j) { return j.time_left_s; },
-        "seconds until its TTR ends, or until it gets ready; 0 in other states"),
-    OfJob::integer(
-        "file", [](const JobFacts& j) { return j.file; },
-        "number of the binlog file that has its body; 0 without `-b`"),
-    OfJob::integer(
-        "reserves", [](const JobFacts& j) { return j.reserves; },
-        "how often that happened to it. Many `timeouts`: it is too long for its TTR, or kills its "
-        "workers"),
-    OfJob::integer(
-        "timeouts", [](const JobFacts& j) { return j.timeouts; }, kSame),
-    OfJob::integer(
-        "releases", [](const JobFacts& j) { return j.releases; }, kSame),
-    OfJob::integer(
-        "buries", [](const JobFacts& j) { return j.buries; }, kSame),
-    OfJob::integer(
-        "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
-};
-
-// A key and what stands behind it in the text; empty: there is no such key.
-std::string_view with_rest(std::string_view key, std::string_view tags) {
-  if (key.empty()) return {};
-  const auto offset = static_cast<std::size_t>(key.data() - tags.data());
-  return tags.substr(offset, tags.substr(offset).find(' '));
-}
-
-// What `con` and `idp` say, as the text has it; empty: it has no such tag.
-std::string_view lane_of(std::string_view tags) {
-  return with_rest(tags_in(tags).lane, tags);
-}
-std::string_view unique_key_of(std::string_view tags) {
-  return with_rest(tags_in(tags).unique_key, tags);
-}
-
-// What tags say of it.
-constexpr std::array kTagRows = {
-    OfJob::integer(
-        "try", [](const JobFacts& j) { return tags_in(j.tags).tries; },
-        "only of a job with this tag: its value",
-        [](const JobFacts& j) { return !j.tags.empty() && tags_in(j.tags).tries > 0; }),
-    OfJob::quoted(
-        "con", [](const JobFacts& j) { return lane_of(j.tags); },
-        "only of a job with this tag: its key, and a colon and its limit if that is not 1",
-        [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
-    OfJob::quoted(
-        "idp", [](const JobFacts& j) { return unique_key_of(j.tags); },
-        "only of a job with this tag: its key, and a colon and the seconds for which the key "
-        "outlives the job, if it does",
-        [](const JobFacts& j) { return !unique_key_of(j.tags).empty(); }),
-};
-
-// The same, with the size of the job in the place of its file.
-constexpr auto make_listed_job_rows() {
-  auto rows = kJobFactRows;
-  for (auto& row : rows) {
-    if (row.key != "file") continue;
-    row = OfJob::integer(
-        "bytes", [](const JobFacts& j) { return j.body_bytes; }, "the size of its body");
-  }
-  return rows;
-}
-constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows);
-
-// No key stands twice in a report.
-template <typename Row, std::size_t kSize>
-constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
-  for (std::size_t i = 0; i < kSize; ++i) {
-    for (std::size_t other = 0; other < i; ++other) {
-      if (rows[i].key == rows[other].key) return false;
-    }
-  }
-  return true;
-}
 static_assert(has_each_key_once(kAllServerRows));
 static_assert(has_each_key_once(kTubeRows));
 static_assert(has_each_key_once(kTubeDetailRows));
-static_assert(has_each_key_once(kJobFactRows));
-static_assert(has_each_key_once(kListedJobRows));
 
 }  // namespace
 
@@ -471,12 +314,6 @@ std::span<const Statistic<TubeFacts>> tube_statistics() {
 }
 std::span<const Statistic<TubeDetailFacts>> tube_detail_statistics() {
   return kTubeDetailRows;
-}
-std::span<const Statistic<JobFacts>> job_statistics() {
-  return kJobFactRows;
-}
-std::span<const Statistic<JobFacts>> listed_job_statistics() {
-  return kListedJobRows;
 }
 
 }  // namespace haricot

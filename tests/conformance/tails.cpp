@@ -118,6 +118,7 @@ constexpr Row kRows[] = {
     {"touch_all", kExtended, "touch-all", Rule::refused, "A< TOUCHED_ALL 0\n", ""},
     {"reserve_with_abort", kPutExtended, "reserve-with-abort", Rule::refused,
      "A< RESERVED 1 1\nA< j\n", ""},
+    {"stats_group", kExtended, "stats-group a", Rule::part_of_name, "A< NOT_FOUND\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

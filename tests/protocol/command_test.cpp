@@ -77,6 +77,7 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
       {"flush-buried tube", {.verb = Verb::flush_buried, .tube = "tube"}},
       {"touch-all", {.verb = Verb::touch_all}},
       {"reserve-with-abort", {.verb = Verb::reserve_with_abort}},
+      {"stats-group -g", {.verb = Verb::stats_group, .tube = "-g"}},
   };
   std::set<Verb> verbs;
   for (const Valid& row : rows) {

@@ -151,6 +151,10 @@ TEST(ParseExtendedCommand, ABadNameOrStateIsBadFormat) {
               "stats-tube-detail *",
               "stats-tube-detail  a",
               "stats-tube-detail a b",
+              "stats-group *",
+              "stats-group  a",
+              "stats-group a b",
+              "stats-group " + std::string(101, 'g'),
               "stats-tubes -a 1",
               "stats-tubes  a 1",
               "stats-tubes ** 1",
@@ -175,9 +179,10 @@ TEST(ParseExtendedCommand, AWordWithoutItsBlankIsNoneOfThem) {
               "capabilitie", "CAPABILITIES", " drain"},
              ParseResult::unknown_command);
   // It begins with reserve, or with stats.
-  expect_all({"stats-tube-detail", "stats-tubes", "stats-tube-detailed a", "reserve-batch",
-              "reserve-batch1", "reserve-batc", "capabilitiesx", "drainx", "undrainx"},
-             ParseResult::bad_format);
+  expect_all(
+      {"stats-tube-detail", "stats-tubes", "stats-group", "stats-tube-detailed a", "reserve-batch",
+       "reserve-batch1", "reserve-batc", "capabilitiesx", "drainx", "undrainx"},
+      ParseResult::bad_format);
 }
 
 TEST(ParseExtendedCommand, TakesAsManyIdsAsABatchMayHave) {

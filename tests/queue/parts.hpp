@@ -13,6 +13,7 @@
 #include "haricot/queue/backlog.hpp"
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/flushes.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
@@ -101,14 +102,15 @@ class Parts : public ::testing::Test {
   Tries tries{state, flushes};
   LaneOrder lanes{state, flushes, {}};
   Keys keys{state, flushes, {}};
-  JobMemory memory{state, lanes, keys};
+  Groups groups{state.jobs, {}};
+  JobMemory memory{state, lanes, keys, groups};
   Times times{state};
-  Extras extras{state, lanes, keys};
+  Extras extras{state, lanes, keys, groups};
   Places places{state, times, extras};
-  Restoring restoring{state, keys, extras, places};
+  Restoring restoring{state, keys, groups, extras, places};
   Watching watching{state};
-  Serving serving{state, tries, places, watching};
-  Backlog backlog{state, flushes, tries, keys, places, watching, serving, lanes};
+  Serving serving{state, tries, groups, places, watching};
+  Backlog backlog{state, flushes, tries, keys, groups, places, watching, serving, lanes};
   Tube& tube = *state.default_tube;
 
  private:

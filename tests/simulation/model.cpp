@@ -222,6 +222,7 @@ void Model::make_delayed(ModelJob& job, Instant now) {
 
 void Model::make_reserved(int client, JobId id, Instant now) {
   ModelJob& job = jobs_.at(id);
+  end_hold(job);
   if (job.state == JobState::ready) {
     add_length(find_tube(job.tube)->queued, now.count() - job.since.count(), now);
   }
@@ -451,10 +452,9 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.tries = tags.tries;
     job.lane = tags.lane;
     job.lane_limit = tags.lane_limit;
-    // In the order of the ids: that of the highest one holds.
+    // In the order of the ids: the highest one says the limit, and owns its key.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
     std::tie(job.key, job.tombstone_s) = key_in(known.tags);
-    // In the order of the ids, too: the highest one owns it.
     if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;
     own_key(id);
     job.created = engine.jobs()[ref].created;
@@ -475,6 +475,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     }
   }
   restore_tombstone(engine);
+  restore_holds(engine, now);
 }
 
 void Model::compare(Engine& engine, Instant now) const {
@@ -487,6 +488,7 @@ void Model::compare(Engine& engine, Instant now) const {
   require(engine.tubes().size() == tubes_.size(), "the number of tubes is wrong");
   compare_tombstones(engine, now);
   compare_promises(engine);
+  compare_groups(engine);
 }
 
 }  // namespace haricot::simulation

@@ -45,6 +45,8 @@ struct Request {
   std::uint32_t lane_limit = 1;   // Of its lane from that put on.
   std::string key = {};           // Of put: by which it is unique; empty: it has none.
   std::uint32_t tombstone_s = 0;  // Of put: how long its key outlives it.
+  std::string group = {};         // Of put: the group that it is in,
+  std::string after = {};         // and the one that it waits for; empty: none. Of stats-group.
   std::uint32_t bound = 0;        // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
@@ -79,7 +81,11 @@ struct ModelJob {
   std::uint64_t burial = 0;   // The later it was buried the larger.
   Instant since;              // When it got ready; reserved: of its reserve or last touch.
   int holder = 0;
-  std::uint64_t flush = 0;  // The task that is to free it, from where nobody sees it; 0: none.
+  std::string group = {};        // The group that it is in; empty: none.
+  std::string after = {};        // The one that its put named after `aft:`.
+  std::uint64_t hold = 0;        // It waits for that one: the later it was put the larger; 0: not.
+  bool group_has_ended = false;  // Its hold is about to end.
+  std::uint64_t flush = 0;       // The task that is to free it, from where nobody sees it; 0: none.
   std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
 };
 
@@ -188,8 +194,10 @@ struct ModelTask {
 
   std::optional<std::uint64_t> touched = {};  // Of a touch of all jobs: how many there are.
 
-  bool is_of_keys = false;  // The task that is always there, and drops ended keys.
+  bool is_of_keys = false;    // The task that is always there, and drops ended keys;
+  bool is_of_groups = false;  // the one that ends holds.
 
+  bool is_always_there() const { return is_of_keys || is_of_groups; }
   bool has_jobs() const { return !buried.empty() || !ready.empty() || !delayed.empty(); }
 };
 
@@ -233,8 +241,8 @@ class Model {
   // both were refused, nobody could tell whose is whose.
   bool has_other_put_of(std::size_t body_bytes, int client) const;
   bool has_tasks() const {
-    bool has_some = false;
-    for_each_task([&](const ModelTask& task) { has_some = has_some || !task.is_of_keys; });
+    bool has_some = !ended_groups_.empty();
+    for_each_task([&](const ModelTask& task) { has_some = has_some || !task.is_always_there(); });
     return has_some;
   }
   // How often a long task was left for a later call, put aside, or put jobs back.
@@ -250,6 +258,12 @@ class Model {
   std::uint64_t tombstone_duplicates() const { return tombstone_duplicates_; }
   std::uint64_t tombstone_ends() const { return tombstone_ends_; }
   std::uint64_t tombstones_back() const { return tombstones_back_; }
+
+  // How many jobs were let go as their group had ended, how many came back held from a restart, and
+  // how many groups had lost their last job before it.
+  std::uint64_t holds_ended() const { return holds_ended_; }
+  std::uint64_t holds_back() const { return holds_back_; }
+  std::uint64_t groups_ended_before() const { return groups_ended_before_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -284,7 +298,7 @@ class Model {
   bool is_deadline_soon(int client, Instant now) const;
 
   // What tubes know of times (model_times.cpp).
-  void begin_ready(ModelJob& job, Instant now) const;
+  void begin_ready(ModelJob& job, Instant now);
   void begin_buried(ModelJob& job, Instant now);
   void count_worked(const ModelJob& job, Instant now);
   static void add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now);
@@ -378,6 +392,18 @@ class Model {
   std::string duplicate_text(JobId id, const std::string& raised) const;
   bool asks_for_update(int client, const Request& request);
 
+  // Groups (model_groups.cpp).
+  bool has_group(const std::string& name) const;
+  // What a job becomes that was just put.
+  void begin_wait(ModelJob& job, bool is_held, Instant now);
+  void end_hold(ModelJob& job);
+  void end_group(const std::string& name);
+  void end_holds(Tape& tape, Instant now);
+  void resume_end_of_holds();
+  std::string stats_group(const std::string& name) const;
+  void restore_holds(const Engine& engine, Instant now);
+  void compare_groups(Engine& engine) const;
+
   // Limits of tries (model_tries.cpp).
   bool is_spent(const ModelJob& job) const;
   void end_try(ModelJob& job, bool timed_out, Instant now);
@@ -395,6 +421,7 @@ class Model {
   void resume_due(Instant now);
   Instant next_end_of_key() const;
   Step drop_ended_keys(const Budget& budget, Instant now);
+  Step end_some_holds(const Budget& budget, Tape& tape, Instant now);
   // As QueueState does.
   void try_refused_again(Instant now) {
     refused_again_ = std::min(refused_again_, now + QueueState::kPauseOfRefused);
@@ -451,6 +478,9 @@ class Model {
   // By tube and key, even if the time of some is over.
   std::map<std::pair<std::string, std::string>, ModelTombstone> tombstones_;
   std::uint64_t tombstone_duplicates_ = 0, tombstone_ends_ = 0, tombstones_back_ = 0;
+  // Of each group that has ended the jobs whose holds are to end, by when these began.
+  std::deque<std::map<std::uint64_t, JobId>> ended_groups_;
+  std::uint64_t holds_ = 0, holds_ended_ = 0, holds_back_ = 0, groups_ended_before_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   JobId next_id_ = 1;

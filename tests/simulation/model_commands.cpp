@@ -193,14 +193,17 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .tombstone_s = put.tombstone_s,
                  .created = now,
                  .deadline = {},
-                 .since = now};
+                 .since = now,
+                 .group = put.group,
+                 .after = put.after};
+  const bool is_held = has_group(put.after);
   if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
   own_key(id);
   end_tombstone(tube, put.key);
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
-  if (put.seconds > 0) make_delayed(job, now);
+  begin_wait(job, is_held, now);
   check_record(tape, Event::Kind::record_put, id);
   offer(tube, now);
 }
@@ -297,6 +300,8 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return stats_tube_detail(request.tube, now);
     case Verb::stats_tubes:
       return stats_tubes(request, now);
+    case Verb::stats_group:
+      return stats_group(request.after);
     case Verb::reserve_batch:
       return reserve_batch(number, request, now);
     case Verb::delete_batch:
@@ -408,11 +413,13 @@ std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
   if (take_room_to_delete({id}, tape) != JournalStatus::ok) return kInternalError;
   record_deletion(id, tape, now);
   const std::string tube = job->tube;
+  const bool has_tags = !tags_of(*job).empty();
   count_worked(*job, now);
   erase_job(id);
   ++find_tube(tube)->deletes;
   offer(tube, now);
   drop_if_unreferenced(tube);
+  if (has_tags) end_holds(tape, now);
   return "DELETED\r\n";
 }
 

@@ -45,7 +45,9 @@ std::string Model::capabilities(int number) const {
       "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- stats-tube-detail\n- stats-tubes\n"
       "- reserve-batch\n- delete-batch\n- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
-  text += "- flush-buried\n- touch-all\n- reserve-with-abort\n- try\n- con\n- idp\n";
+  text +=
+      "- flush-buried\n- touch-all\n- reserve-with-abort\n- stats-group\n- try\n- con\n- idp\n- "
+      "grp\n- aft\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
@@ -180,11 +182,14 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
   call([&](const Budget&) {
     outcome = delete_some(batch, Budget(steps_, turn_limits::kStepsOfBatch), tape, now);
   });
+  const std::string text = to_answer(batch);
+  if (outcome == Step::goes_on || outcome == Step::waits) {
+    ++task_turns_;
+    (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(batch));
+  }
+  end_holds(tape, now);
   if (outcome == Step::failed) return kInternalError;
-  if (outcome == Step::done) return to_answer(batch);
-  ++task_turns_;
-  (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(batch));
-  return {};
+  return outcome == Step::done ? text : std::string();
 }
 
 std::string Model::to_answer(const ModelTask& batch) {
@@ -256,6 +261,7 @@ Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tap
   for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
     if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
   }
+  resume_end_of_holds();
   if (status == JournalStatus::later) {
     batch.ids_left = {ids_left.find(left.front()), ids_left.end()};
     return Step::waits;

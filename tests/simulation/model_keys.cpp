@@ -16,7 +16,8 @@ std::pair<std::string, std::uint32_t> key_in(const std::string& tags) {
   const std::size_t begin = tags.rfind(tag);
   const bool has_one = begin != std::string::npos && (begin == 0 || tags[begin - 1] == ' ');
   if (!has_one) return {};
-  const std::string value = tags.substr(begin + tag.size());
+  const std::size_t value_begin = begin + tag.size();
+  const std::string value = tags.substr(value_begin, tags.find(' ', value_begin) - value_begin);
   const std::size_t colon = value.find(':');
   if (colon == std::string::npos) return {value, 0};
   return {value.substr(0, colon), static_cast<std::uint32_t>(std::stoul(value.substr(colon + 1)))};
@@ -35,10 +36,13 @@ void Model::own_key(JobId id) {
 }
 
 void Model::erase_job(JobId id) {
-  const ModelJob& job = jobs_.at(id);
+  ModelJob& job = jobs_.at(id);
+  end_hold(job);
+  const std::string group = job.group;
   const auto holder = keys_.find({job.tube, job.key});
   if (holder != keys_.end() && holder->second == id) keys_.erase(holder);
   jobs_.erase(id);
+  if (!group.empty() && !has_group(group)) end_group(group);
 }
 
 // Whether the put of that client has a key, and could end now.

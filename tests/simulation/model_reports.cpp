@@ -88,7 +88,8 @@ std::string Model::stats_job(JobId id, Tape& tape, Instant now) {
   if (find_job(id) == nullptr) return "NOT_FOUND\r\n";
   const ModelJob& job = *find_job(id);
   const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};
-  const bool has_deadline = job.state == JobState::delayed || job.state == JobState::reserved;
+  const bool has_deadline =
+      (job.state == JobState::delayed && job.hold == 0) || job.state == JobState::reserved;
   Text text;
   text.row("id", id)
       .row("tube", quoted(job.tube))
@@ -155,7 +156,8 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
   };
   for (const JobId id : ids) {
     const ModelJob& job = jobs_.at(id);
-    const bool has_deadline = job.state == JobState::delayed || job.state == JobState::reserved;
+    const bool has_deadline =
+        (job.state == JobState::delayed && job.hold == 0) || job.state == JobState::reserved;
     tape.take(Event::Kind::file_of);
     row("- id", std::to_string(id));
     row("  tube", quoted(job.tube));
@@ -175,6 +177,9 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (job.tries > 0) row("  try", std::to_string(job.tries));
     if (!job.lane.empty()) row("  con", quoted(job.lane + limit));
     if (!job.key.empty()) row("  idp", quoted(value_of_key(job)));
+    if (!job.group.empty()) row("  grp", quoted(job.group));
+    if (!job.after.empty()) row("  aft", quoted(job.after));
+    if (job.hold > 0) row("  held", "true");
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

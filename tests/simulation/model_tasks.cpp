@@ -43,11 +43,12 @@ std::string Model::flush(int number, const Request& request, Tape& tape, Instant
                                : "";
   if (outcome == Step::done) {
     drop_if_unreferenced(request.tube);
-    return text;
+  } else {
+    ++task_turns_;
+    if (is_refused) flush.client = 0;
+    (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(flush));
   }
-  ++task_turns_;
-  if (is_refused) flush.client = 0;
-  (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(flush));
+  end_holds(tape, now);
   return text;
 }
 
@@ -118,6 +119,7 @@ void Model::resume(const std::string& of) {
 Model::Tasks Model::begin_always() {
   Tasks tasks;
   tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_keys = true});
+  tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_groups = true});
   return tasks;
 }
 
@@ -151,7 +153,7 @@ void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
       tasks.erase(task);
       drop_if_unreferenced(tube);
     } else {
-      if (!task->is_of_keys) ++task_turns_;
+      if (!task->is_always_there()) ++task_turns_;
       Tasks& to = outcome == Step::waits ? put_aside_ : tasks;
       to.splice(to.end(), tasks, task);
     }
@@ -162,6 +164,7 @@ void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
 
 Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Instant now) {
   if (task.is_of_keys) return drop_ended_keys(budget, now);
+  if (task.is_of_groups) return end_some_holds(budget, tape, now);
   if (!task.ids.empty()) {
     const Step outcome = delete_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
@@ -282,6 +285,7 @@ Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape,
     }
     free_recorded(flush, tape.take(Event::Kind::record_delete).id);
     steps_ += QueueState::kStepsPerJob;
+    resume_end_of_holds();
   }
   return Step::done;
 }

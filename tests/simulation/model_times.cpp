@@ -124,7 +124,8 @@ std::string as_item(const std::string& rows) {
 
 }  // namespace
 
-void Model::begin_ready(ModelJob& job, Instant now) const {
+void Model::begin_ready(ModelJob& job, Instant now) {
+  end_hold(job);
   job.state = JobState::ready;
   job.since = now;
   job.since = kept(job);

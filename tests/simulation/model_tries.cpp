@@ -22,6 +22,8 @@ std::string tags_of(const ModelJob& job) {
   const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
   if (!job.lane.empty()) add("con:" + job.lane + limit);
   if (!job.key.empty()) add("idp:" + value_of_key(job));
+  if (!job.group.empty()) add("grp:" + job.group);
+  if (!job.after.empty()) add("aft:" + job.after);
   return text;
 }
 

@@ -41,9 +41,9 @@ std::map<JobId, KnownTombstone> all_tombstones(const Engine& engine, Duration wa
 
 std::string to_text(const Event& event) {
   const char* const kinds[] = {
-      "line",       "reserve_put",   "reserve_update",  "reserve_burial", "reserve_delete",
-      "record_put", "record_update", "record_in_place", "record_kept",    "record_delete",
-      "numbers",    "file_of",       "try_again",       "answered"};
+      "line",           "reserve_put", "reserve_update", "reserve_burial",  "reserve_hold_end",
+      "reserve_delete", "record_put",  "record_update",  "record_in_place", "record_kept",
+      "record_delete",  "numbers",     "file_of",        "try_again",       "answered"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
@@ -245,6 +245,10 @@ JournalStatus Recorder::take_room_for_update(Promise promise) {
 
 JournalStatus Recorder::take_promised_room(const Promised& promised) {
   const JournalStatus status = binlog_.take_promised_room(promised);
+  if (promised.burial == nullptr && promised.deletions == 0) {
+    note_room({.kind = Event::Kind::take_room_for_hold_end, .status = status});
+    return status;
+  }
   if (promised.burial == nullptr) {
     note_room({.kind = Event::Kind::take_room_for_delete,
                .status = status,

@@ -35,6 +35,7 @@ struct Event {
     take_room_for_put,
     take_room_for_update,
     take_room_for_burial,
+    take_room_for_hold_end,
     take_room_for_delete,
     record_put,
     record_update,

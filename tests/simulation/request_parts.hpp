@@ -17,6 +17,7 @@ inline constexpr std::string_view kUnknown = "UNKNOWN_COMMAND\r\n";
 inline constexpr std::size_t kJobsWantedInCrowd = 2800;
 
 std::string random_tube(test::Random& chance);
+std::string random_group(test::Random& chance);
 // One of those there are, one that the client holds if it does, or any.
 JobId random_id(test::Random& chance, const Model& model, int client);
 

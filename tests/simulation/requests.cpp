@@ -145,6 +145,16 @@ void add_key(Request& request, test::Random& chance, const Model& model, int cli
   if (request.tombstone_s > 0) request.line += ":" + std::to_string(request.tombstone_s);
 }
 
+// Few names, so that groups have jobs in several tubes, and so many that they come to their ends. A
+// line has no room for long ones beside a long key.
+void add_groups(Request& request, test::Random& chance) {
+  if (chance.one_in(2)) request.group = random_group(chance);
+  if (request.group.empty() || chance.one_in(2)) request.after = random_group(chance);
+  if (request.after == request.group) request.after.clear();
+  if (!request.group.empty()) request.line += " grp:" + request.group;
+  if (!request.after.empty()) request.line += " aft:" + request.after;
+}
+
 void make_put(Request& request, test::Random& chance, const Model& model, int client,
               const Mix& mix, std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
@@ -166,6 +176,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   }
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
   if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_groups(request, chance);
   // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
@@ -272,6 +283,12 @@ std::string random_tube(test::Random& chance) {
   static const std::string long_tube(200, 'l');
   const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", long_tube};
   return std::string(chance.pick(names));
+}
+
+std::string random_group(test::Random& chance) {
+  const std::string_view names[] = {"default", "-h", "key", "x;$_.()/+-"};
+  return chance.one_in(4) ? std::string(chance.pick(names))
+                          : "g" + std::to_string(chance.below(12));
 }
 
 JobId random_id(test::Random& chance, const Model& model, int client) {

@@ -59,6 +59,9 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"stats-tube-detail a "},
     {"stats-tube-detail  a"},
     {"stats-tube-detail *"},
+    {"stats-group "},
+    {"stats-group a b"},
+    {"stats-group *"},
     {"stats-tubes "},
     {"stats-tubes *"},
     {"stats-tubes * 0"},
@@ -135,7 +138,11 @@ void make_list(Request& request, test::Random& chance) {
             name(request.tube) + word_of(request.state) + number(request.bound));
 }
 
-void make_tube_reports(Request& request, test::Random& chance) {
+void make_reports(Request& request, test::Random& chance) {
+  if (chance.one_in(3)) {
+    request.after = random_group(chance);
+    return make_line(request, Verb::stats_group, name(request.after));
+  }
   request.tube = chance.one_in(20) ? "nowhere" : random_tube(chance);
   if (chance.one_in(2)) return make_line(request, Verb::stats_tube_detail, name(request.tube));
   if (chance.one_in(3)) request.tube = "*";
@@ -266,7 +273,7 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
   } else if (kind < 40) {
     make_list(request, chance);
   } else if (kind < 46) {
-    make_tube_reports(request, chance);
+    make_reports(request, chance);
   } else if (kind < 50 && may_touch_all(model, client)) {
     make_line(request, Verb::touch_all);
   } else if (kind < 70) {

@@ -39,6 +39,13 @@ struct JobTags {
   // idp:<key>[:<seconds>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such
   // tag.
   std::string_view unique_key = {};
+  // grp:<name> and aft:<name>, never both with the same name: names as keys are. Empty: no such
+  // tag.
+  std::string_view group = {};
+  std::string_view after = {};
+
+  // Whether it says anything of groups.
+  bool names_group() const { return group.size() + after.size() > 0; }
 };
 
 // A text of tags, and what it says: read once, and carried along.

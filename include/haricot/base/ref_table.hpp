@@ -34,6 +34,14 @@ class RefTable {
   // Null for a reference that was emptied.
   T* operator[](Ref ref) const { return things_[static_cast<std::uint32_t>(ref)]; }
 
+  // Calls `visit(thing)` for each. What it is given may be dropped by it.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::uint32_t i = 0; i < things_.size(); ++i) {
+      if (things_[i] != nullptr) visit(*things_[i]);
+    }
+  }
+
   // The thing is gone, but its reference stays taken until drop().
   void empty(Ref ref) { things_[static_cast<std::uint32_t>(ref)] = nullptr; }
 

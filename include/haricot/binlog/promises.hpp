@@ -3,8 +3,10 @@
 //
 //   a deletion   of each job, with the records of the key that it may leave behind
 //   a burial     of a job with a limit of tries, from its put or kick until a burial is recorded
+//   a hold's end of a held job, until it is recorded as held no more
 //
-// Here is only the sum, and a mark in the journal's fields of each job that is promised a burial.
+// Here is only the sum, and marks in the journal's fields of each job that is promised a burial or
+// the end of its hold.
 // Who records changes keeps both. RoomAhead keeps so much room.
 
 #pragma once
@@ -36,6 +38,15 @@ class Promises {
     burials_ -= fields.has_burial_promised;
     fields.has_burial_promised = 0;
   }
+  // The end of a hold: to a job that is held.
+  void make_hold_end(JournalFields& fields) {
+    ++hold_ends_;
+    fields.has_hold_end_promised = 1;
+  }
+  void end_hold_end(JournalFields& fields) {
+    hold_ends_ -= fields.has_hold_end_promised;
+    fields.has_hold_end_promised = 0;
+  }
 
   // Of the records that are promised, with what may be lost at the ends of files.
   std::uint64_t bytes() const;
@@ -49,6 +60,7 @@ class Promises {
  private:
   std::uint64_t deletions_ = 0;
   std::uint64_t burials_ = 0;
+  std::uint64_t hold_ends_ = 0;
   TombstoneRoom tombstones_;  // Of the keys that the deletions leave.
 };
 

@@ -55,8 +55,9 @@ enum class Verb : std::uint8_t {
   flush_buried,
   touch_all,
   reserve_with_abort,
+  stats_group,
 };
-inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::reserve_with_abort) + 1;
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::stats_group) + 1;
 
 // The commands that a client has. Each set has all of the one before it.
 enum class CommandSet : std::uint8_t {
@@ -86,6 +87,7 @@ enum class Arguments : std::uint8_t {
   weight,          // <tube> <weight>
   mode,            // fifo or weighted
   page,            // <from-name> <count>, and * is a name that comes before all
+  group,           // <group>
 };
 
 // How the documents write these arguments, with a blank in front; empty where there are none.
@@ -126,6 +128,8 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <mode>";
     case Arguments::page:
       return " <from-name> <count>";
+    case Arguments::group:
+      return " <group>";
   }
   return "";
 }
@@ -219,6 +223,8 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      "starts the TTRs of all jobs anew that the client holds", CommandSet::extended},
     {Verb::reserve_with_abort, "reserve-with-abort", Arguments::none, "",
      "as reserve, and what the client sends ends the wait", CommandSet::extended},
+    {Verb::stats_group, "stats-group ", Arguments::group, "",
+     "reports on the jobs of a group, and on those that wait for it", CommandSet::extended},
 }};
 
 constexpr const CommandRow& row_of(Verb verb) {
@@ -250,7 +256,8 @@ struct Command {
   std::uint32_t body_bytes = 0;
   std::uint32_t bound = 0;  // Of kick, the count of another command, or a weight.
   std::uint64_t id = 0;
-  // Points into the line; a valid name, or empty if there may be none, or * of stats_tubes.
+  // Points into the line; a valid name, or empty if there may be none, or * of stats_tubes; of
+  // stats_group the name of a group.
   std::string_view tube;
   std::string_view ids;  // Points into the line: for read_ids().
   // Points into the line: good tags (base/job_tags.hpp) of a put that was parsed well, or empty.

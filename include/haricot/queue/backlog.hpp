@@ -3,7 +3,8 @@
 // A command that may be long is a long task (LongTasks) from the first: it does as much at once as
 // the budget of its turn allows, advance() goes on with it, and its answer is a delivery, whenever
 // it ends (begin() and answer()). What a close leaves is a task too, and so is what nobody has
-// asked for: keys whose time is over, late burials, the list of all tubes, memory that goes back.
+// asked for: keys whose time is over, late burials, jobs whose group has ended, the list of all
+// tubes, memory that goes back.
 // A new kind of task is a struct in engine_tasks.hpp with a step() here, and a Delivery::Kind for
 // its answer.
 //
@@ -26,6 +27,7 @@
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/engine_tasks.hpp"
 #include "haricot/queue/flushes.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/long_tasks.hpp"
@@ -41,18 +43,20 @@ namespace haricot {
 class Backlog {
  public:
   // All of them outlive this.
-  Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Places& places,
-          Watching& watching, Serving& serving, LaneOrder& lanes)
+  Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Groups& groups,
+          Places& places, Watching& watching, Serving& serving, LaneOrder& lanes)
       : state_(state),
         flushes_(flushes),
         tries_(tries),
         keys_(keys),
+        groups_(groups),
         places_(places),
         watching_(watching),
         serving_(serving),
         lanes_(lanes),
         ended_keys_(begin_always(engine_tasks::EndedKeys{})),
         late_burials_(begin_always(engine_tasks::LateBurials{})),
+        ended_groups_(begin_always(engine_tasks::EndedGroups{})),
         list_of_tubes_(begin_always(engine_tasks::ListOfTubes{})),
         freed_memory_(begin_always(engine_tasks::FreedMemory{})) {}
   ~Backlog();
@@ -69,7 +73,7 @@ class Backlog {
   Instant next_event() const {
     return tasks_.can_go_on() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
   }
-  // No long task is under way, and no burial is yet to be recorded.
+  // No long task is under way, and no burial or end of a hold is yet to be recorded.
   bool is_empty() const;
 
   // Does at once what a command or a close has begun, by `work(budget)`: as much as all of them may
@@ -98,6 +102,12 @@ class Backlog {
   // be open now, and is given to a worker. Requires: room in the journal. Inlined, as a call would
   // make each deletion dearer.
   [[gnu::always_inline]] void delete_now(JobRef ref, const Tombstone* left);
+  // A job with tags was deleted: if a group has ended with it, the holds of the jobs end that have
+  // waited for it.
+  void end_holds() {
+    if (groups_.has_ended()) [[unlikely]]
+      go_on_at_once(ended_groups_);
+  }
   // Lets a client go that does not wait for a job.
   void close(Client& client);
   // Ends the pause of a tube.
@@ -120,6 +130,7 @@ class Backlog {
   using TouchAll = engine_tasks::TouchAll;
   using EndedKeys = engine_tasks::EndedKeys;
   using LateBurials = engine_tasks::LateBurials;
+  using EndedGroups = engine_tasks::EndedGroups;
   using ListOfTubes = engine_tasks::ListOfTubes;
   using FreedMemory = engine_tasks::FreedMemory;
   using Tasks = LongTasks<engine_tasks::Work>;
@@ -157,6 +168,7 @@ class Backlog {
   TaskState do_piece(Task& task, TouchAll& touch, const Budget& budget);
   TaskState do_piece(Task& task, EndedKeys& ended, const Budget& budget);
   TaskState do_piece(Task& task, LateBurials& late, const Budget& budget);
+  TaskState do_piece(Task& task, EndedGroups& ended, const Budget& budget);
   TaskState do_piece(Task& task, ListOfTubes& list, const Budget& budget);
   TaskState do_piece(Task& task, FreedMemory& freed, const Budget& budget);
   struct Deletions;
@@ -175,6 +187,7 @@ class Backlog {
   Flushes& flushes_;
   Tries& tries_;
   Keys& keys_;
+  Groups& groups_;
   Places& places_;
   Watching& watching_;
   Serving& serving_;
@@ -183,6 +196,7 @@ class Backlog {
   // Those that are always there.
   Task& ended_keys_;
   Task& late_burials_;
+  Task& ended_groups_;
   Task& list_of_tubes_;
   Task& freed_memory_;
   Instant age_memory_again_;

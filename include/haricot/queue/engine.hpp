@@ -29,6 +29,7 @@
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/flushes.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/job_store.hpp"
@@ -209,6 +210,8 @@ class Engine {
   void write_list() { backlog_.write_list(); }
   const EngineCounts& counts() const { return state_.counts; }
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }
+  // Null: no job lives in it.
+  const Group* find_group(std::string_view name) const { return groups_.find(name); }
   // Adds jobs whose id is at least `from` to `found`, in the order of their ids: up to `count` that
   // are in the tube (null: any) and in the state (nullopt: any). Looks at kScanned jobs at most.
   ScanResult scan(JobId from, std::uint32_t count, const Tube* tube, std::optional<JobState> state,
@@ -226,10 +229,11 @@ class Engine {
 
  private:
   void mark_worker(Client& client);
-  Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref);
+  Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
   Outcome put_again(Tube& tube, JobRef owner, std::uint32_t priority);
+  [[gnu::noinline]] Outcome delete_with_tags(JobRef ref);
   [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(JobRef ref);
   JobRef held_by(const Client& client, JobId id) const;
 
@@ -238,6 +242,7 @@ class Engine {
   Tries tries_;
   LaneOrder lanes_;
   Keys keys_;
+  Groups groups_;
   JobMemory memory_;
   Times times_;
   Extras extras_;

@@ -155,6 +155,7 @@ struct JobReport {
   std::uint32_t body_bytes;
   std::uint64_t reserves, timeouts, releases, buries, kicks;
   std::string_view tags = {};  // Their text, valid as long as the job is.
+  bool is_held = false;        // It waits for a group.
 };
 
 }  // namespace haricot

@@ -82,6 +82,8 @@ struct TouchAll {
 struct EndedKeys {};
 // The burials that the journal has refused are recorded (Tries).
 struct LateBurials {};
+// The holds of the jobs end that have waited for groups which have ended (Groups).
+struct EndedGroups {};
 // The list of all tubes that somebody has asked for is written (TubeList).
 struct ListOfTubes {};
 // Memory that nobody needs any more goes back to the system (BlobRef).
@@ -89,6 +91,6 @@ struct FreedMemory {};
 
 // What a LongTasks::Task does.
 using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch,
-                          TouchAll, EndedKeys, LateBurials, ListOfTubes, FreedMemory>;
+                          TouchAll, EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory>;
 
 }  // namespace haricot::engine_tasks

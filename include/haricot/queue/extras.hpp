@@ -1,5 +1,5 @@
-// What tags add to jobs that depends on where they are: a lane, a key. A job without tags never
-// comes here.
+// What tags add to jobs that depends on where they are: a lane, a key, a group. A job without tags
+// never comes here.
 //
 // Places tells moved() where a job with tags was and where it is now. That is all that a tag hears
 // of its job's life: the first move is from `nowhere`, and the last one, before the job is
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "haricot/base/job_tags.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
@@ -20,8 +21,8 @@ namespace haricot {
 class Extras {
  public:
   // All of them outlive this.
-  Extras(QueueState& state, LaneOrder& lanes, Keys& keys)
-      : state_(state), lanes_(lanes), keys_(keys) {}
+  Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups)
+      : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
 
   // What a job with these tags takes.
   std::uint64_t memory_bytes_for(const Tube& tube, const ReadTags& tags,
@@ -37,6 +38,7 @@ class Extras {
   void moved(JobRef ref, Place from, Place to) {
     keys_.moved(ref, from, to);
     lanes_.moved(ref, from, to);
+    groups_.moved(ref, from, to);
   }
   // A ready job gets that priority. Requires: the job has tags.
   void before_priority_changes(JobRef ref) { lanes_.take_out(ref); }
@@ -46,6 +48,7 @@ class Extras {
   QueueState& state_;
   LaneOrder& lanes_;
   Keys& keys_;
+  Groups& groups_;
 };
 
 }  // namespace haricot

@@ -31,6 +31,9 @@ enum class ClientRef : std::uint32_t {};
 // Number of a lane (lanes.hpp).
 enum class LaneRef : std::uint32_t { none = 0 };
 
+// Number of a group (groups.hpp).
+enum class GroupRef : std::uint32_t { none = 0 };
+
 enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
 constexpr JobState last_of(JobState) {
   return JobState::buried;
@@ -100,11 +103,12 @@ struct Links {
 
 // What the journal keeps with each job, where there is a journal that keeps anything: the file that
 // holds the job's full record, the job's neighbours in the list of those that live in it, and
-// whether room is kept for the record of its burial.
+// whether room is kept for the record of its burial, and for that of the end of its hold.
 struct JournalFields {
-  static constexpr std::uint32_t kFileLast = (std::uint32_t{1} << 31) - 1;
-  std::uint32_t file : 31;  // The journal's own number of it, up to kFileLast; 0 is none.
+  static constexpr std::uint32_t kFileLast = (std::uint32_t{1} << 30) - 1;
+  std::uint32_t file : 30;  // The journal's own number of it, up to kFileLast; 0 is none.
   std::uint32_t has_burial_promised : 1;
+  std::uint32_t has_hold_end_promised : 1;
   JobRef previous;
   JobRef next;
   std::uint32_t stamp_halves[2];  // In two halves, so that the fields need no gap in front.
@@ -138,6 +142,20 @@ struct KeyNode {
   std::uint8_t key_bytes;
 };
 static_assert(sizeof(KeyNode) == 24 && alignof(KeyNode) == 8);
+
+// What a job with a tag `grp` keeps for it: its group.
+struct GroupNode {
+  GroupRef group;
+};
+
+// What a job with a tag `aft` keeps for it while it is held: the group that it waits for, and its
+// neighbours among those that do.
+struct HeldNode {
+  GroupRef group;  // none: it is not held.
+  JobRef previous;
+  JobRef next;
+};
+static_assert(sizeof(HeldNode) == 12 && alignof(HeldNode) == alignof(GroupNode));
 
 struct Job {
   JobId id;

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "haricot/base/memory.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/queue_state.hpp"
@@ -19,8 +20,8 @@ namespace haricot {
 class JobMemory {
  public:
   // All of them outlive this. Without a limit everything is admitted.
-  JobMemory(QueueState& state, const LaneOrder& lanes, const Keys& keys)
-      : state_(state), lanes_(lanes), keys_(keys) {}
+  JobMemory(QueueState& state, const LaneOrder& lanes, const Keys& keys, const Groups& groups)
+      : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
   JobMemory(const JobMemory&) = delete;
   JobMemory& operator=(const JobMemory&) = delete;
 
@@ -35,8 +36,8 @@ class JobMemory {
     return admit(state_.jobs.memory_bytes_for(body_bytes, tag_bytes));
   }
 
-  // What the jobs take, and their lanes and keys; or what the process has taken by the limit of
-  // Memory, if that is more.
+  // What the jobs take, and their lanes, keys and groups; or what the process has taken by the
+  // limit of Memory, if that is more.
   std::uint64_t used_bytes() const {
     return std::max<std::uint64_t>(counted_bytes(), Memory::used_bytes());
   }
@@ -59,13 +60,15 @@ class JobMemory {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
   std::uint64_t counted_bytes() const {
-    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes();
+    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes() +
+           groups_.memory_bytes();
   }
   std::uint64_t plenty() const { return bytes_max_ - bytes_max_ / 8; }
 
   QueueState& state_;
   const LaneOrder& lanes_;
   const Keys& keys_;
+  const Groups& groups_;
   std::uint64_t bytes_max_ = kNone;           // No limit.
   std::uint64_t short_above_ = kNone;         // There is no shortage.
   std::uint64_t refused_body_bytes_ = kNone;  // The smallest body that Memory has refused; or none.

@@ -121,10 +121,12 @@ class JobStore {
   void give_empty_chunks_back();
 
   // What tags count as in memory_bytes_for(): in front of their text is room for a LaneNode if
-  // there is a tag `con`, and for a KeyNode if there is a tag `idp`.
+  // there is a tag `con`, for a KeyNode if there is a tag `idp`, for a GroupNode if there is a tag
+  // `grp`, and for a HeldNode if there is a tag `aft`.
   static std::size_t tag_bytes_of(const ReadTags& tags) {
     return tags.text.size() + (tags.tags.lane.empty() ? 0 : kLaneBytes) +
-           (tags.tags.unique_key.empty() ? 0 : kKeyBytes);
+           (tags.tags.unique_key.empty() ? 0 : kKeyBytes) +
+           (tags.tags.names_group() ? group_bytes_of(tags.tags) : 0);
   }
   static std::size_t tag_bytes_of(std::string_view text) {
     return tag_bytes_of({text, tags_in(text)});
@@ -153,6 +155,17 @@ class JobStore {
     return has_key ? &key_node_before(end) : nullptr;
   }
 
+  // Whether a job has a tag `grp`, and whether it has a tag `aft`. Requires: it has tags.
+  bool has_group(JobRef ref) const { return (tag_kinds(ref) & kHasGroup) != 0; }
+  bool has_after(JobRef ref) const { return (tag_kinds(ref) & kHasAfter) != 0; }
+  // All zero in a new job. Requires: it has the tag, `grp` or `aft`.
+  GroupNode& group_node(JobRef ref) const { return *node_before<GroupNode>(front_of_key(ref)); }
+  HeldNode& held_node(JobRef ref) const;
+  // Whether a job is held: it waits for a group.
+  bool is_held(JobRef ref) const {
+    return (*this)[ref].has_tags != 0 && has_after(ref) && held_node(ref).group != GroupRef::none;
+  }
+
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, const JobCounts& counts);
   std::uint64_t counted(JobRef ref, JobEvent event) const;
@@ -174,11 +187,15 @@ class JobStore {
   static constexpr unsigned kHasLane = 2;
   static constexpr unsigned kHasKey = 4;
   static constexpr unsigned kLeavesTombstone = 8;
+  static constexpr unsigned kHasGroup = 16;
+  static constexpr unsigned kHasAfter = 32;
   static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
   static constexpr std::size_t kKeyBytes = sizeof(KeyNode) + alignof(KeyNode) - 1;
+  static constexpr std::size_t kGroupBytesMax =
+      sizeof(GroupNode) + sizeof(HeldNode) + alignof(HeldNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
-      (kHeaderBytes + kInlineBodyBytesMax + kKeyBytes + kLaneBytes + kTagTextBytesMax +
-       kTagEndBytes + sizeof(JournalFields) + kGrainBytes - 1) /
+      (kHeaderBytes + kInlineBodyBytesMax + kKeyBytes + kLaneBytes + kGroupBytesMax +
+       kTagTextBytesMax + kTagEndBytes + sizeof(JournalFields) + kGrainBytes - 1) /
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
@@ -230,10 +247,14 @@ class JobStore {
       front = node_before<LaneNode>(front);
     return *node_before<KeyNode>(front);
   }
+  // In front of it are the nodes of groups.
+  void* front_of_key(JobRef ref) const;
+  static std::size_t group_bytes_of(const JobTags& tags);
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
   [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
+  [[gnu::cold, gnu::noinline]] static unsigned keep_group_nodes(void* front, const JobTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] std::string_view tags_of_job(JobRef ref) const;
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;

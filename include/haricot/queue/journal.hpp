@@ -5,9 +5,10 @@
 // records the change afterwards. Whatever can fail, fails in `take_…room…`: then nothing has
 // happened yet, and the command is refused.
 //
-// Some records must not be refused when their time comes: the deletion of a job, and the burial of
-// one whose tries are used up. So the journal promises a job room for them in good time: with the
-// room for the record that makes them possible. It keeps the sum of what it has promised itself.
+// Some records must not be refused when their time comes: the deletion of a job, the burial of one
+// whose tries are used up, and the end of the hold of one that waits for a group. So the journal
+// promises a job room for them in good time: with the room for the record that makes them possible.
+// It keeps the sum of what it has promised itself.
 
 #pragma once
 
@@ -65,6 +66,7 @@ struct PutRoom {
   std::size_t body_bytes = 0;
   std::size_t tag_bytes = 0;            // Of the text of its tags.
   bool may_be_buried = false;           // It has a limit of tries: a burial is promised as well.
+  bool is_held = false;                 // The end of its hold is promised as well.
   std::size_t tombstone_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
 };
 
@@ -74,9 +76,10 @@ enum class Promise : std::uint8_t {
   burial,  // The job comes out of burial, and may be buried again when its tries are used up.
 };
 
-// What is to be recorded now of what was promised: deletions, one after another, or one burial.
+// What is to be recorded now of what was promised: deletions, one after another, or one burial, or
+// the end of one hold.
 struct Promised {
-  std::uint32_t deletions = 0;
+  std::uint32_t deletions = 0;    // 0: it is something else.
   TombstoneRoom tombstones = {};  // The keys that the deletions leave behind.
   // The burial of that job. If there is no room for its record now, copies that the journal makes
   // of the job have its turn among the buried all the same.
@@ -152,7 +155,7 @@ class Journal {
   // Records, each for a room taken before. They cannot fail from the engine's point of view: what a
   // failing disk does to them is the journal's to mend, and decides when the answers may leave.
   // What was promised with the room holds from here on; a burial that is recorded is not promised
-  // any more.
+  // any more, and so is the end of a hold that has ended.
   virtual void record(JobChange change, const JournaledJob& job) = 0;
   // The same of a deletion, with which all ends that the job was promised. `left`: the key that
   // outlives the job; null: none does. The two are one record.

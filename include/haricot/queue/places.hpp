@@ -39,6 +39,8 @@ class Places {
   void to_ready_since(JobRef ref, Place from, Instant since);
   // Requires: room in the tube's heap.
   void to_delayed(JobRef ref, Place from, Instant deadline);
+  // The same for one that is delayed already, which needs no room.
+  void set_deadline(JobRef ref, Instant deadline);
   void to_buried(JobRef ref, Place from);
   // Counts a reserve. Requires: room in the holder's heap.
   void to_reserved(JobRef ref, Client& holder);

@@ -10,6 +10,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/extras.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
@@ -23,8 +24,8 @@ namespace haricot {
 class Restoring {
  public:
   // All of them outlive this.
-  Restoring(QueueState& state, Keys& keys, Extras& extras, Places& places)
-      : state_(state), keys_(keys), extras_(extras), places_(places) {}
+  Restoring(QueueState& state, Keys& keys, Groups& groups, Extras& extras, Places& places)
+      : state_(state), keys_(keys), groups_(groups), extras_(extras), places_(places) {}
   Restoring(const Restoring&) = delete;
   Restoring& operator=(const Restoring&) = delete;
 
@@ -41,6 +42,12 @@ class Restoring {
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place(JobRef ref, Instant deadline);
+  // Puts it back among those that wait for its group, behind those that are there: where no job of
+  // the group comes back, its hold ends soon after the start. False: no memory. Requires: it has a
+  // tag `aft`, and is delayed.
+  [[nodiscard]] bool place_held(JobRef ref) {
+    return place(ref, Instant::never()) && groups_.hold_restored(ref);
+  }
   // Takes in the tombstone of a job whose key outlives it, and takes the key: see Keys.
   [[nodiscard]] JobRef restore_tombstone(const Tombstone& tombstone) {
     return keys_.restore_tombstone(tombstone);
@@ -48,7 +55,8 @@ class Restoring {
   [[nodiscard]] PlacedKey place_tombstone(JobRef tombstone_ref) {
     return keys_.place_tombstone(tombstone_ref);
   }
-  // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
+  // The last step: groups without a job end, ids go on from there, and tubes that have come to hold
+  // nothing are freed.
   void end(JobId next_id);
 
  private:
@@ -56,6 +64,7 @@ class Restoring {
 
   QueueState& state_;
   Keys& keys_;
+  Groups& groups_;
   Extras& extras_;
   Places& places_;
   const Tube* tube_ = nullptr;  // Of the last job that was restored, until the end.

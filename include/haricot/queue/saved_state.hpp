@@ -101,7 +101,8 @@ struct Job {
   Instant created;
   Instant ready_since;        // Of a ready one.
   Instant deadline;           // Of a delayed one: when it gets ready,
-  std::uint64_t arrival = 0;  // and its turn among those of one deadline.
+  std::uint64_t arrival = 0;  // and its turn among those of one deadline;
+  bool is_held = false;       // it waits for a group.
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
@@ -113,10 +114,10 @@ struct Job {
   JobId lane_limit_from = 0;
   std::string_view body;  // Empty: the journal has it.
 
-  using Fields =
-      FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since, &Job::deadline,
-                &Job::arrival, &Job::priority, &Job::delay_s, &Job::ttr_s, &Job::body_bytes,
-                &Job::counters, &Job::tags, &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
+  using Fields = FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since,
+                           &Job::deadline, &Job::arrival, &Job::is_held, &Job::priority,
+                           &Job::delay_s, &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags,
+                           &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
 };
 
 // The buried jobs of a tube, in their order; and which of them end a run of BurialRuns.

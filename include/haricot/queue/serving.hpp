@@ -10,6 +10,7 @@
 #include "haricot/base/budget.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
@@ -22,8 +23,8 @@ namespace haricot {
 class Serving {
  public:
   // All of them outlive this.
-  Serving(QueueState& state, Tries& tries, Places& places, Watching& watching)
-      : state_(state), tries_(tries), places_(places), watching_(watching) {}
+  Serving(QueueState& state, Tries& tries, Groups& groups, Places& places, Watching& watching)
+      : state_(state), tries_(tries), groups_(groups), places_(places), watching_(watching) {}
 
   // Gives the first job of the tube to the client. Requires: there is one that is open, room in the
   // client's heap, and the client does not wait.
@@ -48,6 +49,10 @@ class Serving {
   Outcome to_ready(JobRef ref, Place from);
   // Into the delayed heap if the job has a delay, into the ready heap if not.
   Outcome to_ready_after_delay(JobRef ref, Place from);
+  // Into the delayed heap, to wait for the group. Requires: its tag `aft` names it.
+  Outcome to_held(JobRef ref, Group& group);
+  // The hold of a job ends: from here on it is delayed as its put has said, or ready.
+  void end_hold(JobRef ref);
   // Buries a reserved job whose tries are used up. The record is the caller's.
   void bury_spent(JobRef ref);
   // A job whose worker did not end it goes back to its tube, and its record is made.
@@ -59,6 +64,7 @@ class Serving {
 
   QueueState& state_;
   Tries& tries_;
+  Groups& groups_;
   Places& places_;
   Watching& watching_;
 };

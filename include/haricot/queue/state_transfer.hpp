@@ -16,6 +16,7 @@
 
 #include "haricot/base/state_stream.hpp"
 #include "haricot/queue/client.hpp"
+#include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
@@ -41,11 +42,12 @@ constexpr Bodies last_of(Bodies) {
 class StateTransfer {
  public:
   // All of them outlive this.
-  StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Places& places,
+  StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
                 Restoring& restoring, Watching& watching, Serving& offers)
       : state_(state),
         lanes_(lanes),
         keys_(keys),
+        groups_(groups),
         places_(places),
         restoring_(restoring),
         watching_(watching),
@@ -92,6 +94,7 @@ class StateTransfer {
   QueueState& state_;
   LaneOrder& lanes_;
   Keys& keys_;
+  Groups& groups_;
   Places& places_;
   Restoring& restoring_;
   Watching& watching_;

@@ -118,6 +118,7 @@ class Dispatcher {
   Reply scan_jobs(const Command& command, Instant now);
   Reply list_jobs(const Command& command, Instant now);
   Reply stats_tube_detail(std::string_view tube_name, Instant now);
+  Reply stats_group(std::string_view name);
   Reply stats_tubes(const Command& command, Instant now);
   Reply reserve_batch(Client& client, const Command& command, Instant now);
   Reply delete_batch(Client& client, const Command& command);

@@ -44,6 +44,7 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
 void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_clients,
                        Instant now);
 void write_tube_detail(Report& report, const TubeDetail& detail);
+void write_group_report(Report& report, const Group& group);
 void write_job_report(Report& report, const JobReport& job);
 // As an item of a list.
 void write_listed_job(Report& report, const JobReport& job);

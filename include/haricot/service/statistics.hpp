@@ -51,6 +51,7 @@ struct TubeFacts {
 };
 
 using TubeDetailFacts = TubeDetail;
+using GroupFacts = Group;
 using JobFacts = JobReport;
 
 // How a value is written.
@@ -80,6 +81,7 @@ struct Statistic {
 std::span<const Statistic<ServerFacts>> server_statistics();
 std::span<const Statistic<TubeFacts>> tube_statistics();
 std::span<const Statistic<TubeDetailFacts>> tube_detail_statistics();
+std::span<const Statistic<GroupFacts>> group_statistics();
 std::span<const Statistic<JobFacts>> job_statistics();
 // Of a job in an answer to scan-jobs or list-jobs.
 std::span<const Statistic<JobFacts>> listed_job_statistics();

@@ -7,6 +7,11 @@ namespace haricot::binlog {
 namespace {
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
+// By how much the deadline of a held job is after its delay. Another server that reads the folder
+// may write the job anew, and moves the deadline a little.
+constexpr std::uint32_t kSecondsPerYear = 365 * 24 * 60 * 60;
+constexpr Duration kHeldFor = Duration::seconds(100 * kSecondsPerYear);
+constexpr Duration kHeldForMin = Duration::seconds(90 * kSecondsPerYear);
 // A ready job has no deadline: 0.
 constexpr std::int64_t kMarkerDeadline = std::numeric_limits<std::int64_t>::min();
 
@@ -93,7 +98,10 @@ Record change_of(const JournaledJob& journaled, const JobStore& jobs, Duration w
   record.created_at = to_wall(job.created, wall_offset);
   record.state = state_in_record(job.state());
   if (record.state == RecordState::delayed) {
-    record.deadline_at = to_wall(journaled.deadline, wall_offset);
+    const Instant deadline = jobs.is_held(journaled.ref)
+                                 ? job.created + Duration::seconds(job.delay_s) + kHeldFor
+                                 : journaled.deadline;
+    record.deadline_at = to_wall(deadline, wall_offset);
   } else if (record.state == RecordState::buried) {
     record.deadline_at = stamp;
   }
@@ -135,6 +143,11 @@ RestoredJob restored_from(const Record& record, Duration wall_offset) {
                      .ttr_s = to_seconds(record.ttr_ns),
                      .state = state_of(record.state),
                      .counters = record.counts};
+}
+
+bool is_held_until(const Job& job, std::int64_t deadline_at, Duration wall_offset) {
+  const Instant deadline = from_wall(deadline_at, wall_offset);
+  return deadline - (job.created + Duration::seconds(job.delay_s)) >= kHeldForMin;
 }
 
 Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,

@@ -340,6 +340,7 @@ bool Replay::place_all(Instant now) {
     JobRef ref;
   };
   std::vector<Buried> buried;
+  std::vector<JobRef> held;
   JobStore& jobs = engine_.jobs();
   bool good = true;
   for (std::size_t i = 0; i < segments_.size(); ++i) {
@@ -355,6 +356,11 @@ bool Replay::place_all(Instant now) {
         continue;
       }
       if (job.state() == JobState::delayed) {
+        const bool may_be_held = job.has_tags != 0 && jobs.has_after(ref);
+        if (may_be_held && is_held_until(job, fields.stamp(), wall_offset_)) {
+          held.push_back(ref);
+          continue;
+        }
         deadline = restored_deadline(fields.stamp(), job.delay_s, wall_offset_, now);
         if (deadline <= now) job.set_state(JobState::ready);
       }
@@ -365,6 +371,13 @@ bool Replay::place_all(Instant now) {
   std::stable_sort(buried.begin(), buried.end(),
                    [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
   for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
+  // In the order in which they were put.
+  std::sort(held.begin(), held.end(),
+            [&jobs](JobRef a, JobRef b) { return jobs[a].id < jobs[b].id; });
+  for (const JobRef ref : held) {
+    if (good) jobs.journal_fields(ref).set_stamp(0);
+    good = good && engine_.restoring().place_held(ref);
+  }
   return good || fail(std::string(kNoMemory));
 }
 

@@ -72,6 +72,9 @@ bool is_marker(const Record& record);
 
 // What a record says of a job, for Engine::restore().
 RestoredJob restored_from(const Record& record, Duration wall_offset);
+// Whether the record of a delayed job with a tag `aft` was one of a held job. No other delay begins
+// so long after the put.
+bool is_held_until(const Job& job, std::int64_t deadline_at, Duration wall_offset);
 // When a delayed job gets ready; no later than its delay allows, whatever happened to the wall
 // clock.
 Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,

@@ -1,0 +1,200 @@
+#include "haricot/queue/groups.hpp"
+
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
+
+namespace haricot {
+
+Groups::~Groups() {
+  by_name_.clear([](Group* group) { delete group; });
+  while (first_ended_ != nullptr) delete std::exchange(first_ended_, first_ended_->next_in_bucket);
+}
+
+Group* Groups::find(std::string_view name, std::uint64_t hash) const {
+  return by_name_.find(hash, [&](const Group& group) { return group.name == name; });
+}
+
+Group* Groups::find(std::string_view name) const {
+  return by_name_.size() == 0 ? nullptr : find(name, hash_of(hash_key_, name));
+}
+
+// Null: no memory. If no job comes to it, end_if_empty() has to follow.
+Group* Groups::find_or_create(std::string_view name) {
+  const std::uint64_t hash = hash_of(hash_key_, name);
+  if (Group* const found = find(name, hash); found != nullptr) return found;
+  std::unique_ptr<Group> group(new (std::nothrow) Group);
+  if (group == nullptr) return nullptr;
+  try {
+    group->name = name;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  group->hash = hash;
+  group->ref = by_ref_.add(group.get());
+  if (group->ref == GroupRef::none) return nullptr;
+  if (!by_name_.insert(*group)) {
+    by_ref_.drop(group->ref);
+    return nullptr;
+  }
+  ++size_;
+  memory_bytes_ += memory_bytes_for(name);
+  return group.release();
+}
+
+// Of those that wait for it nobody is looked at here.
+void Groups::end_if_empty(Group& group) {
+  if (group.has_jobs() || group.is_ended) return;
+  by_name_.erase(group);
+  if (group.held == 0) {
+    drop(group);
+    return;
+  }
+  group.is_ended = true;
+  (first_ended_ == nullptr ? first_ended_ : last_ended_->next_in_bucket) = &group;
+  last_ended_ = &group;
+}
+
+void Groups::drop_ended() {
+  CHECK(first_ended_->held == 0);
+  drop(*std::exchange(first_ended_, first_ended_->next_in_bucket));
+}
+
+void Groups::drop(Group& group) {
+  --size_;
+  memory_bytes_ -= memory_bytes_for(group.name);
+  by_ref_.drop(group.ref);
+  delete &group;
+}
+
+// Jobs --------------------------------------------------------------------------------------------
+
+bool Groups::join(JobRef ref, std::string_view name) {
+  const Group* const group = find_or_create(name);
+  if (group == nullptr) return false;
+  jobs_.group_node(ref).group = group->ref;
+  return true;
+}
+
+void Groups::leave(JobRef ref) {
+  GroupNode& node = jobs_.group_node(ref);
+  Group& group = *by_ref_[node.group];
+  node.group = GroupRef::none;
+  end_if_empty(group);
+}
+
+void Groups::moved_in_group(JobRef ref, Place from, Place to) {
+  // First, as its own group may end with it.
+  const bool was_delayed = from == Place::delayed || from == Place::flushed;
+  if (was_delayed && jobs_.is_held(ref)) end_hold(ref);
+  if (!jobs_.has_group(ref)) return;
+  const auto state = static_cast<std::size_t>(jobs_[ref].state());
+  Group& group = *by_ref_[jobs_.group_node(ref).group];
+  if (from != Place::nowhere) {
+    std::uint32_t& before =
+        group.jobs[from == Place::flushed ? state : static_cast<std::size_t>(from)];
+    CHECK(before > 0);
+    --before;
+  }
+  if (to == Place::nowhere) {
+    leave(ref);
+  } else {
+    ++group.jobs[state];
+  }
+}
+
+// Held jobs ---------------------------------------------------------------------------------------
+
+void Groups::hold(JobRef ref, Group& group) {
+  jobs_.held_node(ref) = {.group = group.ref, .previous = group.last_held, .next = JobRef::none};
+  if (group.last_held == JobRef::none) {
+    group.first_held = ref;
+  } else {
+    jobs_.held_node(group.last_held).next = ref;
+  }
+  group.last_held = ref;
+  ++group.held;
+}
+
+void Groups::end_hold(JobRef ref) {
+  const HeldNode node = std::exchange(jobs_.held_node(ref), HeldNode{});
+  Group& group = *by_ref_[node.group];
+  (node.previous == JobRef::none ? group.first_held : jobs_.held_node(node.previous).next) =
+      node.next;
+  (node.next == JobRef::none ? group.last_held : jobs_.held_node(node.next).previous) =
+      node.previous;
+  --group.held;
+}
+
+bool Groups::hold_restored(JobRef ref) {
+  Group* const group = find_or_create(tags_in(jobs_.tags(ref)).after);
+  if (group == nullptr) return false;
+  hold(ref, *group);
+  return true;
+}
+
+void Groups::end_restoring() {
+  by_ref_.for_each([this](Group& group) { end_if_empty(group); });
+}
+
+// With the references to it in both tables, and what malloc adds to its two pieces of memory.
+std::uint64_t Groups::memory_bytes_for(std::string_view name) {
+  return sizeof(Group) + name.size() + 2 * sizeof(Group*) + 16;
+}
+
+// Each group has the jobs that say so, and each held job is among those that wait for its group.
+// One that has ended has no jobs.
+void Groups::check_invariants() const {
+  std::unordered_map<const Group*, std::array<std::uint32_t, 4>> jobs_of;
+  std::uint64_t held = 0;
+  for (JobRef ref = jobs_.first_from(0); ref != JobRef::none;
+       ref = jobs_.first_from(jobs_[ref].id + 1)) {
+    const bool has_tags = jobs_[ref].has_tags != 0;
+    const JobTags tags = tags_in(jobs_.tags(ref));
+    CHECK((has_tags && jobs_.has_group(ref)) == !tags.group.empty());
+    CHECK((has_tags && jobs_.has_after(ref)) == !tags.after.empty());
+    if (jobs_.is_held(ref)) ++held;
+    if (tags.group.empty()) continue;
+    const Group* const group = find(tags.group);
+    CHECK(group != nullptr && jobs_.group_node(ref).group == group->ref);
+    ++jobs_of[group][static_cast<std::size_t>(jobs_[ref].state())];
+  }
+  std::uint64_t groups = 0;
+  std::uint64_t memory_bytes = 0;
+  const auto check = [&](const Group& group) {
+    check_held(group);
+    ++groups;
+    held -= group.held;
+    memory_bytes += memory_bytes_for(group.name);
+  };
+  for (const auto& [group, jobs] : jobs_of) {
+    CHECK(!group->is_ended && group->jobs == jobs);
+    check(*group);
+  }
+  CHECK(by_name_.size() == jobs_of.size());
+  for (const Group* group = first_ended_; group != nullptr; group = group->next_in_bucket) {
+    CHECK(group->is_ended && !group->has_jobs());
+    CHECK(group->next_in_bucket != nullptr || last_ended_ == group);
+    check(*group);
+  }
+  CHECK(size_ == groups && memory_bytes_ == memory_bytes && held == 0);
+}
+
+void Groups::check_held(const Group& group) const {
+  JobRef before = JobRef::none;
+  std::uint32_t found = 0;
+  for (JobRef ref = group.first_held; ref != JobRef::none; ++found) {
+    const HeldNode& node = jobs_.held_node(ref);
+    CHECK(node.group == group.ref && node.previous == before);
+    CHECK(jobs_[ref].state() == JobState::delayed);
+    CHECK(tags_in(jobs_.tags(ref)).after == group.name);
+    before = std::exchange(ref, node.next);
+  }
+  CHECK(group.last_held == before && group.held == found);
+}
+
+}  // namespace haricot

@@ -1,0 +1,155 @@
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "haricot/base/job_tags.hpp"
+#include "haricot/service/statistic_rows.hpp"
+#include "haricot/service/statistics.hpp"
+
+// What is told of a job, and of the jobs of a group.
+
+namespace haricot {
+namespace {
+
+// stats-group -----------------------------------------------------------------------------------
+
+using OfGroup = Rows<GroupFacts>;
+
+constexpr std::array kGroupRows = {
+    OfGroup::quoted(
+        "name", [](const Group& g) { return std::string_view(g.name); }, "the name of the group"),
+    OfGroup::integer(
+        "current-jobs-ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
+        "its jobs in that state, in all tubes"),
+    OfGroup::integer(
+        "current-jobs-reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); },
+        kSame),
+    OfGroup::integer(
+        "current-jobs-delayed", [](const Group& g) { return g.jobs_in(JobState::delayed); }, kSame),
+    OfGroup::integer(
+        "current-jobs-buried", [](const Group& g) { return g.jobs_in(JobState::buried); }, kSame),
+    OfGroup::integer(
+        "current-jobs-held", [](const Group& g) { return g.held; }, "jobs that wait for its end"),
+};
+
+// stats-job -------------------------------------------------------------------------------------
+
+using OfJob = Rows<JobFacts>;
+
+constexpr std::array kJobFactRows = {
+    OfJob::integer(
+        "id", [](const JobFacts& j) { return j.id; }, "its id, and the tube it is in"),
+    OfJob::quoted(
+        "tube", [](const JobFacts& j) { return std::string_view(j.tube->name); }, kSame),
+    OfJob::word(
+        "state", [](const JobFacts& j) { return std::string_view(name_of(j.state)); },
+        "`ready`, `reserved`, `delayed` or `buried`"),
+    OfJob::integer(
+        "pri", [](const JobFacts& j) { return j.priority; }, "priority, 0 first"),
+    OfJob::integer(
+        "age", [](const JobFacts& j) { return j.age_s; }, "seconds since it was put"),
+    OfJob::integer(
+        "delay", [](const JobFacts& j) { return j.delay_s; },
+        "the delay of its put or last release"),
+    OfJob::integer(
+        "ttr", [](const JobFacts& j) { return j.ttr_s; }, "seconds a worker has for it"),
+    OfJob::integer(
+        "time-left", [](const JobFacts& j) { return j.time_left_s; },
+        "seconds until its TTR ends, or until it gets ready; 0 in other states"),
+    OfJob::integer(
+        "file", [](const JobFacts& j) { return j.file; },
+        "number of the binlog file that has its body; 0 without `-b`"),
+    OfJob::integer(
+        "reserves", [](const JobFacts& j) { return j.reserves; },
+        "how often that happened to it. Many `timeouts`: it is too long for its TTR, or kills its "
+        "workers"),
+    OfJob::integer(
+        "timeouts", [](const JobFacts& j) { return j.timeouts; }, kSame),
+    OfJob::integer(
+        "releases", [](const JobFacts& j) { return j.releases; }, kSame),
+    OfJob::integer(
+        "buries", [](const JobFacts& j) { return j.buries; }, kSame),
+    OfJob::integer(
+        "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
+};
+
+// A key and what stands behind it in the text; empty: there is no such key.
+std::string_view with_rest(std::string_view key, std::string_view tags) {
+  if (key.empty()) return {};
+  const auto offset = static_cast<std::size_t>(key.data() - tags.data());
+  return tags.substr(offset, tags.substr(offset).find(' '));
+}
+
+// What `con`, `idp`, `grp` and `aft` say, as the text has it; empty: it has no such tag.
+std::string_view lane_of(std::string_view tags) {
+  return with_rest(tags_in(tags).lane, tags);
+}
+std::string_view unique_key_of(std::string_view tags) {
+  return with_rest(tags_in(tags).unique_key, tags);
+}
+
+std::string_view group_of(std::string_view tags) {
+  return tags_in(tags).group;
+}
+std::string_view after_of(std::string_view tags) {
+  return tags_in(tags).after;
+}
+
+// What tags say of it.
+constexpr std::array kTagRows = {
+    OfJob::integer(
+        "try", [](const JobFacts& j) { return tags_in(j.tags).tries; },
+        "only of a job with this tag: its value",
+        [](const JobFacts& j) { return !j.tags.empty() && tags_in(j.tags).tries > 0; }),
+    OfJob::quoted(
+        "con", [](const JobFacts& j) { return lane_of(j.tags); },
+        "only of a job with this tag: its key, and a colon and its limit if that is not 1",
+        [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
+    OfJob::quoted(
+        "idp", [](const JobFacts& j) { return unique_key_of(j.tags); },
+        "only of a job with this tag: its key, and a colon and the seconds for which the key "
+        "outlives the job, if it does",
+        [](const JobFacts& j) { return !unique_key_of(j.tags).empty(); }),
+    OfJob::quoted(
+        "grp", [](const JobFacts& j) { return group_of(j.tags); },
+        "only of a job with this tag: its group",
+        [](const JobFacts& j) { return !group_of(j.tags).empty(); }),
+    OfJob::quoted(
+        "aft", [](const JobFacts& j) { return after_of(j.tags); },
+        "only of a job with this tag: the group that it was to wait for",
+        [](const JobFacts& j) { return !after_of(j.tags).empty(); }),
+    OfJob::word(
+        "held", [](const JobFacts&) { return std::string_view("true"); },
+        "only of a job that still waits for that group",
+        [](const JobFacts& j) { return j.is_held; }),
+};
+
+// The same, with the size of the job in the place of its file.
+constexpr auto make_listed_job_rows() {
+  auto rows = kJobFactRows;
+  for (auto& row : rows) {
+    if (row.key != "file") continue;
+    row = OfJob::integer(
+        "bytes", [](const JobFacts& j) { return j.body_bytes; }, "the size of its body");
+  }
+  return rows;
+}
+constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows);
+
+static_assert(has_each_key_once(kGroupRows));
+static_assert(has_each_key_once(kJobFactRows));
+static_assert(has_each_key_once(kListedJobRows));
+
+}  // namespace
+
+std::span<const Statistic<GroupFacts>> group_statistics() {
+  return kGroupRows;
+}
+std::span<const Statistic<JobFacts>> job_statistics() {
+  return kJobFactRows;
+}
+std::span<const Statistic<JobFacts>> listed_job_statistics() {
+  return kListedJobRows;
+}
+
+}  // namespace haricot

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// Groups, and the jobs that are held until one of them has no job any more.
+
+namespace haricot::simulation {
+
+// Those that a flush has are in it until they are freed.
+bool Model::has_group(const std::string& name) const {
+  return !name.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.group == name;
+  });
+}
+
+void Model::begin_wait(ModelJob& job, bool is_held, Instant now) {
+  if (!is_held) {
+    if (job.delay_s > 0) make_delayed(job, now);
+    return;
+  }
+  job.state = JobState::delayed;
+  job.deadline = Instant::never();
+  job.arrival = ++deadlines_;
+  job.hold = ++holds_;
+}
+
+void Model::end_hold(ModelJob& job) {
+  if (job.hold == 0) return;
+  for (auto& held : ended_groups_) held.erase(job.hold);
+  job.hold = 0;
+  job.group_has_ended = false;
+}
+
+// The group has no job any more: those that it held wait for no later job of that name.
+void Model::end_group(const std::string& name) {
+  std::map<std::uint64_t, JobId> held;
+  for (auto& [id, job] : jobs_) {
+    if (job.hold == 0 || job.group_has_ended || job.after != name) continue;
+    job.group_has_ended = true;
+    held[job.hold] = id;
+  }
+  if (!held.empty()) ended_groups_.push_back(std::move(held));
+}
+
+// What has waited goes on at once, as far as a call allows.
+void Model::end_holds(Tape& tape, Instant now) {
+  if (ended_groups_.empty()) return;
+  for (Tasks* from : {&put_aside_, &others_}) {
+    const auto task = std::find_if(from->begin(), from->end(),
+                                   [](const ModelTask& one) { return one.is_of_groups; });
+    if (task == from->end()) continue;
+    call([&](const Budget& budget) {
+      const Step outcome = end_some_holds(budget, tape, now);
+      Tasks& to = outcome == Step::waits ? put_aside_ : others_;
+      to.splice(to.end(), *from, task);
+    });
+    return;
+  }
+}
+
+void Model::resume_end_of_holds() {
+  if (ended_groups_.empty()) return;
+  const auto task = std::find_if(put_aside_.begin(), put_aside_.end(),
+                                 [](const ModelTask& one) { return one.is_of_groups; });
+  if (task != put_aside_.end()) others_.splice(others_.end(), put_aside_, task);
+}
+
+Model::Step Model::end_some_holds(const Budget& budget, Tape& tape, Instant now) {
+  while (!ended_groups_.empty()) {
+    if (budget.is_used_up()) return Step::goes_on;
+    steps_ += QueueState::kStepsPerJob;
+    if (ended_groups_.front().empty()) {
+      ended_groups_.pop_front();
+      continue;
+    }
+    const JobId id = ended_groups_.front().begin()->second;
+    ModelJob& job = jobs_.at(id);
+    if (job.flush != 0) {
+      end_hold(job);
+      continue;
+    }
+    const JournalStatus status = tape.take(Event::Kind::take_room_for_hold_end).status;
+    if (status != JournalStatus::ok) {
+      if (status != JournalStatus::later) try_refused_again(now);
+      return Step::waits;
+    }
+    end_hold(job);
+    ++holds_ended_;
+    if (job.delay_s > 0) {
+      make_delayed(job, now);
+    } else {
+      begin_ready(job, now);
+    }
+    check_record(tape, Event::Kind::record_update, id);
+    offer(job.tube, now);
+  }
+  return Step::waits;
+}
+
+std::string Model::stats_group(const std::string& name) const {
+  if (!has_group(name)) return kNotFound;
+  std::array<std::uint64_t, 4> in{};
+  std::uint64_t held = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (job.group == name) ++in[static_cast<std::size_t>(job.state)];
+    if (job.hold > 0 && !job.group_has_ended && job.after == name) ++held;
+  }
+  const std::string text = "---\nname: \"" + name +
+                           "\"\ncurrent-jobs-ready: " + std::to_string(in[0]) +
+                           "\ncurrent-jobs-reserved: " + std::to_string(in[1]) +
+                           "\ncurrent-jobs-delayed: " + std::to_string(in[2]) +
+                           "\ncurrent-jobs-buried: " + std::to_string(in[3]) +
+                           "\ncurrent-jobs-held: " + std::to_string(held) + "\n";
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// In the order of the ids: so they wait after a restart, and so the groups end that have lost their
+// last job before it.
+void Model::restore_holds(const Engine& engine, Instant now) {
+  ended_groups_.clear();
+  std::set<std::string> seen;
+  for (auto& [id, job] : jobs_) {
+    const JobTags tags = tags_in(engine.jobs().tags(engine.peek(id)));
+    job.group = tags.group;
+    job.after = tags.after;
+    if (!engine.jobs().is_held(engine.peek(id))) continue;
+    job.hold = ++holds_;
+    ++holds_back_;
+  }
+  for (auto& [id, job] : jobs_) {
+    if (job.hold == 0 || has_group(job.after) || !seen.insert(job.after).second) continue;
+    ++groups_ended_before_;
+    end_group(job.after);
+  }
+  refused_again_ = ended_groups_.empty() ? Instant::never() : now;
+}
+
+// A hold's end is promised as long as it may come, and no longer.
+void Model::compare_groups(Engine& engine) const {
+  std::set<std::string> names;
+  for (const auto& [id, job] : jobs_) {
+    names.insert(job.group);
+    names.insert(job.after);
+    const JobRef ref = engine.peek(id);
+    if (ref == JobRef::none) continue;
+    const std::string what = "job " + std::to_string(id);
+    require(engine.jobs().is_held(ref) == (job.hold > 0), what + " is held or not, wrongly");
+    const bool is_promised = engine.jobs().journal_fields(ref).has_hold_end_promised != 0;
+    require(is_promised == (job.hold > 0),
+            what + " is promised the end of a hold, or not, wrongly");
+  }
+  names.erase("");
+  for (const std::string& name : names) {
+    require((engine.find_group(name) != nullptr) == has_group(name),
+            "group " + name + " is there or not, wrongly");
+  }
+}
+
+}  // namespace haricot::simulation
