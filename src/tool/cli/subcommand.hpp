@@ -62,5 +62,6 @@ int import_jobs(Words words);  // haricot import
 int bury(Words words);
 int pause_tube(Words words);  // haricot pause
 int drain(Words words);
+int group(Words words);
 
 }  // namespace haricot::tool

@@ -28,9 +28,9 @@ bool lacks_reserve_job(const Response& answer) {
 }
 
 // Whoever asked may have kept a part of the body only.
-bool has_whole_body(const Response& reserved) {
+bool has_whole_body(const Response& taken) {
   ReplyLine line;
-  return read_reply_line(reserved.line, line) && line.body_bytes == reserved.body.size();
+  return read_reply_line(taken.line, line) && line.body_bytes == taken.body.size();
 }
 
 }  // namespace
@@ -58,8 +58,9 @@ std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& 
 JobMove::JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags,
                  PlaceFlags places)
     : id_(id), from_(std::move(from)), to_(std::move(to)), tags_(std::move(tags)), places_(places) {
-  ask(Step::take_job, "reserve-job",
-      {line_of("stats-job", id), line_of("reserve-job", id), line_of("stats-job", id)});
+  const std::string_view command = is_held() ? "peek" : "reserve-job";
+  ask(Step::take_job, command,
+      {line_of("stats-job", id), line_of(command, id), line_of("stats-job", id)});
 }
 
 void JobMove::ask(Step step, std::string_view name, std::vector<std::string> commands) {
@@ -107,28 +108,36 @@ void JobMove::lose() {
   fail();
 }
 
-// The job is reserved, or it is not.
+// The job is reserved, or peeked at if it is held; or it is not.
 void JobMove::took_job(const std::vector<Response>& answers) {
-  const Response& reserved = answers[1];
-  if (reserved.code == ReplyCode::not_found) return end(Outcome::gone);
-  if (reserved.code != ReplyCode::reserved) {
-    const bool is_old = lacks_reserve_job(reserved);
-    refused_ = {"reserve-job", is_old ? ReplyCode::unknown_command : reserved.code, reserved.line};
+  const Response& taken = answers[1];
+  if (taken.code == ReplyCode::not_found) return end(Outcome::gone);
+  if (taken.code != (is_held() ? ReplyCode::found : ReplyCode::reserved)) {
+    const bool is_old = lacks_reserve_job(taken);
+    refused_ = {name_, is_old ? ReplyCode::unknown_command : taken.code, taken.line};
     return end(Outcome::failed);
   }
   const StatsText before = StatsText::parse(answers[0].body).value_or(StatsText{});
   const StatsText after = StatsText::parse(answers[2].body).value_or(StatsText{});
   priority_ = after.number("pri").value_or(0);
   ttr_s_ = after.number("ttr").value_or(1);
-  body_ = reserved.body;
-  // A worker that had the job a moment ago has decided what it is now, which nobody can see any
-  // more: then it is ready, as after the end of a connection.
-  place_ = place_at_reserve(before, after).value_or(Place::ready);
-  if (place_ == Place::delayed) {
-    delay_s_ = remaining_delay_s(before.number("time-left").value_or(0));
+  body_ = taken.body;
+  if (is_held()) {
+    // Its group may have ended meanwhile, or somebody has kicked it: then it is what it is now.
+    const std::string* state = after.find("state");
+    if (state == nullptr || *state != name_of(Place::delayed)) return end(Outcome::gone);
+    place_ = Place::delayed;
+    delay_s_ = after.number("delay").value_or(0);
+  } else {
+    // A worker that had the job a moment ago has decided what it is now, which nobody can see any
+    // more: then it is ready, as after the end of a connection.
+    place_ = place_at_reserve(before, after).value_or(Place::ready);
+    if (place_ == Place::delayed) {
+      delay_s_ = remaining_delay_s(before.number("time-left").value_or(0));
+    }
   }
   if (!places_.has(place_)) return give_back(Outcome::gone);
-  if (!has_whole_body(reserved)) return leave("its body is too large to be kept meanwhile");
+  if (!has_whole_body(taken)) return leave("its body is too large to be kept meanwhile");
   begin_copy();
 }
 
@@ -173,12 +182,13 @@ void JobMove::undone(const Response& deleted) {
   if (deleted.code != ReplyCode::deleted && deleted.code != ReplyCode::not_found) {
     return refuse("delete", deleted);
   }
-  why_ = "its TTR ended before it was moved";
+  why_ = is_held() ? "somebody took it meanwhile" : "its TTR ended before it was moved";
   is_twice_ = deleted.code == ReplyCode::not_found;
   end(Outcome::stayed);
 }
 
 void JobMove::give_back(Outcome outcome) {
+  if (is_held()) return end(outcome);
   outcome_ = outcome;
   const std::string priority = " " + std::to_string(priority_);
   if (place_ == Place::buried) {

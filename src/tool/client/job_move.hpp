@@ -1,7 +1,8 @@
 // Moving one job to another tube of its server, so that at no moment it is in neither of them.
 //
 // The protocol has no command for it. The job is reserved, so that no worker has it meanwhile, put
-// into the other tube, and then deleted. Between the put and the deletion it is in both.
+// into the other tube, and then deleted. Between the put and the deletion it is in both. A held job
+// is not reserved but peeked at: if it had to stay, it would not wait for its group any more.
 //
 // JobMove has no connection: it says what is to be asked, and is told the answers.
 
@@ -48,8 +49,8 @@ class JobMove final {
     std::string line;
   };
 
-  // `tags`: those of the job, which it keeps. Requires: the tubes are two, and the server takes
-  // these tags.
+  // `tags`: those of the job, which it keeps; with `aft` it is held. Requires: the tubes are two,
+  // and the server takes these tags.
   JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags, PlaceFlags places);
 
   bool is_over() const { return commands_.empty(); }
@@ -82,6 +83,7 @@ class JobMove final {
     kick
   };
 
+  bool is_held() const { return tags_.has(kAfterTag); }
   void ask(Step step, std::string_view name, std::vector<std::string> commands);
   void took_job(const std::vector<Response>& answers);
   void begin_copy();

@@ -23,7 +23,9 @@ constexpr StateRow kStates[] = {{"READY", "ready"},
 // Of put. Requires: the word is one of kTagWords.
 std::string_view flag_of(std::string_view word) {
   if (word == kTriesTag) return "--tries";
-  return word == kLaneTag ? "--concurrency" : "--unique";
+  if (word == kLaneTag) return "--concurrency";
+  if (word == kUniqueTag) return "--unique";
+  return word == kGroupTag ? "--group" : "--after";
 }
 
 // The tag without a blank. Nothing: it is no value of it.
@@ -43,10 +45,18 @@ bool PutTags::add(std::string_view word, std::string_view value) {
   return tag.has_value();
 }
 
+bool PutTags::has(std::string_view word) const {
+  return text_.find(" " + std::string(word) + ":") != std::string::npos;
+}
+
+bool is_held(const StatsText& job) {
+  return job.is_true("held");
+}
+
 PutTags tags_of(const StatsText& job) {
   PutTags tags;
   for (const std::string_view word : kTagWords) {
-    const std::string* value = job.find(word);
+    const std::string* value = word == kAfterTag && !is_held(job) ? nullptr : job.find(word);
     // What a newer server may write there is no value for this tool to send.
     if (value != nullptr) static_cast<void>(tags.add(word, *value));
   }
@@ -93,8 +103,7 @@ bool TagSupport::takes(const PutTags& tags) {
   if (tags.empty()) return true;
   if (!ask()) return false;
   for (const std::string_view word : kTagWords) {
-    const bool is_used = tags.text().find(" " + std::string(word) + ":") != std::string::npos;
-    if (!is_used || has(word)) continue;
+    if (!tags.has(word) || has(word)) continue;
     missing_ = word;
     // It asks for the server's version, once.
     if (word != refused_) {

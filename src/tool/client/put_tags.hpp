@@ -23,7 +23,9 @@ namespace haricot::tool {
 inline constexpr std::string_view kTriesTag = "try";
 inline constexpr std::string_view kLaneTag = "con";
 inline constexpr std::string_view kUniqueTag = "idp";
-inline constexpr std::array kTagWords = {kTriesTag, kLaneTag, kUniqueTag};
+inline constexpr std::string_view kGroupTag = "grp";
+inline constexpr std::string_view kAfterTag = "aft";
+inline constexpr std::array kTagWords = {kTriesTag, kLaneTag, kUniqueTag, kGroupTag, kAfterTag};
 
 // The tags as they follow the numbers of a put: a blank before each of them.
 class PutTags final {
@@ -33,6 +35,8 @@ class PutTags final {
   [[nodiscard]] bool add(std::string_view word, std::string_view value);
 
   bool empty() const { return text_.empty(); }
+  // Whether a tag with this word was added.
+  bool has(std::string_view word) const;
   // " try:3 con:mail:2", say.
   const std::string& text() const { return text_; }
 
@@ -40,7 +44,11 @@ class PutTags final {
   std::string text_;
 };
 
-// The tags of a job of scan-jobs or list-jobs, those that this tool knows.
+// Whether a job of scan-jobs or list-jobs waits for the end of a group.
+bool is_held(const StatsText& job);
+
+// The tags of a job of scan-jobs or list-jobs, those that this tool knows: what a put needs to make
+// another one like it. A job that waits for its group no more has no `aft`.
 PutTags tags_of(const StatsText& job);
 
 // The line of a put, with its CR LF. No server takes one that is_too_long().

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,9 +14,11 @@
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
 #include "os/clock.hpp"
+#include "tool/cli/held_order.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/client/put_tags.hpp"
 #include "tool/client/subjects.hpp"
 #include "tool/commands/job_search.hpp"
 
@@ -26,7 +29,8 @@ constexpr ErrandText kText = {
     "export", "[OPTIONS] [TUBE...]",
     "Writes the jobs of the server, or of these tubes, as lines of JSON, which import reads.\n"
     "A line has the statistics of its job, and its body as \"body\" if that is UTF-8, otherwise\n"
-    "as \"body_base64\". export changes nothing. Jobs change meanwhile: each line is true for its\n"
+    "as \"body_base64\". Held jobs stand at the end, behind the jobs that they wait for. export "
+    "changes nothing. Jobs change meanwhile: each line is true for its\n"
     "moment, and a job that is there all the time is written once. beanstalkd cannot list jobs:\n"
     "--by-id asks it for each id that it has given, from the newest down, until all its jobs are\n"
     "found. To learn the newest id, it puts a delayed job into a tube of its own and deletes it.\n"
@@ -82,15 +86,26 @@ class Export {
         errand_.server().cannot_read(command);
         return fail();
       }
-      for (std::size_t begin = 0; begin < page->jobs.size();) {
-        const std::size_t end = batch_end(page->jobs, begin);
-        if (!write_jobs(std::span(page->jobs).subspan(begin, end - begin))) return fail();
-        begin = end;
-      }
+      const auto held = std::stable_partition(page->jobs.begin(), page->jobs.end(),
+                                              [](const StatsText& job) { return !is_held(job); });
+      held_.insert(held_.end(), std::move_iterator(held), std::move_iterator(page->jobs.end()));
+      page->jobs.erase(held, page->jobs.end());
+      if (!write_in_batches(page->jobs)) return fail();
       if (const int status = errand_.done(); status != 0) return status;
       from = page->next;
     }
     return std::nullopt;
+  }
+
+  // Writes the held jobs that run() has met, when all other jobs are written. Something: it is
+  // over, with this status.
+  std::optional<int> write_held() {
+    std::vector<HeldJob> ties;
+    for (const StatsText& job : held_)
+      ties.push_back({value_of(job, kGroupTag), value_of(job, kAfterTag)});
+    std::vector<StatsText> jobs;
+    for (const std::size_t index : held_order(ties)) jobs.push_back(std::move(held_[index]));
+    return write_in_batches(jobs) ? std::nullopt : std::optional(fail());
   }
 
   // The same of a server that cannot list jobs, for all of these tubes.
@@ -146,6 +161,21 @@ class Export {
     return end;
   }
 
+  static std::string value_of(const StatsText& job, std::string_view key) {
+    const std::string* value = job.find(key);
+    return value == nullptr ? std::string() : *value;
+  }
+
+  // False: the server failed.
+  bool write_in_batches(std::vector<StatsText>& jobs) {
+    for (std::size_t begin = 0; begin < jobs.size();) {
+      const std::size_t end = batch_end(jobs, begin);
+      if (!write_jobs(std::span(jobs).subspan(begin, end - begin))) return false;
+      begin = end;
+    }
+    return true;
+  }
+
   // False: the server failed.
   bool write_jobs(std::span<StatsText> jobs) {
     const bool is_good =
@@ -167,6 +197,7 @@ class Export {
   Progress progress_;
   std::uint64_t all_ = 0;
   std::uint64_t written_ = 0;
+  std::vector<StatsText> held_;  // Without their bodies.
 };
 
 }  // namespace
@@ -198,6 +229,7 @@ int export_jobs(Words words) {
   for (const std::string& tube : tubes) {
     if (const std::optional<int> over = all.run(tube)) return *over;
   }
+  if (const std::optional<int> over = all.write_held()) return *over;
   return errand.done();
 }
 

@@ -81,10 +81,21 @@ bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
   return true;
 }
 
-bool take_tags(const JsonObject& line, PutTags& to, std::string& error) {
+// Whether the job waits for the end of a group. False in the first place: "held" is no truth value.
+bool take_held(const JsonObject& line, bool& to, std::string& error) {
+  const Value* held = line.find("held");
+  if (held == nullptr) return true;
+  to = held->text == "true";
+  if (to || held->text == "false") return true;
+  error = "\"held\" is neither true nor false";
+  return false;
+}
+
+bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& error) {
   for (const std::string_view word : kTagWords) {
     const Value* value = line.find(word);
-    if (value == nullptr) continue;
+    // What a job has waited for says nothing any more.
+    if (value == nullptr || (word == kAfterTag && !is_held)) continue;
     // As with tubes, a key that is made of digits may have become a number.
     if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
     error = "\"" + std::string(word) + "\" is no value of this tag";
@@ -103,17 +114,20 @@ std::optional<ImportJob> parse_import_line(std::string_view line, const std::str
   job.tube = tube;
   std::uint64_t delay_s = 0;
   std::uint64_t left_s = kNumberMax + 1;  // Not given.
+  bool is_held = false;
   if (!take_tube(*object, job.tube, error) || !take_place(*object, job, error)) return std::nullopt;
   if (job.is_deleted) return job;
   if (!take_number(*object, "pri", job.priority, error) ||
       !take_number(*object, "ttr", job.ttr_s, error) ||
       !take_number(*object, "delay", delay_s, error) ||
-      !take_number(*object, "time-left", left_s, error) || !take_tags(*object, job.tags, error) ||
-      !take_body(*object, job.body, error)) {
+      !take_number(*object, "time-left", left_s, error) || !take_held(*object, is_held, error) ||
+      !take_tags(*object, is_held, job.tags, error) || !take_body(*object, job.body, error)) {
     return std::nullopt;
   }
   if (job.place == Place::delayed) {
-    job.delay_s = left_s > kNumberMax ? delay_s : remaining_delay_s(left_s);
+    // The delay of a held job has not begun.
+    const bool is_left_known = left_s <= kNumberMax && !is_held;
+    job.delay_s = is_left_known ? remaining_delay_s(left_s) : delay_s;
   }
   return job;
 }

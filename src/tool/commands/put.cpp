@@ -26,15 +26,17 @@ constexpr ErrandText kText = {
     "without its line end (LF or CR LF), and is put as soon as it is there; blank lines are\n"
     "left out. put refuses an empty BODY, stdin or file. With --empty it puts an empty job, also\n"
     "for an empty line. It refuses a BODY without --tube if stdin is a pipe, a file or a\n"
-    "socket, because the word may be meant as the tube. --tries, --concurrency and --unique are\n"
-    "for haricotd: put asks the server whether it knows them, and puts nothing if not. A KEY has\n"
-    "the characters of a tube's name, 100 at most, and belongs to its tube. The S of --unique\n"
-    "begins when the job is deleted.\n",
+    "socket, because the word may be meant as the tube. --tries, --concurrency, --unique, --group\n"
+    "and --after are for haricotd: put asks the server whether it knows them, and puts nothing if\n"
+    "not. A KEY has the characters of a tube's name, 100 at most, and belongs to its tube. The S\n"
+    "of --unique begins when the job is deleted. A GROUP has the same characters, and belongs to\n"
+    "no tube.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
     "    haricot put --unique daily-report --tries 5 run     # once, and five tries at most\n"
-    "    haricot put --unique order-4711:1h pay              # nor within an hour of its delete\n"};
+    "    haricot put --unique order-4711:1h pay              # nor within an hour of its delete\n"
+    "    haricot put --group import-7 --lines < parts; haricot put --after import-7 report\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
@@ -46,6 +48,8 @@ struct Choice {
   std::uint64_t tries = 0;  // 0: no such tag. An empty text below: the same.
   std::string concurrency;
   std::string unique;
+  std::string group;
+  std::string after;
   PutTags tags;  // All of them.
   std::string file;
   bool lines = false;
@@ -157,7 +161,9 @@ bool set_tags(Choice& choice) {
   const std::string tries = choice.tries > 0 ? std::to_string(choice.tries) : "";
   return (tries.empty() || choice.tags.add(kTriesTag, tries)) &&
          (choice.concurrency.empty() || choice.tags.add(kLaneTag, choice.concurrency)) &&
-         (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique));
+         (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique)) &&
+         (choice.group.empty() || choice.tags.add(kGroupTag, choice.group)) &&
+         (choice.after.empty() || choice.tags.add(kAfterTag, choice.after));
 }
 
 // What follows `idp:` for KEY or KEY:S, where S may have a unit. Empty: S is no number of seconds.
@@ -184,6 +190,16 @@ void add_tag_flags(Errand& errand, Choice& choice) {
                 return PutTags().add(kUniqueTag, choice.unique);
               },
               "a key of 1 to 100 bytes, or KEY:S with 1 to 4294967295 seconds"});
+  const auto set_group = [](std::string& to, std::string_view word) {
+    return [&to, word](std::string_view value) {
+      to = value;
+      return PutTags().add(word, value);
+    };
+  };
+  errand.add({0, "group", "GROUP", "the job is one of this group",
+              set_group(choice.group, kGroupTag), "a group's name of 1 to 100 bytes"});
+  errand.add({0, "after", "GROUP", "hold the job until no job of this group is left",
+              set_group(choice.after, kAfterTag), "a group's name of 1 to 100 bytes"});
 }
 
 // What is wrong with the flags, if something is.
@@ -199,6 +215,9 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   }
   if (has_words && std::find(bodies.begin(), bodies.end(), "-") != bodies.end()) {
     return errand.mistake("- is stdin, and excludes a body; a tube is named by --tube");
+  }
+  if (!choice.after.empty() && choice.after == choice.group) {
+    return errand.mistake("a job can't wait for the group that it is in");
   }
   const bool is_good = set_tags(choice);
   const std::string longest =

@@ -106,6 +106,50 @@ TEST_F(JobMoveTest, AReadyJobIsReservedPutAndDeleted) {
   expect_over(Outcome::moved);
 }
 
+// A held job, which is now in that state.
+class HeldJobMoveTest : public JobMoveTest {
+ protected:
+  void peek(const std::string& state, PlaceFlags places = kAllPlaces) {
+    PutTags tags;
+    ASSERT_TRUE(tags.add("aft", "g"));
+    move_.emplace(7, "mail", "news", tags, places);
+    EXPECT_EQ(asked_now(), "stats-job 7\r\npeek 7\r\nstats-job 7\r\n");
+    const Response stats{
+        ReplyCode::ok, 0, "OK 1",
+        "---\nid: 7\nstate: " + state + "\npri: 9\nttr: 60\ndelay: 30\ntime-left: 0\n"};
+    move_->take({stats, {ReplyCode::found, 7, "FOUND 7 5", "hello"}, stats});
+  }
+};
+
+TEST_F(HeldJobMoveTest, IsPutWithTheDelayThatHasNotBegun) {
+  peek("delayed");
+  EXPECT_EQ(asked_now(), "use news\r\nput 9 30 60 5 aft:g\r\nhello\r\n");
+  answer(ReplyCode::inserted, 12, "INSERTED 12");
+  EXPECT_EQ(asked_now(), "delete 7\r\n");
+  answer(ReplyCode::deleted);
+  expect_over(Outcome::moved);
+}
+
+TEST_F(HeldJobMoveTest, StaysAsItIsIfItIsNotPut) {
+  peek("delayed");
+  answer(ReplyCode::draining, 0, "DRAINING");
+  expect_over(Outcome::failed);
+  EXPECT_EQ(move_->refused()->command, "put");
+  peek("delayed", {.ready = true});
+  expect_over(Outcome::gone);
+}
+
+TEST_F(HeldJobMoveTest, IsAnotherOnesIfItIsHeldNoMore) {
+  peek("reserved");
+  expect_over(Outcome::gone);
+  peek("delayed");
+  answer(ReplyCode::inserted, 12, "INSERTED 12");
+  answer(ReplyCode::not_found);
+  EXPECT_EQ(asked_now(), "delete 12\r\n");
+  answer(ReplyCode::deleted);
+  expect_over(Outcome::stayed, {"job 7 stays in tube mail: somebody took it meanwhile"});
+}
+
 TEST_F(JobMoveTest, ADelayedJobKeepsWhatIsLeftOfItsDelay) {
   reserve("delayed", "time-left: 99\n");
   EXPECT_EQ(asked_now(), "use news\r\nput 9 100 60 5 try:3\r\nhello\r\n");
