@@ -22,8 +22,8 @@ from key_relay import KeyRelay
 from operator_case import BINARY, FLAGS, TOOL
 from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Scripted, Server, run, wait_until
 
-FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k")}
-TEXT_OF_TAG = {"try": "try:3", "con": "con:k:2", "idp": "idp:k"}
+FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k"),
+               "grp": ("--group", "g"), "aft": ("--after", "g")}
 
 
 def line(**members):

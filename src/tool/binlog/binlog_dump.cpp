@@ -1,13 +1,18 @@
 // haricot binlog dump
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "haricot/base/job_tags.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/folder_jobs.hpp"
 #include "tool/binlog/job_line.hpp"
+#include "tool/cli/held_order.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 
@@ -26,7 +31,8 @@ JobLine line_of(const FolderJobs& folder_jobs, JobRef ref) {
   line.delay_s = job.delay_s;
   line.ttr_s = job.ttr_s;
   line.age_s = (folder_jobs.now() - job.created).whole_seconds();
-  if (job.state() == JobState::delayed) {
+  line.is_held = engine.jobs().is_held(ref);
+  if (job.state() == JobState::delayed && !line.is_held) {
     line.left_s = (journaled.deadline - folder_jobs.now()).whole_seconds();
   }
   for (std::size_t i = 0; i < kJobEvents; ++i) {
@@ -35,6 +41,25 @@ JobLine line_of(const FolderJobs& folder_jobs, JobRef ref) {
   line.tags = engine.jobs().tags(ref);
   line.body = engine.jobs().body(ref);
   return line;
+}
+
+// By their ids; held jobs are last, behind the jobs that they wait for, so that each is held again
+// when they are imported.
+std::vector<JobRef> in_order(const FolderJobs& folder_jobs) {
+  const JobStore& jobs = folder_jobs.engine().jobs();
+  std::vector<JobRef> refs = folder_jobs.by_id();
+  const auto held = std::stable_partition(refs.begin(), refs.end(),
+                                          [&jobs](JobRef ref) { return !jobs.is_held(ref); });
+  std::vector<HeldJob> ties;
+  for (auto ref = held; ref != refs.end(); ++ref) {
+    const JobTags tags = tags_in(jobs.tags(*ref));
+    ties.push_back({std::string(tags.group), std::string(tags.after)});
+  }
+  std::vector<JobRef> order(refs.begin(), held);
+  for (const std::size_t index : held_order(ties)) {
+    order.push_back(held[static_cast<std::ptrdiff_t>(index)]);
+  }
+  return order;
 }
 
 TombstoneLine tombstone_line_of(const FolderJobs& jobs, JobRef tombstone_ref) {
@@ -55,7 +80,7 @@ int dump_binlog(const std::string& folder, bool json) {
     complain(error);
     return kExitLocal;
   }
-  for (const JobRef ref : folder_jobs.by_id()) {
+  for (const JobRef ref : in_order(folder_jobs)) {
     const JobLine line = line_of(folder_jobs, ref);
     const std::string text = json ? to_json(line) : to_text(line);
     print(text);

@@ -62,6 +62,7 @@ std::string to_text(const JobLine& job) {
     const auto [word, value] = take_tag(tags);
     text += ' ' + safe_word(word) + '=' + safe_word(value);
   }
+  if (job.is_held) text += " held=true";
   return text + " bytes=" + std::to_string(job.body.size()) + " body=" + quoted_for_eyes(job.body) +
          "\n";
 }
@@ -93,6 +94,7 @@ std::string to_json(const JobLine& job) {
     const bool is_number = word == "try" && is_json_number(value);
     text += "," + json_string(word) + ":" + (is_number ? std::string(value) : json_string(value));
   }
+  if (job.is_held) text += ",\"held\":true";
   text += ",\"bytes\":" + std::to_string(job.body.size());
   if (is_utf8(job.body)) {
     text += ",\"body\":" + json_string(job.body);

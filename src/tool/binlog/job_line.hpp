@@ -20,6 +20,7 @@ struct JobLine {
   std::uint64_t left_s = 0;                 // Until a delayed job gets ready.
   std::array<std::uint64_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
   std::string_view tags = {};               // Their text (base/job_tags.hpp).
+  bool is_held = false;                     // It waits for a group: time-left is 0.
   std::string_view body;
 };
 
@@ -33,7 +34,7 @@ struct TombstoneLine {
 };
 
 // key=value words with the body last, in quotes; what is not printable ASCII in it as \xHH. A tag
-// is a key. Ends in a newline.
+// is a key, and a held job has `held` after them. Ends in a newline.
 std::string to_text(const JobLine& job);
 std::string to_text(const TombstoneLine& tombstone);
 // A JSON object. The body is in "body" if it is UTF-8, else in "body_base64". Ends in a newline.

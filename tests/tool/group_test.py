@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Groups of jobs in haricot put, group, jobs, export, import and move, as black boxes.
+
+    group_test.py HARICOT SERVER [FLAG...]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL
+from operator_server import DEADLINE_S, DONE, NO, REFUSED, Server, USAGE, run
+
+
+class GroupTest(OperatorTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("grp"):
+            self.skipTest("the server has no groups")
+
+    def put(self, body, *flags, tube="mail"):
+        return int(self.good("put", "-t", tube, *flags, body))
+
+    def jobs(self):
+        """What the server has: body -> (tube, state, whether it is held)."""
+        return {job["body"]: (job["tube"], job["state"], job.get("held", False))
+                for job in map(json.loads, self.good("export").splitlines())}
+
+
+class Without(OperatorTest):
+    """A server that lacks groups says so, and gets no job."""
+
+    def test_it_is_told(self):
+        if self.has("grp"):
+            self.skipTest("the server has groups")
+        self.refused(REFUSED, "does not know", "group", "g")
+        self.refused(REFUSED, "does not know --group: it is ", "put", "--group", "g", "x")
+        self.refused(REFUSED, "does not know --after: it is ", "put", "--after", "g", "x")
+        self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
+
+
+class Put(GroupTest):
+    def test_flags_make_the_tags(self):
+        self.put("part", "--group", "import")
+        self.put("report", "--after", "import")
+        self.put("both", "--after", "import", "--group", "second", "--tries", "3", "-d", "1h")
+        rows = self.good("jobs", "mail").splitlines()
+        self.assertEqual([row.split()[9:] for row in rows[1:]],
+                         [["grp:import"], ["aft:import"], ["try:3", "grp:second", "aft:import"]])
+        self.assertEqual(self.jobs(), {"part": ("mail", "ready", False),
+                                       "report": ("mail", "delayed", True),
+                                       "both": ("mail", "delayed", True)})
+
+    def test_what_no_server_takes_is_not_sent(self):
+        self.refused(USAGE, "can't wait for the group that it is in", "put", "--group", "g",
+                     "--after", "g", "x")
+        for value in ("", "a b", "g" * 101, "a:1", "\u00e4"):
+            for flag in ("--group", "--after"):
+                self.refused(USAGE, f"{flag}: ", "put", f"{flag}={value}", "x")
+            self.refused(USAGE, "that is no group's name", "group", value)
+        self.refused(USAGE, "it takes one group", "group")
+        self.refused(USAGE, "it takes one group", "group", "a", "b")
+        self.assertEqual(self.count("ready"), 0)
+
+
+class Progress(GroupTest):
+    def test_its_jobs_are_counted_and_those_that_wait(self):
+        self.assertEqual(self.refused(NO, "the server has no job of group g", "group", "g"), "")
+        first = self.put("1", "--group", "g")
+        self.put("2", "--group", "g", "-d", "1h", tube="news")
+        self.good("bury", self.put("3", "--group", "g"))
+        self.put("4", "--after", "g")
+        self.hold_job(first)
+        self.assertEqual(self.good("group", "g"),
+                         "ready 0, reserved 1, delayed 1, buried 1, held after it 1\n")
+        self.assertEqual(self.good_json("group", "g"),
+                         {"name": "g", "ready": 0, "reserved": 1, "delayed": 1, "buried": 1, "held": 1})
+        self.assertEqual(self.good("group", "-q", "g"), "")
+
+    def hold_job(self, job):
+        self.server.ask("watch mail")
+        self.assertIn("RESERVED", self.server.ask(f"reserve-job {job}"))
+
+    def test_a_wait_lasts_until_the_last_job_is_deleted(self):
+        self.assertEqual(self.good("group", "g", "--wait", "0"), "ready 0, reserved 0, delayed 0, "
+                         "buried 0, held after it 0\n")
+        job = self.put("1", "--group", "g")
+        self.put("2", "--after", "g")
+        status, output, error = self.haricot("group", "g", "--wait", "100ms")
+        self.assertEqual((status, output, error), (
+            NO, b"ready 1, reserved 0, delayed 0, buried 0, held after it 1\n", ""))
+        watch = subprocess.Popen([TOOL, "-a", self.server.address, "group", "g", "--wait", "forever",
+                                  "-i", "10ms"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        self.assertEqual(watch.stdout.readline(),
+                         "ready 1, reserved 0, delayed 0, buried 0, held after it 1\n")
+        self.good("bury", job)
+        self.assertEqual(watch.stdout.readline(),
+                         "ready 0, reserved 0, delayed 0, buried 1, held after it 1\n")
+        self.good("delete", job)
+        self.assertEqual((watch.communicate(timeout=DEADLINE_S)[0], watch.returncode),
+                         ("ready 0, reserved 0, delayed 0, buried 0, held after it 0\n", DONE))
+
+
+class Carry(GroupTest):
+    def put_stages(self):
+        """Three stages, of which each got a job after the next one was put."""
+        self.put("fetch", "--group", "fetched")
+        self.put("load", "--group", "loaded", "--after", "fetched", "-d", "7")
+        self.put("report", "--after", "loaded")
+        self.put("load more", "--group", "loaded", "--after", "fetched")
+        self.put("fetch more", "--group", "fetched", tube="news")
+        self.put("kicked", "--after", "fetched")
+        self.good("kick", "6")
+
+    def check_stages(self):
+        held = ("mail", "delayed", True)
+        self.assertEqual(self.jobs(), {
+            "fetch": ("mail", "ready", False), "fetch more": ("news", "ready", False),
+            "kicked": ("mail", "ready", False), "load": held, "load more": held, "report": held})
+        ids = {job["body"]: job for job in map(json.loads, self.good("export").splitlines())}
+        self.assertEqual((ids["load"]["delay"], ids["load more"]["delay"]), (7, 0))
+        for body in ("fetch", "fetch more"):
+            self.good("delete", ids[body]["id"])
+        self.assertEqual(self.jobs()["load more"], ("mail", "ready", False))
+        self.assertEqual(self.jobs()["load"], ("mail", "delayed", False))
+        self.assertEqual(self.jobs()["report"], held)
+        for body in ("load", "load more"):
+            self.good("delete", ids[body]["id"])
+        self.assertEqual(self.jobs(), {"kicked": ("mail", "ready", False),
+                                       "report": ("mail", "ready", False)})
+
+    def test_what_was_exported_is_held_again(self):
+        self.put_stages()
+        text = self.good("export").encode()
+        self.assertEqual([json.loads(line)["body"] for line in text.splitlines()],
+                         ["fetch", "fetch more", "kicked", "load", "load more", "report"])
+        for tube in ("mail", "news"):
+            self.good("flush", "-qy", tube)
+        self.assertEqual(self.jobs(), {})
+        self.assertEqual(self.good("import", "--dry-run", stdin=text), "good 6\n")
+        self.assertEqual(self.good("import", stdin=text), "imported 6\n")
+        self.check_stages()
+
+    def test_what_a_binlog_has_is_held_again(self):
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
+            self.server, other = kept, self.server
+            self.put_stages()
+            kept.stop()
+            self.server = other
+            status, text, error = run(TOOL, "binlog", "dump", "--json", folder)
+            self.assertEqual((status, error), (DONE, ""))
+            self.assertIn(b" aft=loaded held=true ", run(TOOL, "binlog", "dump", folder)[1])
+        self.assertEqual(self.good("import", stdin=text), "imported 6\n")
+        self.check_stages()
+
+    def test_moved_jobs_stay_held_and_in_their_group(self):
+        self.put_stages()
+        self.assertEqual(self.good("move", "mail", "letters"), "moved 5\n")
+        self.assertEqual(self.good("move", "letters", "mail"), "moved 5\n")
+        self.check_stages()
+
+    def test_a_held_job_that_can_not_be_moved_is_held_still(self):
+        self.put("part", "--group", "g")
+        self.put("there", "--unique", "k", tube="news")
+        self.put("report", "--after", "g", "--unique", "k")
+        status, output, error = self.haricot("move", "mail", "news", "-s", "delayed")
+        self.assertEqual((status, output), (NO, b"moved 0\n"))
+        self.assertIn("job 3 stays in tube mail: a job with this key is there already: 2", error)
+        self.assertEqual(self.jobs()["report"], ("mail", "delayed", True))
+
+    def test_a_line_says_whether_the_job_is_held(self):
+        self.put("part", "--group", "g")
+        line = {"tube": "mail", "body": "x", "state": "delayed", "delay": 9, "time-left": 0, "aft": "g"}
+        self.good("import", stdin=json.dumps(line | {"body": "held", "held": True}).encode())
+        self.good("import", stdin=json.dumps(line | {"body": "not held"}).encode())
+        self.good("import", stdin=json.dumps(line | {"body": "not", "held": False}).encode())
+        self.assertEqual({body: is_held for body, (_, _, is_held) in self.jobs().items()},
+                         {"part": False, "held": True, "not held": False, "not": False})
+        self.refused(NO, '"held" is neither true nor false', "import",
+                     stdin=json.dumps(line | {"held": 1}).encode())
+
+
+if __name__ == "__main__":
+    unittest.main()
