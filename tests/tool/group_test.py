@@ -72,20 +72,16 @@ class Put(GroupTest):
 class Progress(GroupTest):
     def test_its_jobs_are_counted_and_those_that_wait(self):
         self.assertEqual(self.refused(NO, "the server has no job of group g", "group", "g"), "")
-        first = self.put("1", "--group", "g")
+        self.put("1", "--group", "g", tube="default")
         self.put("2", "--group", "g", "-d", "1h", tube="news")
         self.good("bury", self.put("3", "--group", "g"))
         self.put("4", "--after", "g")
-        self.hold_job(first)
+        self.hold()
         self.assertEqual(self.good("group", "g"),
                          "ready 0, reserved 1, delayed 1, buried 1, held after it 1\n")
         self.assertEqual(self.good_json("group", "g"),
                          {"name": "g", "ready": 0, "reserved": 1, "delayed": 1, "buried": 1, "held": 1})
         self.assertEqual(self.good("group", "-q", "g"), "")
-
-    def hold_job(self, job):
-        self.server.ask("watch mail")
-        self.assertIn("RESERVED", self.server.ask(f"reserve-job {job}"))
 
     def test_a_wait_lasts_until_the_last_job_is_deleted(self):
         self.assertEqual(self.good("group", "g", "--wait", "0"), "ready 0, reserved 0, delayed 0, "

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/put_tags.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -143,11 +143,14 @@ int group(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() != 1) return errand.mistake("it takes one group");
   choice.name = errand.operands().front();
-  if (!is_tag_key(choice.name)) {
+  PutTags tags;
+  if (!tags.add(kGroupTag, choice.name)) {
     return errand.mistake("that is no group's name: it has 1 to 100 bytes, as those of a tube's");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
-  return Watch(errand, choice).run();
+  // Whoever lacks groups answers to stats-group as to a line that is wrong.
+  TagSupport support(errand.server());
+  return support.takes(tags) ? Watch(errand, choice).run() : errand.failed();
 }
 
 }  // namespace haricot::tool
