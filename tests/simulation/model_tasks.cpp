@@ -168,28 +168,28 @@ Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Insta
   if (!task.ids.empty()) {
     const Step outcome = delete_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
-    answer(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
+    deliver(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
     return Step::done;
   }
   if (task.touched) {
     const Step outcome = touch_some(task, budget);
     if (outcome == Step::done) {
-      answer(task.client, "TOUCHED_ALL " + std::to_string(*task.touched) + "\r\n");
+      deliver(task.client, "TOUCHED_ALL " + std::to_string(*task.touched) + "\r\n");
     }
     return outcome;
   }
   if (!task.is_flush) {
     const Step outcome = kick_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
-    answer(task.client, outcome == Step::failed ? kInternalError
-                                                : "KICKED " + std::to_string(task.done) + "\r\n");
+    deliver(task.client, outcome == Step::failed ? kInternalError
+                                                 : "KICKED " + std::to_string(task.done) + "\r\n");
     return Step::done;
   }
   const Step outcome = flush_some(task, budget, tape, now);
   const bool is_answered = outcome == Step::done || task.is_refused;
   if (task.client != 0 && is_answered) {
-    answer(task.client,
-           task.is_refused ? kInternalError : "FLUSHED " + std::to_string(task.done) + "\r\n");
+    deliver(task.client,
+            task.is_refused ? kInternalError : "FLUSHED " + std::to_string(task.done) + "\r\n");
     task.client = 0;
   }
   return outcome;
