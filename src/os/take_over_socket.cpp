@@ -3,14 +3,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include "os/clock.hpp"
 #include "os/descriptor_message.hpp"
 #include "os/inherited.hpp"
+#include "os/process.hpp"
 #include "os/unix_address.hpp"
 
 namespace haricot::os {
@@ -37,6 +40,16 @@ std::string_view hear(int socket, Room& room) {
   const ssize_t bytes = ::recv(socket, room.data(), room.size(), 0);
   return bytes <= 0 ? std::string_view{}
                     : std::string_view(room.data(), static_cast<std::size_t>(bytes));
+}
+
+// Until then, or until this process is told to end: whoever says that does not mean the next one.
+bool wait_for_words(int socket, Duration patience, Notifier& notifier) {
+  constexpr Duration kLook = Duration::milliseconds(100);
+  const Instant end = read_clock() + patience;
+  for (Instant now = read_clock(); now < end && !is_asked_to_end(); now = read_clock()) {
+    if (notifier.wait_for(socket, std::min(kLook, end - now))) return true;
+  }
+  return false;
 }
 
 // Whether the process at the other end may have all that this server has.
@@ -93,7 +106,10 @@ bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration pa
   Room room;
   if (parts.size() > DescriptorMessage::kDescriptorsMax || !say(socket, words, descriptors)) {
     error = std::string("the next server cannot be given the descriptors: ") + std::strerror(errno);
-  } else if (!notifier.wait_for(socket, patience)) {
+  } else if (const bool has_answered = wait_for_words(socket, patience, notifier);
+             is_asked_to_end()) {
+    error = "this server is told to end";
+  } else if (!has_answered) {
     error = "the next server is silent";
   } else {
     const std::string_view answer = hear(socket, room);

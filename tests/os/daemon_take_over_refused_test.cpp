@@ -107,6 +107,19 @@ TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) 
   EXPECT_EQ(report_number(worker->ask("stats"), "job-timeouts"), 0U);
 }
 
+TEST_P(TakeOver, AServerThatIsToldToEndMeanwhileEnds) {
+  start_first();
+  Talk next;
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("take over"));
+  ASSERT_TRUE(next.hear().starts_with("parts "));
+  ASSERT_TRUE(server_.signal(SIGTERM));
+  ASSERT_TRUE(next.say("mine"));
+  EXPECT_EQ(next.hear(), "");
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  expect_refusal(server_, "this server is told to end");
+}
+
 TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
   const std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0",
                                               "--take-over=" + path()};
