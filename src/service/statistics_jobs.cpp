@@ -19,17 +19,16 @@ constexpr std::array kGroupRows = {
     OfGroup::quoted(
         "name", [](const Group& g) { return std::string_view(g.name); }, "the name of the group"),
     OfGroup::integer(
-        "current-jobs-ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
+        "ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
         "its jobs in that state, in all tubes"),
     OfGroup::integer(
-        "current-jobs-reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); },
-        kSame),
+        "reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); }, kSame),
     OfGroup::integer(
-        "current-jobs-delayed", [](const Group& g) { return g.jobs_in(JobState::delayed); }, kSame),
+        "delayed", [](const Group& g) { return g.jobs_in(JobState::delayed); }, kSame),
     OfGroup::integer(
-        "current-jobs-buried", [](const Group& g) { return g.jobs_in(JobState::buried); }, kSame),
+        "buried", [](const Group& g) { return g.jobs_in(JobState::buried); }, kSame),
     OfGroup::integer(
-        "current-jobs-held", [](const Group& g) { return g.held; }, "jobs that wait for its end"),
+        "waiting-jobs", [](const Group& g) { return g.held; }, "jobs that wait for its end"),
 };
 
 // stats-job -------------------------------------------------------------------------------------

@@ -109,12 +109,10 @@ std::string Model::stats_group(const std::string& name) const {
     if (job.group == name) ++in[static_cast<std::size_t>(job.state)];
     if (job.hold > 0 && !job.group_has_ended && job.after == name) ++held;
   }
-  const std::string text = "---\nname: \"" + name +
-                           "\"\ncurrent-jobs-ready: " + std::to_string(in[0]) +
-                           "\ncurrent-jobs-reserved: " + std::to_string(in[1]) +
-                           "\ncurrent-jobs-delayed: " + std::to_string(in[2]) +
-                           "\ncurrent-jobs-buried: " + std::to_string(in[3]) +
-                           "\ncurrent-jobs-held: " + std::to_string(held) + "\n";
+  const std::string text =
+      "---\nname: \"" + name + "\"\nready: " + std::to_string(in[0]) +
+      "\nreserved: " + std::to_string(in[1]) + "\ndelayed: " + std::to_string(in[2]) +
+      "\nburied: " + std::to_string(in[3]) + "\nwaiting-jobs: " + std::to_string(held) + "\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 

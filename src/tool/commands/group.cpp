@@ -79,9 +79,8 @@ class Watch {
         errand_.server().ask_stats("stats-group " + choice_.name, is_there);
     if (!stats) return false;
     const auto number = [&stats](std::string_view key) { return stats->number(key).value_or(0); };
-    left_ = {number("current-jobs-ready"), number("current-jobs-reserved"),
-             number("current-jobs-delayed"), number("current-jobs-buried"),
-             number("current-jobs-held")};
+    left_ = {number("ready"), number("reserved"), number("delayed"), number("buried"),
+             number("waiting-jobs")};
     return true;
   }
 
