@@ -107,6 +107,7 @@ REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 # Headers without a test of their own name, and why.
 WITHOUT_TEST = {
     "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
+    "base/job_ids.hpp": "one constant; state_transfer_test and damage/refusal_test go to it and beyond",
     "base/turn_limits.hpp": "constants only, whose relations it asserts; their effect is tested in service_turn_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
     
