@@ -17,7 +17,7 @@ struct JobLine {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   std::uint64_t age_s = 0;
-  std::uint64_t left_s = 0;                 // Until a delayed job gets ready.
+  std::uint64_t left_s = 0;                 // Until a delayed job gets ready; 0: it is held.
   std::array<std::uint64_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
   std::string_view tags = {};               // Their text (base/job_tags.hpp).
   bool is_held = false;                     // It waits for a group: time-left is 0.

@@ -69,10 +69,19 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   if (!body.blob) body.bytes = from.jobs().body(ref);
   const std::string_view tags = from.jobs().tags(ref);
   const haricot::JobTags read = haricot::tags_in(tags);
-  const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(), read.tries > 0,
-                             read.tombstone_s > 0 ? read.unique_key.size() : 0};
+  const bool is_held = from.jobs().is_held(ref);
+  const haricot::PutRoom put{
+      .tube_name_bytes = job.tube_name.size(),
+      .body_bytes = body.size(),
+      .tag_bytes = tags.size(),
+      .may_be_buried = read.tries > 0,
+      .is_held = is_held,
+      .tombstone_key_bytes = read.tombstone_s > 0 ? read.unique_key.size() : 0};
   const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
-  if (made == JobRef::none || !to.restoring().place(made, job.deadline)) return false;
+  if (made == JobRef::none) return false;
+  const bool is_placed =
+      is_held ? to.restoring().place_held(made) : to.restoring().place(made, job.deadline);
+  if (!is_placed) return false;
   JournalStatus room = binlog.take_room_for_put(put, {});
   while (room == JournalStatus::later) {
     binlog.wait_for_disk();
