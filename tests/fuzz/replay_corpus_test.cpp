@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "corpus_files.hpp"
 #include "haricot/binlog/format/job_record.hpp"
+#include "haricot/binlog/format/text_record.hpp"
 #include "replay_input.hpp"
 #include "support/log_maker.hpp"
 
@@ -44,6 +46,19 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
   third.add(deletion_of(9));
   third.add(change_record(3, RecordState::delayed));
   third.pad(200);
+  // A job of a group, one that it holds, and one that is held by a group without a job.
+  LogMaker groups(1);
+  for (JobId id = 1; id <= 3; ++id) {
+    Record job = full_record(id, "default", "held\r\n");
+    const std::string_view tags = id == 1 ? "grp:g" : id == 2 ? "aft:g" : "aft:gone";
+    if (id > 1) {
+      job.state = RecordState::delayed;
+      job.deadline_at =
+          job.created_at + job.delay_ns + std::int64_t{100} * 365 * 86'400'000'000'000;
+    }
+    groups.add(text_record(TextKind::tags, id, tags, 0));
+    groups.add(job);
+  }
   const std::string records = first.bytes().substr(kFirstRecordOffset);
   std::string torn = second.bytes();
   torn.resize(torn.size() - 100);
@@ -52,6 +67,7 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
   return {{"empty", {}},
           {"three_files", {0, {first.bytes(), second.bytes(), third.bytes()}}},
           {"three_repaired", {7, {first.bytes(), second.bytes(), third.bytes()}}},
+          {"groups", {0, {groups.bytes(), "", ""}}},
           {"torn", {0, {first.bytes(), torn, ""}}},
           {"damaged", {0, {damaged, second.bytes(), ""}}},
           {"legacy", {0, {legacy_file(records), "", third.bytes()}}},

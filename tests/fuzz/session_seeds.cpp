@@ -310,6 +310,25 @@ std::vector<Action> kept_keys() {
           send(third, put_of("k") + put_of("n:1") + "use default\r\n" + put_of("l"))};
 }
 
+// Groups that end by each way to delete, and what is done to held jobs before that.
+std::vector<Action> groups() {
+  const auto put_of = [](const std::string& tags) { return "put 5 0 9 1 " + tags + "\r\nx\r\n"; };
+  return {send(first, put_of("grp:g") + put_of("aft:g") + put_of("grp:h aft:g") + put_of("aft:h")),
+          send(first, put_of("grp:g aft:g") + put_of("grp:") + put_of("aft:g:1") + "stats-group g"),
+          send(first, "\r\nput 5 2 9 1 aft:g idp:k try:1 con:l\r\nx\r\nput 1 0 9 1 idp:k"),
+          send(second, "\r\nreserve\r\nreserve\r\n"),
+          send(first, "\r\ny\r\nlist-jobs default delayed 9\r\nscan-jobs 0 9\r\n"),
+          send(third, "kick-job 4\r\nreserve-job 5\r\nuse t\r\n" + put_of("aft:g delay")),
+          send(third, put_of("aft:g") + put_of("grp:g") + "flush-tube t\r\nstats-group g\r\n"),
+          pass(kTwoSeconds),
+          send(second, "delete 1\r\nstats-group g\r\nstats-group h\r\npeek-delayed\r\n"),
+          send(first, "delete-batch 1 2 3\r\nlist-jobs default ready 9\r\n"),
+          vanish(second),
+          send(third, put_of("grp:z") + put_of("aft:z") + "delete-batch 9 10 11 12 13\r\n"),
+          pass(kTenSeconds),
+          send(third, "stats-group z\r\nflush-tube default\r\nkick 9\r\n")};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -343,6 +362,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"extended_binlog", {kBinlog, extended()}},
           {"extended_binlog_slow", {kBinlog | kSlowSyncs, extended()}},
           {"extended_none", {kNoExtensions, extended()}},
+          {"groups", {0, groups()}},
+          {"groups_binlog", {kBinlog | kSlowSyncs, groups()}},
           {"tags", {0, tags()}},
           {"tags_binlog", {kBinlog | kSlowSyncs, tags()}},
           {"extended_lines", {0, extended_lines()}},

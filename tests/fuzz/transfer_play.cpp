@@ -186,6 +186,8 @@ void fill(Server& server) {
   server.pass(Duration::milliseconds(1100));
   server.connect("watch work\r\nreserve-with-timeout 100\r\nlist-tube-used\r\n");
   server.connect("watch a\r\nwatch b\r\nreserve-batch 5 50\r\n");
+  server.connect("use groups\r\n" + put_of("9 0 60", "m", " grp:g") +
+                 put_of("9 7 60", "h", " aft:g grp:then") + put_of("9 0 60", "h", " aft:then"));
   server.connect("list-tube");
   server.connect("put 0 0 60 9\r\nabc");
   server.connect("put 0 0 60 3000 idp:k con:l\r\n" + large.substr(0, 2000));

@@ -158,6 +158,7 @@ std::vector<std::pair<std::string, std::string>> all_commands(const std::string&
           {"scan-jobs 1 10", "OK "},
           {"stats-tube-detail default", "OK "},
           {"stats-tubes * 10", "OK "},
+          {"stats-group g", "OK "},
           {"pause-tube default 0", "PAUSED\r\n"},
           {"delete 3", "DELETED\r\n"},
           {"put 9 0 1000 1 idp:k3:600\r\nx", "INSERTED 3 DELETED\r\n"},
@@ -174,7 +175,7 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   const Client client = connect();
   constexpr std::uint64_t kTagged = 60;
   for (std::uint64_t id = 1; id <= kTagged; ++id) {
-    const std::string tags = " try:5 con:c:100 idp:k" + std::to_string(id) + ":600";
+    const std::string tags = " try:5 con:c:100 idp:k" + std::to_string(id) + ":600 grp:g";
     ASSERT_EQ(inserted_id(client->ask("put 9 0 1000 1" + tags + "\r\nx")), id);
   }
   const std::vector<std::uint64_t> ids = fill(*client);
@@ -196,11 +197,35 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   // The server has no other commands beyond those of beanstalkd.
   std::istringstream names(client->ask("capabilities"));
   for (std::string line; std::getline(names, line);) {
-    const bool is_tag =
-        line.starts_with("- try") || line.starts_with("- con") || line.starts_with("- idp");
+    const bool is_tag = line.starts_with("- try") || line.starts_with("- con") ||
+                        line.starts_with("- idp") || line.starts_with("- grp") ||
+                        line.starts_with("- aft");
     if (!line.starts_with("- ") || is_tag) continue;
     EXPECT_NE(asked.find(line.substr(2)), std::string::npos) << line;
   }
+}
+
+// The records of what a group has held are never refused, and its last job is as small as any.
+TEST_F(FullDisk, AGroupEndsOnIt) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  constexpr std::uint64_t kHeld = 300;
+  ASSERT_EQ(inserted_id(client->ask("put 9 0 1000 1 grp:g\r\nx")), 1U);
+  for (std::uint64_t i = 0; i < kHeld; ++i) {
+    const char* const delay_s = i % 2 == 0 ? "0" : "1000";
+    client->ask("put 9 " + std::string(delay_s) + " 1000 1 aft:g\r\nx");
+  }
+  fill(*client);
+  EXPECT_EQ(report_value(client->ask("stats-group g"), "waiting-jobs"), "300");
+  const std::uint64_t ready = stat("current-jobs-ready");
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  EXPECT_TRUE(eventually([&] { return stat("current-jobs-delayed") == kHeld / 2; }));
+  EXPECT_EQ(stat("current-jobs-ready"), ready - 1 + kHeld / 2);
+  EXPECT_EQ(stat("binlog-refusing"), 0U);
+  EXPECT_EQ(stat("binlog-errors"), 0U);
+  ASSERT_TRUE(kill_and_start()) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-delayed"), kHeld / 2);
+  EXPECT_EQ(connect()->ask("scan-jobs 1 1000").find("held"), std::string::npos);
 }
 
 TEST_F(FullDisk, WhatWasDoneOnItIsThereAfterAKill) {

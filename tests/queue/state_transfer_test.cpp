@@ -177,6 +177,27 @@ TEST_F(Transfer, TagsPausesAndKeysGoOn) {
   EXPECT_EQ(next_.state(tried), JobState::buried);
 }
 
+TEST_F(Transfer, GroupsAndWhatTheyHoldGoOn) {
+  Client& client = connect();
+  // The held job has a smaller id than the one that its group lives on.
+  const JobId first = world.put(client, {.tags = "grp:g"});
+  const JobId held = world.put(client, {.delay_s = 7, .tags = "grp:then aft:g"});
+  const JobId kicked = world.put(client, {.delay_s = 7, .tags = "aft:g"});
+  ASSERT_EQ(engine.kick_job(kicked, world.now), Outcome::done);
+  const JobId member = world.put(client, {.tags = "grp:g"});
+  ASSERT_EQ(engine.delete_job(client, first), Outcome::done);
+  go_on();
+
+  EXPECT_TRUE(next_.report(held).is_held);
+  EXPECT_FALSE(next_.report(kicked).is_held);
+  ASSERT_NE(next_.engine.find_group("g"), nullptr);
+  EXPECT_EQ(next_.engine.find_group("g")->held, 1U);
+  EXPECT_EQ(next_.engine.find_group("then")->jobs_in(JobState::delayed), 1U);
+  ASSERT_EQ(next_.engine.delete_job(after(0), member), Outcome::done);
+  EXPECT_FALSE(next_.report(held).is_held);
+  EXPECT_EQ(next_.report(held).time_left_s, 7U);
+}
+
 TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
   Client& holder = connect();
   const JobId id = hold(holder, 1)[0];
