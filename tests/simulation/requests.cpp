@@ -145,11 +145,15 @@ void add_key(Request& request, test::Random& chance, const Model& model, int cli
   if (request.tombstone_s > 0) request.line += ":" + std::to_string(request.tombstone_s);
 }
 
-// Few names, so that groups have jobs in several tubes, and so many that they come to their ends. A
-// line has no room for long ones beside a long key.
-void add_groups(Request& request, test::Random& chance) {
+// So many names that groups come to their ends. Most puts wait for a group that is there. A line
+// has no room for long names beside a long key.
+void add_groups(Request& request, test::Random& chance, const Model& model) {
   if (chance.one_in(2)) request.group = random_group(chance);
   if (request.group.empty() || chance.one_in(2)) request.after = random_group(chance);
+  for (const auto& [id, job] : model.jobs()) {
+    const bool is_taken = !request.after.empty() && !job.group.empty() && chance.one_in(3);
+    if (is_taken) request.after = job.group;
+  }
   if (request.after == request.group) request.after.clear();
   if (!request.group.empty()) request.line += " grp:" + request.group;
   if (!request.after.empty()) request.line += " aft:" + request.after;
@@ -176,13 +180,13 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   }
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
   if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
-  if (mix.has_extended && has_tags && chance.one_in(3)) add_groups(request, chance);
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_groups(request, chance, model);
   // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
 
 void make_look(Request& request, test::Random& chance, const Model& model, int client) {
-  switch (chance.below(12)) {
+  switch (chance.below(40)) {
     case 0:
       return make_line(request, Verb::stats);
     case 1:
@@ -288,7 +292,7 @@ std::string random_tube(test::Random& chance) {
 std::string random_group(test::Random& chance) {
   const std::string_view names[] = {"default", "-h", "key", "x;$_.()/+-"};
   return chance.one_in(4) ? std::string(chance.pick(names))
-                          : "g" + std::to_string(chance.below(12));
+                          : "g" + std::to_string(chance.below(40));
 }
 
 JobId random_id(test::Random& chance, const Model& model, int client) {
