@@ -367,6 +367,9 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
     case Arguments::mode:
       are_good = read_mode(cursor, command);
       break;
+    case Arguments::id_and_seconds:
+      are_good = cursor.number(command.id) && cursor.number(command.seconds);
+      break;
     case Arguments::page:
       are_good = read_page(cursor, command);
       break;

@@ -49,11 +49,11 @@ void Backlog::go_on() {
 }
 
 bool Backlog::is_empty() const {
-  bool has_tasks = tries_.has_late() || groups_.has_ended();
+  bool has_tasks = tries_.has_late() || groups_.has_ended() || waits_.has_ended_some();
   tasks_.for_each([&](const Task& task) {
     const bool is_always_there = &task == &ended_keys_ || &task == &late_burials_ ||
                                  &task == &ended_groups_ || &task == &list_of_tubes_ ||
-                                 &task == &freed_memory_;
+                                 &task == &freed_memory_ || &task == &ended_waits_;
     has_tasks = has_tasks || !is_always_there;
   });
   return !has_tasks;
@@ -61,7 +61,7 @@ bool Backlog::is_empty() const {
 
 // When tasks go on that wait for a time, and not for the journal's disk alone.
 Instant Backlog::next_resume() const {
-  if (Memory::bytes_to_go() > 0) return Instant{};
+  if (Memory::bytes_to_go() > 0 || waits_.has_ended_some()) return Instant{};
   const Instant next = std::min(keys_.next_event(), state_.refused_again);
   return Memory::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
 }
@@ -70,6 +70,7 @@ Instant Backlog::next_resume() const {
 void Backlog::resume_due() {
   tasks_.resume(ended_keys_);
   tasks_.resume(freed_memory_);
+  tasks_.resume(ended_waits_);
   if (state_.refused_again <= state_.now) resume_all();
 }
 
@@ -141,6 +142,7 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
           client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
     }
   }
+  if (client.waits_for_end_ && client.wait_end_ <= state_.now) stop_wait_for_end(client);
   state_.arm_client(client);
 }
 
@@ -222,6 +224,7 @@ void Backlog::leave_task(Client& client) {
 // Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
 void Backlog::close(Client& client) {
   if (client.has_task_) leave_task(client);
+  if (client.waits_for_end_) waits_.drop(client);
   ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
     watching_.drop_watches(closed, budget);
@@ -364,6 +367,30 @@ TaskState Backlog::do_piece(Task& task, TouchAll& touch, const Budget& budget) {
   client.is_touching_all_ = false;
   answer(task, {.kind = Delivery::Kind::touched_all, .count = client.held_jobs()});
   return TaskState::done;
+}
+
+// Ends of jobs -----------------------------------------------------------------------------------
+
+Outcome Backlog::wait_for_end(Client& client, JobId id, Instant wait_end) {
+  allocate_delivery();
+  return waits_.begin(client, id, wait_end) ? Outcome::waiting : Outcome::out_of_memory;
+}
+
+void Backlog::stop_wait_for_end(Client& client) {
+  if (waits_.has_ended(client)) {
+    client.wait_end_ = Instant::never();
+    return;
+  }
+  waits_.drop(client);
+  watching_.deliver({.client = &client, .kind = Delivery::Kind::timed_out});
+}
+
+TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
+  while (waits_.has_ended_some()) {
+    if (budget.is_used_up()) return TaskState::goes_on;
+    watching_.deliver(waits_.take_ended());
+  }
+  return TaskState::waits;
 }
 
 // What nobody has asked for ----------------------------------------------------------------------

@@ -35,12 +35,15 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       memory_(state_, lanes_, keys_, groups_),
       times_(state_),
       extras_(state_, lanes_, keys_, groups_),
-      places_(state_, times_, extras_),
+      job_waits_(state_, key),
+      places_(state_, times_, extras_, job_waits_),
       restoring_(state_, keys_, groups_, extras_, places_),
       watching_(state_),
       serving_(state_, tries_, groups_, places_, watching_),
-      backlog_(state_, flushes_, tries_, keys_, groups_, places_, watching_, serving_, lanes_),
-      transfer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_) {}
+      backlog_(state_, flushes_, tries_, keys_, groups_, places_, watching_, serving_, lanes_,
+               job_waits_),
+      transfer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_,
+                job_waits_) {}
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;
@@ -224,6 +227,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
 
 void Engine::stop_waiting(Client& client, Delivery::Kind why) {
   if (client.waiting_) watching_.end_wait_without_job(client, why);
+  if (client.waits_for_end_) backlog_.stop_wait_for_end(client);
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {
@@ -313,6 +317,16 @@ Outcome Engine::touch(Client& client, JobId id, Instant now) {
   if (ref == JobRef::none) return Outcome::not_found;
   places_.touch(client, ref);
   return Outcome::done;
+}
+
+Outcome Engine::wait_job(Client& client, JobId id, Instant wait_end, Instant now) {
+  state_.now = now;
+  CHECK(!client.is_busy());
+  const JobRef ref = flushes_.find(id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  if (places_.of(ref) == Place::buried) return Outcome::buried;
+  if (wait_end <= now) return Outcome::timed_out;
+  return backlog_.wait_for_end(client, id, wait_end);
 }
 
 // Others -----------------------------------------------------------------------------------------

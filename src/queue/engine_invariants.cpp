@@ -299,7 +299,9 @@ class Inspection {
     CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
     CHECK(!(client.waiting_ && client.has_task_));
     CHECK(!client.is_touching_all_ || client.has_task_);
-    CHECK(client.waiting_ || client.wait_end_ == Instant::never());
+    CHECK(!client.waits_for_end_ || !(client.waiting_ || client.has_task_));
+    CHECK(client.is_busy() || client.wait_end_ == Instant::never());
+    if (client.waits_for_end_) check_job_wait(client);
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
       CHECK(client.watches_[i]->client == client.ref_);
@@ -329,6 +331,18 @@ class Inspection {
     if (client.worker_) ++sum_.workers;
     if (client.waiting_) ++sum_.waiting;
     if (client.has_task_) ++awaited_;
+    if (client.waits_for_end_) ++sum_.waiting_for_end;
+  }
+
+  // Whoever waits for the end of a job that has not ended waits for one that is there, and that is
+  // not buried.
+  void check_job_wait(const Client& client) {
+    const JobWaits& waits = engine_.job_waits_;
+    if (waits.has_ended(client)) return;
+    const JobRef ref = engine_.state_.jobs.find(waits.job_of(client));
+    CHECK(ref != JobRef::none);
+    const bool is_flushed = engine_.flushes_.find(waits.job_of(client)) == JobRef::none;
+    CHECK(is_flushed || engine_.state_.jobs[ref].state() != JobState::buried);
   }
 
   void check_index(const Client& client) {
@@ -398,6 +412,7 @@ class Inspection {
   void check_work(const engine_tasks::EndedGroups&) { ++always_; }
   void check_work(const engine_tasks::ListOfTubes&) { ++always_; }
   void check_work(const engine_tasks::FreedMemory&) { ++always_; }
+  void check_work(const engine_tasks::EndedWaits&) { ++always_; }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
@@ -432,12 +447,14 @@ class Inspection {
     CHECK(counts.producers == sum_.producers);
     CHECK(counts.workers == sum_.workers);
     CHECK(counts.waiting == sum_.waiting);
+    CHECK(counts.waiting_for_end == sum_.waiting_for_end);
+    CHECK(engine_.job_waits_.by_client_.size() == sum_.waiting_for_end);
     CHECK(engine_.watching_.waiting_with_many_ == waiting_with_many_);
     CHECK(engine_.flushes_.size() == flushes_ && flushes_begun_ == flushes_);
     CHECK(jobs_.size() == engine_.state_.jobs.size());
     // Delivering must not need memory.
     CHECK(engine_.watching_.deliveries_.capacity() >=
-          engine_.watching_.deliveries_.size() + sum_.waiting + awaited_);
+          engine_.watching_.deliveries_.size() + sum_.waiting + sum_.waiting_for_end + awaited_);
   }
 
   // Earlier than needed is allowed, later is not.

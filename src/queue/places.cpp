@@ -157,6 +157,7 @@ void Places::to_buried(JobRef ref, Place from) {
   count(tube, job, JobState::buried, true);
   times_.count_buried(tube, ref);
   tell(ref, job, from, Place::buried);
+  tell_end(job, Delivery::Kind::job_buried);
 }
 
 void Places::to_reserved(JobRef ref, Client& holder) {
@@ -204,6 +205,7 @@ void Places::to_nowhere(JobRef ref, Place from) {
     leave(ref, job, tube, from);
   }
   tell(ref, job, from, Place::nowhere);
+  tell_end(job, Delivery::Kind::job_deleted);
 }
 
 void Places::set_priority(JobRef ref, std::uint32_t priority) {

@@ -148,6 +148,17 @@ void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> 
     const Client& client = *clients[index];
     to.value(saved::Wait{.client = index, .end = client.wait_end_, .what = client.waits_for_});
   }
+  if (state_.counts.waiting_for_end > 0) write_job_waits(to, clients);
+}
+
+void StateTransfer::write_job_waits(StateWriter& to, std::span<const Client* const> clients) const {
+  to.begin(saved::kJobWaits);
+  to.value(state_.counts.waiting_for_end);
+  for (std::uint32_t i = 0; i < clients.size(); ++i) {
+    const Client& client = *clients[i];
+    if (!client.waits_for_end_) continue;
+    to.value(saved::JobWait{.client = i, .id = job_waits_.job_of(client), .end = client.wait_end_});
+  }
 }
 
 }  // namespace haricot

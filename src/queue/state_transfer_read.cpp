@@ -324,10 +324,34 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
     watching_.allocate_deliveries(0);
     watching_.start_waiting(*client, saved.end, saved.what);
   }
+  if (from.begin(saved::kJobWaits) && !read_job_waits(from, clients)) return false;
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
     Tube& tube = state_.tubes[state_.tubes.at(i - 1).ref];
     offers_.serve_waiting(tube, state_.budget(turn_limits::kStepsOfCalls));
     state_.free_if_unreferenced(tube);
+  }
+  return from.is_good();
+}
+
+// Where the journal has other jobs, the one that a client waits for may be gone, or buried.
+bool StateTransfer::read_job_waits(StateReader& from, std::span<Client* const> clients) {
+  std::uint32_t waits = 0;
+  from.value(waits);
+  for (std::uint32_t i = 0; i < waits && from.is_good(); ++i) {
+    saved::JobWait saved;
+    from.value(saved);
+    if (!from.is_good() || saved.client >= clients.size()) return false;
+    Client* const client = clients[saved.client];
+    if (client == nullptr) continue;  // It could not be taken over.
+    if (client->is_busy()) return false;
+    watching_.allocate_deliveries(0);
+    const JobRef ref = state_.jobs.find(saved.id);
+    if (ref == JobRef::none) {
+      watching_.deliver({.client = client, .kind = Delivery::Kind::job_not_found});
+      continue;
+    }
+    if (!job_waits_.begin(*client, saved.id, saved.end)) return false;
+    if (places_.of(ref) == Place::buried) job_waits_.end(saved.id, Delivery::Kind::job_buried);
   }
   return from.is_good();
 }

@@ -315,7 +315,8 @@ void Watching::deliver(const Delivery& delivery) {
 }
 
 void Watching::allocate_deliveries(std::size_t others) {
-  grow_vector(deliveries_, deliveries_.size() + state_.counts.waiting + others + 1);
+  grow_vector(deliveries_, deliveries_.size() + state_.counts.waiting +
+                               state_.counts.waiting_for_end + others + 1);
 }
 
 }  // namespace haricot

@@ -157,6 +157,11 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return flush(client, command.tube, {.buried = true});
     case Verb::touch_all:
       return simple(engine_.touch_all(client, now), ReplyCode::none);
+    case Verb::wait_job: {
+      const Memory::Bounded bounded(kShareForNames);
+      return simple(engine_.wait_job(client, id, now + Duration::seconds(command.seconds), now),
+                    ReplyCode::none);
+    }
     case Verb::reserve_mode:
       return simple(engine_.set_weighted(client, command.is_weighted), ReplyCode::none);
     case Verb::drain:
@@ -312,6 +317,8 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {.code = ReplyCode::watching, .number = delivery.count};
     case Delivery::Kind::touched_all:
       return {.code = ReplyCode::touched_all, .number = delivery.count};
+    case Delivery::Kind::job_not_found:
+      return {ReplyCode::not_found};
     case Delivery::Kind::kicked:
       return {.code = ReplyCode::kicked, .number = delivery.count};
     case Delivery::Kind::reserved_in_batch:
@@ -324,6 +331,10 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {.code = ReplyCode::deleted_batch,
               .number = delivery.count,
               .other_number = delivery.not_found};
+    case Delivery::Kind::job_deleted:
+      return {ReplyCode::deleted};
+    case Delivery::Kind::job_buried:
+      return {ReplyCode::buried};
     case Delivery::Kind::failed:
       return {ReplyCode::internal_error};
   }

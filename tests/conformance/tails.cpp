@@ -119,6 +119,7 @@ constexpr Row kRows[] = {
     {"reserve_with_abort", kPutExtended, "reserve-with-abort", Rule::refused,
      "A< RESERVED 1 1\nA< j\n", ""},
     {"stats_group", kExtended, "stats-group a", Rule::part_of_name, "A< NOT_FOUND\n", ""},
+    {"wait_job", kExtended, "wait-job 1 9", Rule::refused, "A< NOT_FOUND\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

@@ -98,6 +98,8 @@ void Expectation::apply_command(const Step& step, const Happened& happened) {
     apply_maybe(step);
   } else if (verb.starts_with("reserve")) {
     clients_[step.client].is_waiting = true;
+  } else if (verb == "wait-job") {
+    clients_[step.client].waits_for_end = true;
   } else {
     complain("no answer");
   }
@@ -453,8 +455,10 @@ void Expectation::apply_deliveries(const Step& step, const Happened& happened) {
       // Its last words; what it got came back with its end.
       continue;
     }
-    if (answers.size() != 1 || !clients_[client].is_waiting) complain("an answer to nothing");
+    const bool waits = clients_[client].is_waiting || clients_[client].waits_for_end;
+    if (answers.size() != 1 || !waits) complain("an answer to nothing");
     clients_[client].is_waiting = false;
+    clients_[client].waits_for_end = false;
     if (answers.front().word() == "RESERVED") apply_reserved(client, answers.front());
     if (answers.front().word() == "RESERVED_BATCH") apply_batch(client, answers.front());
   }

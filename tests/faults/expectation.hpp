@@ -20,6 +20,7 @@ struct ClientFacts {
   std::set<std::string> watched = {"default"};
   std::set<JobId> held = {};
   bool is_waiting = false;
+  bool waits_for_end = false;  // Of a job.
 };
 
 class Expectation {
@@ -29,7 +30,9 @@ class Expectation {
 
   void connected(int client) { clients_[client] = {}; }
   bool knows(int client) const { return clients_.contains(client); }
-  bool is_waiting(int client) const { return clients_.at(client).is_waiting; }
+  bool is_waiting(int client) const {
+    return clients_.at(client).is_waiting || clients_.at(client).waits_for_end;
+  }
   const std::map<int, ClientFacts>& clients() const { return clients_; }
 
   // The id that the next put had to get, before a step. Call it before `check`.

@@ -152,6 +152,7 @@ std::vector<std::pair<std::string, std::string>> all_commands(const std::string&
           {"release 1 9 0", "RELEASED\r\n"},
           {"reserve-mode fifo", "USING fifo\r\n"},
           {"touch-all", "TOUCHED_ALL 0\r\n"},
+          {"wait-job 3 0", "TIMED_OUT\r\n"},
           {"flush-buried default", "FLUSHED 0\r\n"},
           {"reserve-batch 1", "RESERVED_BATCH 1\r\n"},
           {"list-jobs default ready 10", "OK "},

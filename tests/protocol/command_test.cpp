@@ -78,6 +78,7 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
       {"touch-all", {.verb = Verb::touch_all}},
       {"reserve-with-abort", {.verb = Verb::reserve_with_abort}},
       {"stats-group -g", {.verb = Verb::stats_group, .tube = "-g"}},
+      {"wait-job 9 8", {.verb = Verb::wait_job, .seconds = 8, .id = 9}},
   };
   std::set<Verb> verbs;
   for (const Valid& row : rows) {
@@ -109,6 +110,8 @@ TEST(ParseCommand, NumbersReachToTheEndOfTheirRange) {
       {"put 007 0000000000000000000000001 01 00",
        {.verb = Verb::put, .priority = 7, .seconds = 1, .ttr_s = 1}},
       {"touch 0000000000000000000000000000000009", {.verb = Verb::touch, .id = 9}},
+      {"wait-job 18446744073709551615 4294967295",
+       {.verb = Verb::wait_job, .seconds = 4294967295, .id = 18446744073709551615u}},
   };
   for (const Valid& row : rows) expect_valid(row);
 }
@@ -125,6 +128,8 @@ TEST(ParseCommand, ANumberOutOfRangeIsBadFormat) {
           "release 1 4294967296 0",
           "release 1 0 4294967296",
           "bury 1 4294967296",
+          "wait-job 1 4294967296",
+          "wait-job 18446744073709551616 1",
           "bury 18446744073709551616 1",
           "reserve-with-timeout 2147483648",
           "reserve-with-timeout 4294967295",

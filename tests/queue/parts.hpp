@@ -15,6 +15,7 @@
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job_memory.hpp"
+#include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/places.hpp"
@@ -106,11 +107,12 @@ class Parts : public ::testing::Test {
   JobMemory memory{state, lanes, keys, groups};
   Times times{state};
   Extras extras{state, lanes, keys, groups};
-  Places places{state, times, extras};
+  JobWaits waits{state, HashKey{}};
+  Places places{state, times, extras, waits};
   Restoring restoring{state, keys, groups, extras, places};
   Watching watching{state};
   Serving serving{state, tries, groups, places, watching};
-  Backlog backlog{state, flushes, tries, keys, groups, places, watching, serving, lanes};
+  Backlog backlog{state, flushes, tries, keys, groups, places, watching, serving, lanes, waits};
   Tube& tube = *state.default_tube;
 
  private:

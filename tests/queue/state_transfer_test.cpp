@@ -120,6 +120,27 @@ TEST_F(Transfer, WhoWaitsIsToldInTheWayInWhichHeAsked) {
   EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(0), Delivery::Kind::reserved_in_batch}}));
 }
 
+TEST_F(Transfer, WhoWaitsForTheEndOfAJobGoesOnWaiting) {
+  Client& client = connect();
+  const JobId id = world.put(client);
+  Client& waiting = connect();
+  Client& short_of_time = connect();
+  ASSERT_EQ(engine.wait_job(waiting, id, world.now + Duration::seconds(60), world.now),
+            Outcome::waiting);
+  ASSERT_EQ(engine.wait_job(short_of_time, id, world.now + Duration::seconds(5), world.now),
+            Outcome::waiting);
+  go_on();
+  EXPECT_TRUE(after(1).is_busy());
+  next_.pass_ms(4'999);
+  EXPECT_EQ(next_.take_deliveries(), Gots{});
+  next_.pass_ms(1);
+  EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_timed_out(after(2))}));
+  ASSERT_EQ(next_.engine.delete_job(after(0), id), Outcome::done);
+  next_.pass_ms(1);
+  EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(1), Delivery::Kind::job_deleted}}));
+  next_.engine.check_invariants();
+}
+
 TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
   Client& client = connect();
   for (const char* tube : {"b", "a"}) ASSERT_EQ(engine.watch(client, tube), Outcome::done);

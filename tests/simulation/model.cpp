@@ -285,6 +285,7 @@ void Model::close(int number, Tape& tape, Instant now) {
 void Model::half_close(int number) {
   ModelClient& client = clients_.at(number);
   client.half_closed = true;
+  stop_job_wait(number);
   if (!std::exchange(client.waiting, false)) return;
   answer(number, end_of_wait(client));
 }
@@ -298,6 +299,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   std::vector<Observed> observed;
   const std::map<JobId, ModelJob> before =
       all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+  time_out_job_waits(all_observed, now);
   std::uint32_t moved = 0;
   std::set<JobId> tries_end;
   for (ModelTube& tube : tubes_) {
@@ -321,6 +323,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   }
   end_tries(std::move(tries_end), true, tape, now);
   for (const Observed& got : all_observed) {
+    if (!clients_.at(got.client).waiting) continue;
     const JobId id = reserved_id(got.bytes);
     const ModelJob* job = id == 0 ? nullptr : find_job(id);
     const bool is_of_task = id != 0 && (job == nullptr || job->state != JobState::ready);
@@ -331,6 +334,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     if (const JobId id = reserved_id(got.bytes); id != 0) check_order(got.client, id, before);
   }
   check_rest(now);
+  check_job_waits(now);
   moved += static_cast<std::uint32_t>(observed.size()) * kJobsPerDelivery;
   require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
   left_for_calls_ = turn_limits::kStepsOfCalls;

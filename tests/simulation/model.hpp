@@ -157,6 +157,8 @@ struct ModelClient {
   bool waiting = false;
   WaitFor waits_for = WaitFor::job;
   Instant wait_end;
+  JobId waits_for_end_of = 0;   // A job; 0: none.
+  std::string end_of_job = {};  // What it will be told of that; empty: the job lives.
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
   std::uint64_t answered_bytes = 0;              // Of all answers.
@@ -195,9 +197,10 @@ struct ModelTask {
   std::optional<std::uint64_t> touched = {};  // Of a touch of all jobs: how many there are.
 
   bool is_of_keys = false;    // The task that is always there, and drops ended keys;
-  bool is_of_groups = false;  // the one that ends holds.
+  bool is_of_groups = false;  // the one that ends holds;
+  bool is_of_waits = false;   // and the one that tells of the ends of jobs.
 
-  bool is_always_there() const { return is_of_keys || is_of_groups; }
+  bool is_always_there() const { return is_of_keys || is_of_groups || is_of_waits; }
   bool has_jobs() const { return !buried.empty() || !ready.empty() || !delayed.empty(); }
 };
 
@@ -241,7 +244,7 @@ class Model {
   // both were refused, nobody could tell whose is whose.
   bool has_other_put_of(std::size_t body_bytes, int client) const;
   bool has_tasks() const {
-    bool has_some = !ended_groups_.empty();
+    bool has_some = !ended_groups_.empty() || has_ended_waits_;
     for_each_task([&](const ModelTask& task) { has_some = has_some || !task.is_always_there(); });
     return has_some;
   }
@@ -412,6 +415,14 @@ class Model {
   void compare_promises(Engine& engine) const;
   void give_back(int client, Tape& tape, Instant now);
 
+  // Waits for the ends of jobs (model_job_waits.cpp).
+  std::string wait_job(int client, const Request& request, Instant now);
+  void end_job_waits(JobId id, const char* answer);
+  void bury_waited_for(const ModelJob& job);
+  void stop_job_wait(int client);
+  void time_out_job_waits(const std::vector<Observed>& observed, Instant now);
+  void check_job_waits(Instant now) const;
+
   // Long tasks (model_tasks.cpp).
   using Tasks = std::list<ModelTask>;
   static Tasks begin_always();
@@ -422,6 +433,7 @@ class Model {
   Instant next_end_of_key() const;
   Step drop_ended_keys(const Budget& budget, Instant now);
   Step end_some_holds(const Budget& budget, Tape& tape, Instant now);
+  Step tell_ended(const Budget& budget);
   // As QueueState does.
   void try_refused_again(Instant now) {
     refused_again_ = std::min(refused_again_, now + QueueState::kPauseOfRefused);
@@ -472,6 +484,7 @@ class Model {
   Instant refused_again_ = Instant::never();  // When what was refused is tried again.
   std::uint64_t steps_ = 0;                   // As the engine counts them, for its tasks.
   std::uint64_t left_for_calls_ = 0;  // Of what commands may do until the time is looked at again.
+  bool has_ended_waits_ = false;      // Somebody's job has ended, and he has yet to be told.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;

@@ -324,6 +324,8 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return touch_all(number, now);
     case Verb::reserve_with_abort:
       return reserve(number, Instant::never(), now, WaitFor::job_or_input);
+    case Verb::wait_job:
+      return wait_job(number, request, now);
   }
   return {};
 }

@@ -43,6 +43,7 @@ void Model::erase_job(JobId id) {
   if (holder != keys_.end() && holder->second == id) keys_.erase(holder);
   jobs_.erase(id);
   if (!group.empty() && !has_group(group)) end_group(group);
+  end_job_waits(id, "DELETED\r\n");
 }
 
 // Whether the put of that client has a key, and could end now.

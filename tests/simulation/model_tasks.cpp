@@ -120,15 +120,16 @@ Model::Tasks Model::begin_always() {
   Tasks tasks;
   tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_keys = true});
   tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_groups = true});
+  tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_waits = true});
   return tasks;
 }
 
 void Model::resume_due(Instant now) {
-  if (std::min(next_end_of_key(), refused_again_) > now) return;
-  for (auto task = put_aside_.begin(); task != put_aside_.end(); ++task) {
-    if (!task->is_of_keys) continue;
-    others_.splice(others_.end(), put_aside_, task);
-    break;
+  if (std::min(next_end_of_key(), refused_again_) > now && !has_ended_waits_) return;
+  for (const auto kind : {&ModelTask::is_of_keys, &ModelTask::is_of_waits}) {
+    const auto task = std::find_if(put_aside_.begin(), put_aside_.end(),
+                                   [kind](const ModelTask& one) { return one.*kind; });
+    if (task != put_aside_.end()) others_.splice(others_.end(), put_aside_, task);
   }
   if (refused_again_ > now) return;
   refused_again_ = Instant::never();
@@ -165,6 +166,7 @@ void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
 Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Instant now) {
   if (task.is_of_keys) return drop_ended_keys(budget, now);
   if (task.is_of_groups) return end_some_holds(budget, tape, now);
+  if (task.is_of_waits) return tell_ended(budget);
   if (!task.ids.empty()) {
     const Step outcome = delete_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;

@@ -161,6 +161,7 @@ void Model::drop_empty_runs(ModelTube& tube) const {
 }
 
 void Model::begin_buried(ModelJob& job, Instant now) {
+  bury_waited_for(job);
   ModelTube& tube = *find_tube(job.tube);
   drop_empty_runs(tube);
   job.state = JobState::buried;

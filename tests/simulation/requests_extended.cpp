@@ -93,6 +93,14 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"reserve-mode fif"},
     {"reserve-mode fifo "},
     {"reserve-mode weighted 1"},
+    {"wait-job "},
+    {"wait-job 1"},
+    {"wait-job x 1"},
+    {"wait-job 1 x"},
+    {"wait-job 1 -1"},
+    {"wait-job 1 1 "},
+    {"wait-job 1 1 1"},
+    {"wait-job 1 4294967296"},
     {"drainx", CommandSet::operators},
     {"drain 1", CommandSet::operators},
     {"undrain ", CommandSet::operators},
@@ -180,6 +188,16 @@ void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) 
     arguments += number(request.seconds);
   }
   make_line(request, Verb::reserve_batch, arguments);
+}
+
+void make_wait_job(Request& request, test::Random& chance, const Model& model) {
+  std::vector<JobId> all;
+  for (const auto& [id, job] : model.jobs()) all.push_back(id);
+  const bool is_any = all.empty() || chance.one_in(10);
+  request.id = is_any ? chance.bits() >> chance.below(64) : chance.pick(all);
+  request.seconds = chance.one_in(10) ? 0 : chance.below32(4);
+  if (chance.one_in(30)) request.seconds = 4294967295;
+  make_line(request, Verb::wait_job, number(request.id) + number(request.seconds));
 }
 
 void make_weight(Request& request, test::Random& chance) {
@@ -276,6 +294,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_reports(request, chance);
   } else if (kind < 50 && may_touch_all(model, client)) {
     make_line(request, Verb::touch_all);
+  } else if (kind < 56) {
+    make_wait_job(request, chance, model);
   } else if (kind < 70) {
     make_reserve_batch(request, chance, mix);
   } else if (kind < 78) {

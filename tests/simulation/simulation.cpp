@@ -154,7 +154,7 @@ void Simulation::turn() {
 void Simulation::advance() {
   std::vector<std::pair<int, std::size_t>> waiting;
   for (const auto& [number, wire] : wires_) {
-    if (model_.client(number).waiting) {
+    if (model_.client(number).waiting || model_.client(number).waits_for_end_of != 0) {
       waiting.emplace_back(number, wire.session->output().pending_bytes());
     }
   }
@@ -422,7 +422,8 @@ void Simulation::act(Wire& wire) {
   std::uint64_t count = chance_.one_in(4) ? 1 + chance_.below(12) : 1;
   // A long pipeline now and then: more than a session may run in one turn.
   if (chance_.one_in(2000)) count = 1500;
-  if (client.waiting && !chance_.one_in(10)) return;
+  const bool is_waiting = client.waiting || client.waits_for_end_of != 0;
+  if (is_waiting && !chance_.one_in(10)) return;
   for (; count > 0; --count) {
     send_request(wire, random_request(chance_, mix_, model_, wire.number, job_bytes_max_));
   }
@@ -475,7 +476,8 @@ void Simulation::come_to_rest() {
   }
   for (const auto& [number, wire] : wires_) {
     ModelClient& client = model_.client(number);
-    if (client.waiting || client.quit || wire.has_ended) continue;
+    if (client.waiting || client.waits_for_end_of != 0) continue;
+    if (client.quit || wire.has_ended) continue;
     require(client.requests.empty() && !client.put_is_open,
             "client " + std::to_string(number) + " is not served: " +
                 (client.requests.empty() ? client.put.line : client.requests.front().line));

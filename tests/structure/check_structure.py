@@ -72,13 +72,15 @@ PARTS = {
         "keys": {"queue_state", "flushes"},
         "job_memory": {"queue_state", "lane_order", "keys"},
         "extras": {"queue_state", "lane_order", "keys"},
-        "places": {"queue_state", "times", "extras"},
+        "job_waits": {"queue_state"},
+        "places": {"queue_state", "times", "extras", "job_waits"},
         "restoring": {"queue_state", "keys", "extras", "places"},
         "watching": {"queue_state"},
-        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "serving"},
+        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "serving",
+                           "job_waits"},
         "serving": {"queue_state", "tries", "places", "watching"},
         "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "serving",
-                    "lane_order"},
+                    "lane_order", "job_waits"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp"}

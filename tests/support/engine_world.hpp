@@ -31,9 +31,11 @@ struct Got {
 
 inline void PrintTo(const Got& got, std::ostream* out) {
   const char* const kinds[] = {
-      "reserved",  "reserved_in_batch", "timed_out",     "deadline_soon", "aborted",
-      "mode_fifo", "mode_weighted",     "watching",      "out_of_memory", "touched_all",
-      "kicked",    "flushed",           "batch_deleted", "failed"};
+      "reserved",      "reserved_in_batch", "timed_out",     "deadline_soon",
+      "aborted",       "mode_fifo",         "mode_weighted", "watching",
+      "out_of_memory", "touched_all",       "job_not_found", "kicked",
+      "flushed",       "batch_deleted",     "job_deleted",   "job_buried",
+      "failed"};
   *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
        << " count " << got.count << "}";
 }

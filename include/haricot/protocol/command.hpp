@@ -56,8 +56,9 @@ enum class Verb : std::uint8_t {
   touch_all,
   reserve_with_abort,
   stats_group,
+  wait_job,
 };
-inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::stats_group) + 1;
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::wait_job) + 1;
 
 // The commands that a client has. Each set has all of the one before it.
 enum class CommandSet : std::uint8_t {
@@ -86,6 +87,7 @@ enum class Arguments : std::uint8_t {
   ids,             // <id> ..., 1000 at most
   weight,          // <tube> <weight>
   mode,            // fifo or weighted
+  id_and_seconds,  // <id> <seconds>
   page,            // <from-name> <count>, and * is a name that comes before all
   group,           // <group>
 };
@@ -126,6 +128,8 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <tube> <weight>";
     case Arguments::mode:
       return " <mode>";
+    case Arguments::id_and_seconds:
+      return " <id> <seconds>";
     case Arguments::page:
       return " <from-name> <count>";
     case Arguments::group:
@@ -225,6 +229,8 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      "as reserve, and what the client sends ends the wait", CommandSet::extended},
     {Verb::stats_group, "stats-group ", Arguments::group, "",
      "reports on the jobs of a group, and on those that wait for it", CommandSet::extended},
+    {Verb::wait_job, "wait-job ", Arguments::id_and_seconds, "",
+     "waits until a job is deleted or buried", CommandSet::extended},
 }};
 
 constexpr const CommandRow& row_of(Verb verb) {

@@ -4,7 +4,7 @@
 // the budget of its turn allows, advance() goes on with it, and its answer is a delivery, whenever
 // it ends (begin() and answer()). What a close leaves is a task too, and so is what nobody has
 // asked for: keys whose time is over, late burials, jobs whose group has ended, the list of all
-// tubes, memory that goes back.
+// tubes, memory that goes back, and what is told to those whose job has ended (JobWaits).
 // A new kind of task is a struct in engine_tasks.hpp with a step() here, and a Delivery::Kind for
 // its answer.
 //
@@ -28,6 +28,7 @@
 #include "haricot/queue/engine_tasks.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/groups.hpp"
+#include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/long_tasks.hpp"
@@ -44,7 +45,7 @@ class Backlog {
  public:
   // All of them outlive this.
   Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Groups& groups,
-          Places& places, Watching& watching, Serving& serving, LaneOrder& lanes)
+          Places& places, Watching& watching, Serving& serving, LaneOrder& lanes, JobWaits& waits)
       : state_(state),
         flushes_(flushes),
         tries_(tries),
@@ -54,11 +55,13 @@ class Backlog {
         watching_(watching),
         serving_(serving),
         lanes_(lanes),
+        waits_(waits),
         ended_keys_(begin_always(engine_tasks::EndedKeys{})),
         late_burials_(begin_always(engine_tasks::LateBurials{})),
         ended_groups_(begin_always(engine_tasks::EndedGroups{})),
         list_of_tubes_(begin_always(engine_tasks::ListOfTubes{})),
-        freed_memory_(begin_always(engine_tasks::FreedMemory{})) {}
+        freed_memory_(begin_always(engine_tasks::FreedMemory{})),
+        ended_waits_(begin_always(engine_tasks::EndedWaits{})) {}
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -108,6 +111,12 @@ class Backlog {
     if (groups_.has_ended()) [[unlikely]]
       go_on_at_once(ended_groups_);
   }
+  // The client waits for the end of that job. waiting, out_of_memory; throws std::bad_alloc before
+  // anything has changed. Requires: it is not busy.
+  Outcome wait_for_end(Client& client, JobId id, Instant wait_end);
+  // Such a wait is over, and the client is told so: timed_out. One whose job has ended is told
+  // that.
+  void stop_wait_for_end(Client& client);
   // Lets a client go that does not wait for a job.
   void close(Client& client);
   // Ends the pause of a tube.
@@ -133,6 +142,7 @@ class Backlog {
   using EndedGroups = engine_tasks::EndedGroups;
   using ListOfTubes = engine_tasks::ListOfTubes;
   using FreedMemory = engine_tasks::FreedMemory;
+  using EndedWaits = engine_tasks::EndedWaits;
   using Tasks = LongTasks<engine_tasks::Work>;
   using Task = Tasks::Task;
 
@@ -171,6 +181,7 @@ class Backlog {
   TaskState do_piece(Task& task, EndedGroups& ended, const Budget& budget);
   TaskState do_piece(Task& task, ListOfTubes& list, const Budget& budget);
   TaskState do_piece(Task& task, FreedMemory& freed, const Budget& budget);
+  TaskState do_piece(Task& task, EndedWaits& ended, const Budget& budget);
   struct Deletions;
   Outcome delete_some(const Client& client, DeleteBatch& batch, const Budget& budget);
   Deletions plan_deletions(const Client& client, const DeleteBatch& batch, const Budget& budget);
@@ -192,6 +203,7 @@ class Backlog {
   Watching& watching_;
   Serving& serving_;
   LaneOrder& lanes_;
+  JobWaits& waits_;
   Tasks tasks_;
   // Those that are always there.
   Task& ended_keys_;
@@ -199,6 +211,7 @@ class Backlog {
   Task& ended_groups_;
   Task& list_of_tubes_;
   Task& freed_memory_;
+  Task& ended_waits_;
   Instant age_memory_again_;
   std::uint64_t left_for_calls_ = turn_limits::kStepsOfCalls;
 };

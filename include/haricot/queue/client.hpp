@@ -47,9 +47,9 @@ class Client {
   std::uint64_t counted_name_bytes() const { return index_ == nullptr ? 0 : index_->name_bytes(); }
   std::uint32_t held_jobs() const { return reserved_.size(); }
 
-  // Nothing after the current command may run: a reserve waits for a job, or a long task is under
-  // way.
-  bool is_busy() const { return waiting_ || has_task_; }
+  // Nothing after the current command may run: a reserve waits for a job, a long task is under
+  // way, or it waits for the end of a job.
+  bool is_busy() const { return waiting_ || has_task_ || waits_for_end_; }
   bool is_waiting() const { return waiting_; }
   bool is_waiting_for_input() const { return waiting_ && waits_for_ == WaitFor::job_or_input; }
 
@@ -58,6 +58,7 @@ class Client {
   // Its parts.
   friend struct QueueState;
   friend class Backlog;
+  friend class JobWaits;
   friend class Serving;
   friend class Places;
   friend class StateTransfer;
@@ -74,8 +75,9 @@ class Client {
   WaitFor waits_for_ : 2 = WaitFor::job;  // If it waits.
   bool has_task_ : 1 = false;
   bool is_touching_all_ : 1 = false;
-  bool producer_ = false;  // Has put a job.
-  bool worker_ = false;    // Has asked for one.
+  bool waits_for_end_ : 1 = false;  // Of a job: see JobWaits.
+  bool producer_ = false;           // Has put a job.
+  bool worker_ = false;             // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
   std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.
@@ -83,7 +85,7 @@ class Client {
   // The jobs it holds, by the end of their TTR.
   IndexedHeap<DeadlineEntry> reserved_;
   // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the
-  // end of its reserve timeout.
+  // end of its reserve timeout; the end of its wait for the end of a job.
   Timer timer_{kTimerKind, this};
   Instant wait_end_ = Instant::never();
 };

@@ -33,6 +33,7 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/job_store.hpp"
+#include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
@@ -136,7 +137,11 @@ class Engine {
   static constexpr std::uint32_t kStepsPerBatch = 16 * 1024;
   // done (with the job), not_found, out_of_memory, journal_failed
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
-  // A client that waits gets that as a delivery: timed_out, aborted.
+  // Waits for the end of the job, until `wait_end` at most. waiting, buried (already), not_found,
+  // timed_out, out_of_memory
+  Outcome wait_job(Client& client, JobId id, Instant wait_end, Instant now);
+  // A client that waits gets that as a delivery: timed_out, aborted. One that waits for the end of
+  // a job gets timed_out, or what has become of the job.
   void stop_waiting(Client& client, Delivery::Kind why);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
@@ -246,6 +251,7 @@ class Engine {
   JobMemory memory_;
   Times times_;
   Extras extras_;
+  JobWaits job_waits_;
   Places places_;
   Restoring restoring_;
   Watching watching_;

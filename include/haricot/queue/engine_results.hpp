@@ -88,7 +88,7 @@ struct ScanResult {
 
 // What came to a client that waited, or the answer to a long task. The client is not busy any more.
 struct Delivery {
-  // The answers to long tasks that make records stand behind the others.
+  // What may tell of records that others have made stands behind the rest.
   enum class Kind : std::uint8_t {
     reserved,
     reserved_in_batch,  // The client has asked for a batch. Without a job: none has come.
@@ -100,9 +100,12 @@ struct Delivery {
     watching,       // With a weight.
     out_of_memory,  // Nothing has changed.
     touched_all,
+    job_not_found,  // That the client waits for: it is not among those of this server.
     kicked,
     flushed,
     batch_deleted,
+    job_deleted,  // The one that the client waits for.
+    job_buried,
     failed,  // The journal has refused; what has gone stays gone.
   };
   Client* client;
@@ -130,6 +133,7 @@ struct EngineCounts {
   std::uint32_t producers = 0;
   std::uint32_t workers = 0;
   std::uint32_t waiting = 0;
+  std::uint32_t waiting_for_end = 0;  // Of a job.
 };
 
 // What a tube tells of times. An age is 0 if there is no such job.

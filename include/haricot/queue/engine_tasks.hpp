@@ -88,9 +88,12 @@ struct EndedGroups {};
 struct ListOfTubes {};
 // Memory that nobody needs any more goes back to the system (BlobRef).
 struct FreedMemory {};
+// Those who have waited for the end of a job are told of it (JobWaits).
+struct EndedWaits {};
 
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch,
-                          TouchAll, EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory>;
+using Work =
+    std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch, TouchAll,
+                 EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory, EndedWaits>;
 
 }  // namespace haricot::engine_tasks

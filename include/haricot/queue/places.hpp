@@ -3,7 +3,8 @@
 // places are kept here.
 //
 // Each change is one call, which takes the job out of the one place and puts it into the other. At
-// its end it tells the times, and of a job with tags Extras, what has happened. None of it can
+// its end it tells the times, and of a job with tags Extras, what has happened; JobWaits hears of a
+// job's end. None of it can
 // fail: who calls has made room in the heap.
 
 #pragma once
@@ -14,6 +15,7 @@
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/job.hpp"
+#include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tube.hpp"
@@ -23,8 +25,8 @@ namespace haricot {
 class Places {
  public:
   // All of them outlive this.
-  Places(QueueState& state, Times& times, Extras& extras)
-      : state_(state), times_(times), extras_(extras) {}
+  Places(QueueState& state, Times& times, Extras& extras, JobWaits& waits)
+      : state_(state), times_(times), extras_(extras), waits_(waits) {}
 
   Place of(JobRef ref) const { return place_of(state_.jobs[ref].state()); }
 
@@ -75,10 +77,16 @@ class Places {
     if (job.has_tags != 0) [[unlikely]]
       extras_.moved(ref, from, to);
   }
+  // The same, where those who wait for the end of the job wait no more.
+  void tell_end(const Job& job, Delivery::Kind how) {
+    if (state_.counts.waiting_for_end > 0) [[unlikely]]
+      waits_.end(job.id, how);
+  }
 
   QueueState& state_;
   Times& times_;
   Extras& extras_;
+  JobWaits& waits_;
 };
 
 }  // namespace haricot

@@ -26,6 +26,7 @@ enum Entry : std::uint32_t {
   kTombstone = 5,
   kClient = 6,
   kWaits = 7,
+  kJobWaits = 8,  // Only if there are some.
 };
 
 struct Engine {
@@ -94,6 +95,15 @@ struct Wait {
   using Fields = FieldList<&Wait::client, &Wait::end, &Wait::what>;
 };
 
+// For the end of a job.
+struct JobWait {
+  std::uint32_t client = 0;  // Its index.
+  JobId id = 0;
+  Instant end;
+
+  using Fields = FieldList<&JobWait::client, &JobWait::id, &JobWait::end>;
+};
+
 struct Job {
   JobId id = 0;
   std::uint32_t tube = 0;  // Its index among the tubes that were written.
@@ -143,7 +153,7 @@ static_assert(sizeof(haricot::Job) == 56);
 static_assert(sizeof(haricot::Tube) == 296);
 static_assert(sizeof(haricot::TubeTimes) == 504);
 static_assert(sizeof(Client) == 136);
-static_assert(sizeof(EngineCounts) == 80);
+static_assert(sizeof(EngineCounts) == 88);
 #endif
 
 }  // namespace haricot::saved

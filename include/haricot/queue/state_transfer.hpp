@@ -18,6 +18,7 @@
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
+#include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/places.hpp"
@@ -43,7 +44,7 @@ class StateTransfer {
  public:
   // All of them outlive this.
   StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
-                Restoring& restoring, Watching& watching, Serving& offers)
+                Restoring& restoring, Watching& watching, Serving& offers, JobWaits& job_waits)
       : state_(state),
         lanes_(lanes),
         keys_(keys),
@@ -51,7 +52,8 @@ class StateTransfer {
         places_(places),
         restoring_(restoring),
         watching_(watching),
-        offers_(offers) {}
+        offers_(offers),
+        job_waits_(job_waits) {}
   StateTransfer(const StateTransfer&) = delete;
   StateTransfer& operator=(const StateTransfer&) = delete;
 
@@ -90,6 +92,8 @@ class StateTransfer {
   bool read_tombstone(StateReader& from, Bodies bodies);
   bool read_watches(StateReader& from, Client& client);
   bool read_holds(StateReader& from, Client& client);
+  void write_job_waits(StateWriter& to, std::span<const Client* const> clients) const;
+  bool read_job_waits(StateReader& from, std::span<Client* const> clients);
 
   QueueState& state_;
   LaneOrder& lanes_;
@@ -99,6 +103,7 @@ class StateTransfer {
   Restoring& restoring_;
   Watching& watching_;
   Serving& offers_;
+  JobWaits& job_waits_;
   bool has_jobs_ = true;  // Of the state that is read.
 };
 
