@@ -22,6 +22,7 @@
 #include "haricot/service/service.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/clock.hpp"
+#include "os/connection.hpp"
 #include "os/daemon.hpp"
 #include "os/hand_over.hpp"
 #include "os/inherited.hpp"
@@ -201,6 +202,7 @@ ServerInfo server_info(const os::Options& options) {
   info.commands = options.commands;
   info.haricot_version = HARICOT_VERSION;
   os::describe_process(info);
+  info.address_of = &os::Connection::address_of;
   return info;
 }
 

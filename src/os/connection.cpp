@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "haricot/base/check.hpp"
+#include "os/listener.hpp"
 
 namespace haricot::os {
 namespace {
@@ -122,6 +123,10 @@ ssize_t Connection::send_part(const Output& output, std::size_t bytes_max,
   message.msg_iov = vectors.data();
   message.msg_iovlen = count;
   return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+}
+
+std::string Connection::address_of(const void* connection) {
+  return peer_name(static_cast<const Connection*>(connection)->descriptor);
 }
 
 void Connection::mark_half_closed(Service& service) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/time.hpp"
@@ -35,6 +36,8 @@ class Connection : public EventSource {
     session_ = &session;
   }
   Session& session() { return *session_; }
+  // For ServerInfo::address_of, of a session whose owner is a connection.
+  static std::string address_of(const void* connection);
 
   enum class Result : std::uint8_t { open, broken };
 

@@ -14,7 +14,8 @@
 
 namespace haricot::os {
 
-// Who is at the other end of a socket, for the log: `127.0.0.1:4711`, `unix`.
+// Who is at the other end of a socket, for the log and list-clients: `127.0.0.1:4711`, `unix`.
+// Printable ASCII without quotes, whoever it is.
 std::string peer_name(int descriptor);
 
 class Listener {

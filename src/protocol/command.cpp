@@ -256,9 +256,14 @@ bool read_tube_and_state(Cursor& cursor, Command& command) {
   return cursor.tube(command.tube) && (!cursor.has_another() || read_own_state(cursor, command));
 }
 
+// <from-id> <count>
+bool read_id_page(Cursor& cursor, Command& command) {
+  return cursor.number(command.id) && cursor.count(command.bound);
+}
+
 // <from-id> <count> [<tube> [<state>]]
 bool read_scan(Cursor& cursor, Command& command) {
-  if (!cursor.number(command.id) || !cursor.count(command.bound)) return false;
+  if (!read_id_page(cursor, command)) return false;
   if (!cursor.has_another()) return true;
   if (!cursor.tube(command.tube)) return false;
   return !cursor.has_another() || cursor.state(command.state);
@@ -375,6 +380,8 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       break;
     case Arguments::group:
       are_good = read_group(cursor, command);
+    case Arguments::id_page:
+      are_good = read_id_page(cursor, command);
       break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;

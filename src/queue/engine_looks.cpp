@@ -96,6 +96,22 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
   state_.steps += (found.size() - before) * turn_limits::kStepsPerFoundJob;
 }
 
+std::uint64_t Engine::scan_clients(std::uint64_t from, std::uint32_t count,
+                                   std::vector<const Client*>& found) {
+  const std::size_t before = found.size();
+  found.reserve(before + count);
+  const std::uint64_t end = state_.clients.end();
+  const std::uint64_t begin = std::max<std::uint64_t>(from, 1);
+  std::uint64_t ref = begin;
+  for (; ref < end && ref - begin < kScanned && found.size() - before < count; ++ref) {
+    const Client* const client = state_.clients[static_cast<ClientRef>(ref)];
+    if (client != nullptr) found.push_back(client);
+  }
+  state_.steps += 1 + (std::max(begin, ref) - begin) / kRefsPerStep +
+                  (found.size() - before) * turn_limits::kStepsPerFoundClient;
+  return ref < end ? ref : 0;
+}
+
 std::optional<JobReport> Engine::report(JobId id, Instant now) const {
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return std::nullopt;
@@ -106,13 +122,17 @@ JobReport Engine::report(JobRef ref, Instant now) const {
   const Job& job = state_.jobs[ref];
   const Tube& tube = state_.tubes[job.tube];
   Instant deadline = now;
+  ClientRef held_by{};
   const bool is_held = state_.jobs.is_held(ref);
   if (job.state() == JobState::delayed && !is_held) {
     deadline = tube.delayed.at(job.heap_index()).deadline;
   }
   if (job.state() == JobState::reserved) {
     const Client* const holder = state_.clients[job.holder()];  // Null: it is gone already.
-    if (holder != nullptr) deadline = holder->reserved_.at(job.heap_index()).deadline;
+    if (holder != nullptr) {
+      deadline = holder->reserved_.at(job.heap_index()).deadline;
+      held_by = job.holder();
+    }
   }
   return JobReport{.id = job.id,
                    .tube = &tube,
@@ -130,7 +150,8 @@ JobReport Engine::report(JobRef ref, Instant now) const {
                    .buries = state_.jobs.counted(ref, JobEvent::bury),
                    .kicks = state_.jobs.counted(ref, JobEvent::kick),
                    .tags = state_.jobs.tags(ref),
-                   .is_held = is_held};
+                   .is_held = is_held,
+                   .holder = held_by};
 }
 
 }  // namespace haricot

@@ -162,6 +162,8 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return simple(engine_.wait_job(client, id, now + Duration::seconds(command.seconds), now),
                     ReplyCode::none);
     }
+    case Verb::list_clients:
+      return list_clients(command, now);
     case Verb::reserve_mode:
       return simple(engine_.set_weighted(client, command.is_weighted), ReplyCode::none);
     case Verb::drain:

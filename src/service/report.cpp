@@ -114,4 +114,9 @@ void write_listed_job(Report& report, const JobReport& job) {
   write_statistics(report, listed_job_statistics(), job);
 }
 
+void write_listed_client(Report& report, const ClientFacts& client) {
+  report.begin_item();
+  write_statistics(report, client_statistics(), client);
+}
+
 }  // namespace haricot

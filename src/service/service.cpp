@@ -30,8 +30,8 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       engine_(now, journal, key),
       dispatcher_(engine_, journal, info, cushion_, now),
       commands_(engine_.steps(), turn_limits::kStepsOfReading),
-      now_(now),
       limits_(info.limits) {
+  set_now(now);
   engine_.limit_tries(limits_.tries_max);
   if (limits_.job_memory_bytes_max > 0) engine_.memory().limit(limits_.job_memory_bytes_max);
 }
@@ -57,7 +57,7 @@ void Service::advance_tasks(Instant now) {
 
 inline void Service::begin_turn(Instant now) {
   ++turn_;
-  now_ = now;
+  set_now(now);
   busy_last_turn_ = std::exchange(busy_, 0);
 }
 
@@ -87,6 +87,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
       abort_wait(session);
     return;
   }
+  session.still_since_s_ = now_s_;
   if (!session.input_.empty()) {
     keep_input(session, bytes);
     if (!session.is_ended()) run(session, now, share_of_read());
@@ -100,6 +101,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0) mark_active(session);
+  session.still_since_s_ = now_s_;
   session.reader_.took_directly(bytes);
 }
 
@@ -154,6 +156,9 @@ Session* Service::next_to_send() {
 
 void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
+  if (bytes > 0 && session.stopped_ != Stopped::waits_for_delivery) {
+    session.still_since_s_ = now_s_;
+  }
   session.output_.consume(bytes);
   session.output_.release_if_empty(spare_);
   wake(session);
@@ -282,6 +287,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
     if (has_price && put_off(session, command)) return false;
   }
   engine_.steps() += turn_limits::kStepsPerCommand;
+  ++session.commands_run_;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
@@ -302,6 +308,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
     const Reply reply = dispatcher_.run(session.client_, command, session.commands_, now);
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       dispatcher_.count_less(command.verb);
+      --session.commands_run_;
       defer(session);
       return false;  // The command stays where it is.
     }
@@ -391,7 +398,10 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
 }
 
 void Service::answer(Session& session, const Reply& reply) {
-  if (reply.code == ReplyCode::none) return;
+  if (reply.code == ReplyCode::none) {
+    session.still_since_s_ = now_s_;  // It waits from here on.
+    return;
+  }
   ++session.held_back_answers_;
   if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
   add_to_output(session, reply);

@@ -23,6 +23,8 @@ Session* Service::open(void* owner, bool is_local) {
     return nullptr;
   }
   session->active_ = now_;
+  session->came_s_ = now_s_;
+  session->still_since_s_ = now_s_;
   sessions_.push_back(*session);
   dispatcher_.count_connection();
   return session;

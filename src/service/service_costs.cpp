@@ -10,6 +10,14 @@
 #include "haricot/service/service.hpp"
 
 namespace haricot {
+namespace {
+
+// A page with so many of them, which may be far apart.
+std::uint64_t price_of_clients(std::uint64_t shown) {
+  return Engine::kScanned / Engine::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+}
+
+}  // namespace
 
 // In steps. It grows with what is touched, from the first thing on.
 std::uint64_t Service::price_of(const Session& session, const Command& command) const {
@@ -42,6 +50,8 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
     }
     case Verb::list_jobs:
       return std::min(bound, jobs) * turn_limits::kStepsPerShownJob;
+    case Verb::list_clients:
+      return price_of_clients(std::min<std::uint64_t>(bound, engine_.counts().clients));
     case Verb::stats_tubes:
       return std::min(bound, tubes) * turn_limits::kStepsPerShownTube;
     case Verb::stats_tube:

@@ -47,6 +47,9 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   to.value(session.peer_);
   to.value(session.was_occupied_);
   to.value(session.active_);
+  to.value(session.commands_run_);
+  to.value(session.came_s_);
+  to.value(session.still_since_s_);
   to.value(session.list_);
   to.value(session.list_number_);
   to.value(session.input_.view());
@@ -56,7 +59,7 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   to.value(is_in_body ? service_.dispatcher_.tags_of(session.reader_.put()) : std::string_view{});
   service_.engine_.transfer().write_client(to, session.client_);
 }
-static_assert(sizeof(Session) == 368, "a new field is written above, or need not go on");
+static_assert(sizeof(Session) == 384, "a new field is written above, or need not go on");
 
 // Reading ----------------------------------------------------------------------------------------
 
@@ -101,6 +104,9 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(session.peer_);
   from.value(session.was_occupied_);
   from.value(session.active_);
+  from.value(session.commands_run_);
+  from.value(session.came_s_);
+  from.value(session.still_since_s_);
   from.value(session.list_);
   from.value(session.list_number_);
   from.value(input);
@@ -146,7 +152,7 @@ bool ServiceTransfer::forget(Session& session) {
 }
 
 bool ServiceTransfer::finish(StateReader& from, Instant now) {
-  service_.now_ = now;
+  service_.set_now(now);
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "haricot/base/job_tags.hpp"
@@ -133,7 +134,15 @@ constexpr auto make_listed_job_rows() {
   }
   return rows;
 }
-constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows);
+constexpr std::array kHolderRows = {
+    OfJob::integer(
+        "holder",
+        [](const JobFacts& j) { return std::uint64_t{static_cast<std::uint32_t>(j.holder)}; },
+        "only of a reserved job: the id of the connection that holds it, as `list-clients` shows "
+        "it",
+        [](const JobFacts& j) { return j.holder != ClientRef{}; }),
+};
+constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows, kHolderRows);
 
 static_assert(has_each_key_once(kGroupRows));
 static_assert(has_each_key_once(kJobFactRows));

@@ -120,6 +120,8 @@ constexpr Row kRows[] = {
      "A< RESERVED 1 1\nA< j\n", ""},
     {"stats_group", kExtended, "stats-group a", Rule::part_of_name, "A< NOT_FOUND\n", ""},
     {"wait_job", kExtended, "wait-job 1 9", Rule::refused, "A< NOT_FOUND\n", ""},
+    {"list_clients", kExtended, "list-clients 1 1", Rule::refused,
+     "A< OK yaml\n  next: 0\n  - id: 1\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

@@ -157,6 +157,7 @@ std::vector<std::pair<std::string, std::string>> all_commands(const std::string&
           {"reserve-batch 1", "RESERVED_BATCH 1\r\n"},
           {"list-jobs default ready 10", "OK "},
           {"scan-jobs 1 10", "OK "},
+          {"list-clients 1 10", "OK "},
           {"stats-tube-detail default", "OK "},
           {"stats-tubes * 10", "OK "},
           {"stats-group g", "OK "},

@@ -79,6 +79,7 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
       {"reserve-with-abort", {.verb = Verb::reserve_with_abort}},
       {"stats-group -g", {.verb = Verb::stats_group, .tube = "-g"}},
       {"wait-job 9 8", {.verb = Verb::wait_job, .seconds = 8, .id = 9}},
+      {"list-clients 9 8", {.verb = Verb::list_clients, .bound = 8, .id = 9}},
   };
   std::set<Verb> verbs;
   for (const Valid& row : rows) {

@@ -45,6 +45,9 @@ TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
        {.verb = Verb::list_jobs, .bound = 1000, .tube = "t", .state = StateWord::buried}},
       {"stats-tube-detail t", {.verb = Verb::stats_tube_detail, .tube = "t"}},
       {"stats-tubes * 1", {.verb = Verb::stats_tubes, .bound = 1, .tube = "*"}},
+      {"list-clients 0 1", {.verb = Verb::list_clients, .bound = 1}},
+      {"list-clients  18446744073709551615  1000",
+       {.verb = Verb::list_clients, .bound = 1000, .id = 18446744073709551615u}},
       {"stats-tubes t  1000", {.verb = Verb::stats_tubes, .bound = 1000, .tube = "t"}},
       {"reserve-batch 1", {.verb = Verb::reserve_batch, .bound = 1}},
       {"reserve-batch 1000", {.verb = Verb::reserve_batch, .bound = 1000}},
@@ -63,20 +66,20 @@ TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
 }
 
 TEST(ParseExtendedCommand, AMissingArgumentIsBadFormat) {
-  expect_all({"flush-tube ",        "flush-tube  ",       "scan-jobs ",       "scan-jobs 1",
-              "scan-jobs 1 ",       "list-jobs ",         "list-jobs t",      "list-jobs t ",
-              "list-jobs t ready",  "list-jobs t ready ", "list-jobs t 5",    "list-jobs ready 5",
-              "stats-tube-detail ", "stats-tubes ",       "stats-tubes *",    "stats-tubes * ",
-              "stats-tubes 5",      "reserve-batch ",     "reserve-batch   ", "delete-batch ",
-              "delete-batch   "},
+  expect_all({"flush-tube ",        "flush-tube  ",       "scan-jobs ",      "scan-jobs 1",
+              "scan-jobs 1 ",       "list-jobs ",         "list-jobs t",     "list-jobs t ",
+              "list-jobs t ready",  "list-jobs t ready ", "list-jobs t 5",   "list-jobs ready 5",
+              "stats-tube-detail ", "stats-tubes ",       "stats-tubes *",   "stats-tubes * ",
+              "list-clients ",      "list-clients 1",     "list-clients 1 ", "stats-tubes 5",
+              "reserve-batch ",     "reserve-batch   ",   "delete-batch ",   "delete-batch   "},
              ParseResult::bad_format);
 }
 
 TEST(ParseExtendedCommand, AnythingBehindTheLastArgumentIsBadFormat) {
   for (const std::string_view line :
        {"capabilities", "flush-tube t ready", "scan-jobs 1 1", "scan-jobs 1 1 t ready",
-        "list-jobs t ready 1", "stats-tubes t 1", "stats-tubes * 1", "reserve-batch 1",
-        "reserve-batch 1 1", "delete-batch 1", "drain", "undrain"}) {
+        "list-jobs t ready 1", "list-clients 1 1", "stats-tubes t 1", "stats-tubes * 1",
+        "reserve-batch 1", "reserve-batch 1 1", "delete-batch 1", "drain", "undrain"}) {
     for (const std::string_view tail : {" "sv, "  "sv, "\t"sv, "x"sv, ","sv, ".5"sv, "-"sv, " x*"sv,
                                         " -1"sv, "\r"sv, "\n"sv, "\xff"sv, "\0"sv}) {
       const std::string with_tail = std::string(line).append(tail);
@@ -93,14 +96,28 @@ TEST(ParseExtendedCommand, AnythingBehindTheLastArgumentIsBadFormat) {
 }
 
 TEST(ParseExtendedCommand, ANumberOutOfRangeIsBadFormat) {
-  expect_all(
-      {"scan-jobs 1 0", "scan-jobs 1 1001", "scan-jobs 1 4294967296", "scan-jobs 1 4294967297",
-       "scan-jobs 18446744073709551616 1", "list-jobs t ready 0", "list-jobs t ready 1001",
-       "list-jobs t ready 4294967297", "stats-tubes * 0", "stats-tubes * 1001",
-       "stats-tubes t 4294967297", "reserve-batch 0", "reserve-batch 1001",
-       "reserve-batch 4294967297", "reserve-batch 1 2147483648", "reserve-batch 1 4294967296",
-       "delete-batch 18446744073709551616", "delete-batch 1 18446744073709551616 2"},
-      ParseResult::bad_format);
+  expect_all({"list-clients 1 0",
+              "list-clients 1 1001",
+              "list-clients 18446744073709551616 1",
+              "scan-jobs 1 0",
+              "scan-jobs 1 1001",
+              "scan-jobs 1 4294967296",
+              "scan-jobs 1 4294967297",
+              "scan-jobs 18446744073709551616 1",
+              "list-jobs t ready 0",
+              "list-jobs t ready 1001",
+              "list-jobs t ready 4294967297",
+              "stats-tubes * 0",
+              "stats-tubes * 1001",
+              "stats-tubes t 4294967297",
+              "reserve-batch 0",
+              "reserve-batch 1001",
+              "reserve-batch 4294967297",
+              "reserve-batch 1 2147483648",
+              "reserve-batch 1 4294967296",
+              "delete-batch 18446744073709551616",
+              "delete-batch 1 18446744073709551616 2"},
+             ParseResult::bad_format);
 }
 
 TEST(ParseExtendedCommand, AWeightIsFromOneToTheLargest) {

@@ -149,6 +149,25 @@ TEST_F(Transferred, CountersGoOnAndDrainModeEnds) {
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
 }
 
+TEST_F(Transferred, AConnectionKeepsItsAgeAndItsCount) {
+  Session& worker = connect();
+  ASSERT_EQ(world.ask(worker, whole_put("job") + "reserve\r\n"),
+            "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
+  world.pass_s(3);
+  world.say(connect(), "reserve\r\n");
+  world.pass_s(4);
+  go_on();
+  const auto row = [&](const std::string& id) { return ask(0, "list-clients " + id + " 1\r\n"); };
+  const std::string first = row("1");
+  EXPECT_EQ(test::report_number(first, "  age"), 7U);
+  EXPECT_EQ(test::report_number(first, "  commands"), 3U);
+  const std::string second = row("2");
+  EXPECT_EQ(test::report_number(second, "  age"), 4U);
+  EXPECT_EQ(test::report_number(second, "  idle"), 4U);
+  EXPECT_EQ(test::report_number(second, "  commands"), 1U);
+  EXPECT_EQ(test::report_number(ask(0, "scan-jobs 1 1\r\n"), "  holder"), 1U);
+}
+
 TEST_F(Transferred, ALongListGoesOn) {
   Session& session = connect();
   for (int i = 0; i < 3000; ++i) {

@@ -52,16 +52,20 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
   EXPECT_EQ(table_below(text, "stats-tube-detail"), table_of(tube_detail_statistics()));
   EXPECT_EQ(table_below(text, "stats-group"), table_of(group_statistics()));
   EXPECT_EQ(table_below(text, "stats-job"), table_of(job_statistics()));
+  EXPECT_EQ(table_below(text, "list-clients"), table_of(client_statistics()));
 }
 
 // What docs/statistics.md says of them in words.
 TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileTagsAndHeld) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
-  ASSERT_EQ(listed.size(), of_job.size() + tag_words().size() + 1);
-  EXPECT_EQ(listed.back().key, "held");
+  // Behind the tags stand whether it is held, and who holds it.
+  ASSERT_EQ(listed.size(), of_job.size() + tag_words().size() + 2);
+  EXPECT_EQ(listed[listed.size() - 2].key, "held");
+  EXPECT_EQ(listed.back().key, "holder");
   for (std::size_t i = of_job.size(); i < listed.size(); ++i) {
-    if (&listed[i] != &listed.back()) EXPECT_EQ(listed[i].key, tag_words()[i - of_job.size()]);
+    const std::size_t tag = i - of_job.size();
+    if (tag < tag_words().size()) EXPECT_EQ(listed[i].key, tag_words()[tag]);
     EXPECT_NE(listed[i].is_shown, nullptr) << "a job without tags has the keys that it always had";
   }
   for (std::size_t i = 0; i < of_job.size(); ++i) {

@@ -253,11 +253,6 @@ std::uint32_t Model::offer(const std::string& tube, Instant now) {
 
 // Clients -----------------------------------------------------------------------------------------
 
-void Model::open(int client, CommandSet commands) {
-  clients_[client].commands = commands;
-  ++connections_;
-}
-
 bool Model::can_close(int number) const {
   const auto held = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
     return job.second.state == JobState::reserved && job.second.holder == number;
@@ -419,6 +414,8 @@ void Model::transferred(const Engine& engine, Instant now) {
     require(engine.tubes().at(i).name == tubes_[i].name, "the tubes are in another order");
   }
   ++hand_overs_;
+  refs_end_ = 1;
+  for (auto& client : clients_) client.second.ref = 0;
 }
 
 void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
@@ -437,11 +434,11 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   draining_ = false;
   total_jobs_ = timeouts_ = connections_ = burials_ = hand_overs_ = 0;
   start_ = now;
+  refs_end_ = 1;
   next_id_ = engine.next_id();
   // The order of tubes, and of jobs that get ready at the same time, is new.
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
-    const Tube& tube = engine.tubes().at(i);
-    tubes_.push_back({.name = std::string(tube.name), .pause_end = {}});
+    tubes_.push_back({.name = std::string(engine.tubes().at(i).name), .pause_end = {}});
   }
   for (const auto& [id, known] : binlog::all_jobs(engine, Duration{})) {
     const JobRef ref = engine.peek(id);

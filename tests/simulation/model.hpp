@@ -93,6 +93,8 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
   return job.counts[static_cast<std::size_t>(event)];
 }
 
+// As a report has it.
+std::string quoted(const std::string& text);
 // What stands after `idp:` in its tags.
 std::string value_of_key(const ModelJob& job);
 // The text of all its tags.
@@ -149,6 +151,9 @@ struct ModelShare {
 
 struct ModelClient {
   CommandSet commands = CommandSet::extended;
+  std::uint32_t ref = 0;
+  Instant came;
+  std::uint64_t lines = 0;  // Of commands that were run or refused.
   std::string used = "default";
   std::vector<std::string> watched{"default"};
   bool is_weighted = false;
@@ -221,7 +226,10 @@ class Model {
   // Another server goes on with everything.
   void transferred(const Engine& engine, Instant now);
 
-  void open(int client, CommandSet commands);
+  // `ref`: the reference by which the engine knows the client.
+  void open(int client, CommandSet commands, ClientRef ref, Instant now);
+  // Its connection goes on in another server, by this reference.
+  void know_as(int client, ClientRef ref);
   // Whether the engine gives back all that the client holds at once: a turn moves so many jobs.
   bool can_close(int client) const;
   void close(int client, Tape& tape, Instant now);
@@ -345,6 +353,7 @@ class Model {
   std::string capabilities(int client) const;
   std::string flush(int client, const Request& request, Tape& tape, Instant now);
   std::string scan_jobs(const Request& request, Tape& tape, Instant now);
+  std::string list_clients(int client, const Request& request, Tape& tape, Instant now);
   std::string list_jobs(const Request& request, Tape& tape, Instant now);
   std::string reserve_batch(int client, const Request& request, Instant now);
   std::string watch_by_weight(int client, const Request& request);
@@ -501,6 +510,7 @@ class Model {
   std::uint64_t holds_ = 0, holds_ended_ = 0, holds_back_ = 0, groups_ended_before_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
+  std::uint32_t refs_end_ = 1;  // The engine has given out all references below.
   JobId next_id_ = 1;
   Instant start_;
   bool draining_ = false;

@@ -101,6 +101,7 @@ void Model::run_line(int number, Tape& tape, Instant now) {
   const Request request = std::move(client.requests.front());
   client.requests.pop_front();
   ++commands_run_;
+  ++client.lines;
   if (request.kind == Request::Kind::malformed) {
     if (request.is_counted) ++verbs_[static_cast<std::size_t>(request.verb)];
     answer(number, request.answer);
@@ -294,6 +295,8 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return flush(number, request, tape, now);
     case Verb::scan_jobs:
       return scan_jobs(request, tape, now);
+    case Verb::list_clients:
+      return list_clients(number, request, tape, now);
     case Verb::list_jobs:
       return list_jobs(request, tape, now);
     case Verb::stats_tube_detail:

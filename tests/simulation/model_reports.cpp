@@ -27,11 +27,11 @@ class Text {
   std::string text_ = "---\n";
 };
 
+}  // namespace
+
 std::string quoted(const std::string& text) {
   return "\"" + text + "\"";
 }
-
-}  // namespace
 
 std::string Model::stats(int number, Tape& tape, Instant now) {
   const JournalNumbers journal = tape.take(Event::Kind::numbers).journal;
@@ -180,6 +180,9 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (!job.group.empty()) row("  grp", quoted(job.group));
     if (!job.after.empty()) row("  aft", quoted(job.after));
     if (job.hold > 0) row("  held", "true");
+    if (job.state == JobState::reserved) {
+      row("  holder", std::to_string(clients_.at(job.holder).ref));
+    }
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

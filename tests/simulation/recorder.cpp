@@ -43,7 +43,8 @@ std::string to_text(const Event& event) {
   const char* const kinds[] = {
       "line",           "reserve_put", "reserve_update", "reserve_burial",  "reserve_hold_end",
       "reserve_delete", "record_put",  "record_update",  "record_in_place", "record_kept",
-      "record_delete",  "numbers",     "file_of",        "try_again",       "answered"};
+      "record_delete",  "numbers",     "file_of",        "try_again",       "answered",
+      "client_shown"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);

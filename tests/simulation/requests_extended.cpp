@@ -138,6 +138,12 @@ void make_scan(Request& request, test::Random& chance, const Model& model, int c
   make_line(request, Verb::scan_jobs, arguments);
 }
 
+void make_client_page(Request& request, test::Random& chance) {
+  request.id = chance.one_in(2) ? 0 : chance.below(chance.one_in(4) ? 10'000 : 12);
+  request.bound = random_count(chance);
+  make_line(request, Verb::list_clients, number(request.id) + number(request.bound));
+}
+
 void make_list(Request& request, test::Random& chance) {
   request.tube = random_tube(chance);
   request.state = random_state(chance, false);
@@ -288,6 +294,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_flush(request, chance);
   } else if (kind < 30) {
     make_scan(request, chance, model, client);
+  } else if (kind < 32) {
+    make_client_page(request, chance);
   } else if (kind < 40) {
     make_list(request, chance);
   } else if (kind < 46) {

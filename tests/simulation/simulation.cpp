@@ -158,6 +158,7 @@ void Simulation::advance() {
       waiting.emplace_back(number, wire.session->output().pending_bytes());
     }
   }
+  turn_began_ = now_;
   service_->advance(now_);
   std::vector<Observed> observed;
   for (const auto& [number, bytes] : waiting) {
@@ -405,13 +406,25 @@ void Simulation::clients_act() {
   }
 }
 
+std::string Simulation::address_of(const void* wire) {
+  const auto& shown = *static_cast<const Wire*>(wire);
+  const char* const states[] = {"idle", "waiting", "running", "body"};
+  shown.tape->add({.kind = Event::Kind::client_shown,
+                   .client = shown.number,
+                   .line = states[static_cast<std::size_t>(shown.session->doing())],
+                   .still_since_s = shown.session->still_since_s()});
+  return "here";
+}
+
 Simulation::Wire& Simulation::connect() {
   const bool is_local = chance_.one_in(2);
   Wire& wire = wires_[next_client_];
   wire.number = next_client_++;
+  wire.tape = &tape_;
   wire.session = service_->open(&wire, is_local);
   const bool may_drain = is_local && info_.commands == CommandSet::extended;
-  model_.open(wire.number, may_drain ? CommandSet::operators : info_.commands);
+  model_.open(wire.number, may_drain ? CommandSet::operators : info_.commands,
+              wire.session->client().ref(), turn_began_);
   return wire;
 }
 

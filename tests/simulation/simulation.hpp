@@ -69,6 +69,7 @@ class Simulation {
   // The two ends of a connection and what is under way between them.
   struct Wire {
     int number = 0;
+    Tape* tape = nullptr;  // Where it says what its session is about.
     Session* session = nullptr;
     std::string to_server;           // Sent, not yet read.
     std::string output;              // As seen in the session's output, not yet sent.
@@ -85,6 +86,9 @@ class Simulation {
     std::uint64_t bytes_at_put = 0;
     bool may_have_failed = false;  // Of what was held back each answer may be INTERNAL_ERROR.
   };
+
+  // For ServerInfo::address_of. What nobody but the service knows of the session goes on the tape.
+  static std::string address_of(const void* wire);
 
   // Starts and ends (simulation_lives.cpp)
   bool start();
@@ -145,6 +149,7 @@ class Simulation {
   int bystander_ = 0;  // Who records nothing, and so never waits for the disk.
 
   Instant now_;
+  Instant turn_began_;  // The last one.
   Duration wall_offset_;
   bool may_disturb_ = false;
   bool sync_was_failed_ = false;  // In this life, whether the server has heard of it or not.

@@ -75,6 +75,7 @@ Simulation::Simulation(std::uint64_t seed, bool hands_over)
   info_.hostname = "host.example";
   info_.os = "kernel";
   info_.platform = "x86_64";
+  info_.address_of = &Simulation::address_of;
   has_epochs_ = chance_.one_in(3);
   require(start(), "an empty folder cannot be opened");
   check_what_came_back(0, true);
@@ -91,6 +92,7 @@ bool Simulation::start() {
   binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
   recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
   service_ = std::make_unique<Service>(info_, *recorder_, now_);
+  turn_began_ = now_;
   std::string error;
   disk_->forbid_waiting(false);
   binlog_->set_note(disk_->folder_note());
@@ -247,6 +249,9 @@ void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy)
   }
   require(transfer.finish(reader, now_), "the end of the state is broken");
   model_.transferred(service_->engine(), now_);
+  for (const Wire* const wire : order) {
+    model_.know_as(wire->number, wire->session->client().ref());
+  }
   check_invariants();
 }
 

@@ -42,6 +42,9 @@ class RefTable {
     }
   }
 
+  // All numbers that were given out are below.
+  std::uint32_t end() const { return things_.size(); }
+
   // The thing is gone, but its reference stays taken until drop().
   void empty(Ref ref) { things_[static_cast<std::uint32_t>(ref)] = nullptr; }
 

@@ -43,9 +43,12 @@ inline constexpr std::uint32_t kStepsPerEndedKey = 26;
 // To find a job for a page, and to look at a tube for one.
 inline constexpr std::uint32_t kStepsPerFoundJob = 12;
 inline constexpr std::uint32_t kStepsPerTubeLook = 32;
+// The same for a client: what it and its session say, and a call for its address.
+inline constexpr std::uint32_t kStepsPerFoundClient = 32;
 // The same with the text, as far as it is known beforehand.
 inline constexpr std::uint32_t kStepsPerShownJob = 32;
 inline constexpr std::uint32_t kStepsPerShownTube = 80;
+inline constexpr std::uint32_t kStepsPerShownClient = 44;
 // What is written of a report, and what is copied of a body, for one step.
 inline constexpr std::uint32_t kReportBytesPerStep = 16;
 inline constexpr std::uint32_t kBodyBytesPerStep = 64;

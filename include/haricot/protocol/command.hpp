@@ -57,8 +57,9 @@ enum class Verb : std::uint8_t {
   reserve_with_abort,
   stats_group,
   wait_job,
+  list_clients,
 };
-inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::wait_job) + 1;
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::list_clients) + 1;
 
 // The commands that a client has. Each set has all of the one before it.
 enum class CommandSet : std::uint8_t {
@@ -90,6 +91,7 @@ enum class Arguments : std::uint8_t {
   id_and_seconds,  // <id> <seconds>
   page,            // <from-name> <count>, and * is a name that comes before all
   group,           // <group>
+  id_page,         // <from-id> <count>
 };
 
 // How the documents write these arguments, with a blank in front; empty where there are none.
@@ -134,6 +136,8 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <from-name> <count>";
     case Arguments::group:
       return " <group>";
+    case Arguments::id_page:
+      return " <from-id> <count>";
   }
   return "";
 }
@@ -231,6 +235,8 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      "reports on the jobs of a group, and on those that wait for it", CommandSet::extended},
     {Verb::wait_job, "wait-job ", Arguments::id_and_seconds, "",
      "waits until a job is deleted or buried", CommandSet::extended},
+    {Verb::list_clients, "list-clients ", Arguments::id_page, "",
+     "shows all connections, page by page", CommandSet::extended},
 }};
 
 constexpr const CommandRow& row_of(Verb verb) {

@@ -37,6 +37,8 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   void* owner() const { return owner_; }
+  // No other client has it, until this one is closed and its jobs have gone back. Never 0.
+  ClientRef ref() const { return ref_; }
   const Tube& used() const { return *used_; }
   std::uint32_t watched_tubes() const { return watches_.size(); }
   // Requires: index < watched_tubes(). The order is that of watching, but for what `ignore` took
@@ -51,6 +53,7 @@ class Client {
   // way, or it waits for the end of a job.
   bool is_busy() const { return waiting_ || has_task_ || waits_for_end_; }
   bool is_waiting() const { return waiting_; }
+  bool is_waiting_for_end() const { return waits_for_end_; }
   bool is_waiting_for_input() const { return waiting_ && waits_for_ == WaitFor::job_or_input; }
 
  private:

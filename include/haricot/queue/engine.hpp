@@ -222,6 +222,13 @@ class Engine {
   ScanResult scan(JobId from, std::uint32_t count, const Tube* tube, std::optional<JobState> state,
                   std::vector<JobRef>& found);
   static constexpr std::uint32_t kScanned = 1000;
+  // Adds clients whose reference is at least `from` to `found`, in the order of their references:
+  // up to `count`. Looks at kScanned references at most. Returns where the next look goes on; 0:
+  // there is no later client. Throws std::bad_alloc.
+  std::uint64_t scan_clients(std::uint64_t from, std::uint32_t count,
+                             std::vector<const Client*>& found);
+  // References are looked at side by side: so many in a line of the cache.
+  static constexpr std::uint32_t kRefsPerStep = 8;
   // Adds the next `count` jobs of the tube that are in the state, in the order in which they will
   // be served. Requires: not reserved. Throws std::bad_alloc.
   void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);

@@ -160,6 +160,7 @@ struct JobReport {
   std::uint64_t reserves, timeouts, releases, buries, kicks;
   std::string_view tags = {};  // Their text, valid as long as the job is.
   bool is_held = false;        // It waits for a group.
+  ClientRef holder{};          // Of a reserved job; 0: there is none, or it is gone already.
 };
 
 }  // namespace haricot

@@ -124,6 +124,7 @@ class Dispatcher {
   Reply delete_batch(Client& client, const Command& command);
   Reply watch_by_weight(Client& client, const Command& command);
   Reply set_draining(bool draining, ReplyCode code);
+  Reply list_clients(const Command& command, Instant now);
   void write_jobs(Report& report, std::span<const JobRef> jobs, Instant now);
 
   Engine& engine_;
@@ -137,10 +138,11 @@ class Dispatcher {
   std::uint64_t hand_overs_ = 0;
   bool draining_ = false;
   OversizedPuts oversized_;
-  PendingTags tags_;                // Of puts whose body is under way.
-  std::string text_;                // The last report.
-  std::vector<JobRef> batch_;       // The jobs of the last batch or list.
-  std::vector<const Tube*> tubes_;  // The tubes of the last page.
+  PendingTags tags_;                    // Of puts whose body is under way.
+  std::string text_;                    // The last report.
+  std::vector<JobRef> batch_;           // The jobs of the last batch or list.
+  std::vector<const Tube*> tubes_;      // The tubes of the last page.
+  std::vector<const Client*> clients_;  // And the clients.
 
  public:
   // What it has counted. That it drains ends with the process, as it does in beanstalkd.

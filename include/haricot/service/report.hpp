@@ -48,5 +48,6 @@ void write_group_report(Report& report, const Group& group);
 void write_job_report(Report& report, const JobReport& job);
 // As an item of a list.
 void write_listed_job(Report& report, const JobReport& job);
+void write_listed_client(Report& report, const ClientFacts& client);
 
 }  // namespace haricot

@@ -81,6 +81,8 @@ class RequestReader {
   const PutPlan& put() const { return plan_; }
   // The body of that put is under way, and wanted.
   bool is_in_body() const { return stage_ == Stage::body; }
+  // The body of a put is under way, wanted or not.
+  bool is_after_put() const { return stage_ >= Stage::body; }
 
   void write(StateWriter& to) const;
   // Of a reader that has read nothing. Refuses what no reader can be at. False: that, or no memory.

@@ -57,6 +57,9 @@ struct ServerInfo {
   std::string platform;  // The machine, as uname has it.
   // Asked each time a report needs it. Null: no time was used.
   CpuUsage (*cpu_usage)() = nullptr;
+  // The address of the peer of a connection, of which Session::owner() is given: printable ASCII
+  // without quotes. Asked each time list-clients shows it. Null: none is known.
+  std::string (*address_of)(const void* owner) = nullptr;
 };
 
 }  // namespace haricot

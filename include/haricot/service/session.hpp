@@ -29,6 +29,11 @@ namespace haricot {
 
 class Service;
 
+// The whole seconds of an instant, for what has no more than four bytes.
+constexpr std::uint32_t clock_seconds(Instant instant) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(instant.count()) / 1'000'000'000);
+}
+
 class Session {
  public:
   // Beyond this much of unread answers no command is run. The buffer doubles as it grows: with the
@@ -45,6 +50,7 @@ class Session {
 
   // As given to Service::open().
   void* owner() const { return owner_; }
+  const Client& client() const { return client_; }
   Output& output() { return output_; }
   // The output may be sent: what it reports is as safe as the operator asked for.
   bool may_send() const { return !is_held_back_; }
@@ -63,6 +69,19 @@ class Session {
   }
   // The idle timeout has ended it: is_finished(), and what it had not read is thrown away.
   bool was_idle() const { return stopped_ == Stopped::idle; }
+
+  // For list-clients: what it does, how many lines of commands were run or refused, when it came,
+  // and since when nothing has come or was taken, or since when it waits. Both in whole seconds of
+  // the clock.
+  enum class Doing : std::uint8_t { idle, waiting, running, in_body };
+  Doing doing() const {
+    if (client_.is_waiting() || client_.is_waiting_for_end()) return Doing::waiting;
+    if (stopped_ != Stopped::needs_input || is_held_back_) return Doing::running;
+    return reader_.is_after_put() ? Doing::in_body : Doing::idle;
+  }
+  std::uint64_t commands_run() const { return commands_run_; }
+  std::uint32_t came_s() const { return came_s_; }
+  std::uint32_t still_since_s() const { return still_since_s_; }
 
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
@@ -141,11 +160,14 @@ class Session {
   // watched_tubes: how many are left; all_tubes: the number of the list.
   std::uint64_t list_number_ = 0;
 
+  std::uint64_t commands_run_ = 0;
+  std::uint32_t came_s_ = 0;
+  std::uint32_t still_since_s_ = 0;
   Instant active_;    // With an idle timeout: since when nothing came or was taken.
   ListHook all_;      // In Service::sessions_.
   ListHook to_run_;   // In Service::backlog_ or Service::deferred_, as `stopped_` says.
   ListHook to_send_;  // In Service::held_back_, as `is_held_back_` says, or in Service::to_send_.
 };
-static_assert(sizeof(Session) <= 368, "every idle connection pays for one");
+static_assert(sizeof(Session) <= 384, "every idle connection pays for one");
 
 }  // namespace haricot

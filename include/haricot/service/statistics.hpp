@@ -54,6 +54,16 @@ using TubeDetailFacts = TubeDetail;
 using GroupFacts = Group;
 using JobFacts = JobReport;
 
+// A connection, in an answer to list-clients.
+struct ClientFacts {
+  const Client& client;
+  std::string_view address;
+  std::string_view state;
+  std::uint64_t age_s = 0;
+  std::uint64_t idle_s = 0;
+  std::uint64_t commands = 0;
+};
+
 // How a value is written.
 enum class StatisticType : std::uint8_t {
   integer,
@@ -85,5 +95,7 @@ std::span<const Statistic<GroupFacts>> group_statistics();
 std::span<const Statistic<JobFacts>> job_statistics();
 // Of a job in an answer to scan-jobs or list-jobs.
 std::span<const Statistic<JobFacts>> listed_job_statistics();
+// Of a connection in an answer to list-clients.
+std::span<const Statistic<ClientFacts>> client_statistics();
 
 }  // namespace haricot

@@ -1,0 +1,57 @@
+// The rows of list-clients.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "haricot/service/statistic_rows.hpp"
+#include "haricot/service/statistics.hpp"
+
+namespace haricot {
+namespace {
+
+using OfClient = Rows<ClientFacts>;
+
+constexpr std::array kClientRows = {
+    OfClient::integer(
+        "id",
+        [](const ClientFacts& c) {
+          return std::uint64_t{static_cast<std::uint32_t>(c.client.ref())};
+        },
+        "its id. After a connection has closed, another one may get its id"),
+    OfClient::quoted(
+        "address", [](const ClientFacts& c) { return c.address; },
+        "address and port of its peer, or `unix`"),
+    OfClient::integer(
+        "age", [](const ClientFacts& c) { return c.age_s; }, "seconds since it came"),
+    OfClient::quoted(
+        "used", [](const ClientFacts& c) { return std::string_view(c.client.used().name); },
+        "the tube that it uses"),
+    OfClient::integer(
+        "watching", [](const ClientFacts& c) { return c.client.watched_tubes(); },
+        "how many tubes it watches"),
+    OfClient::word(
+        "state", [](const ClientFacts& c) { return c.state; },
+        "`waiting`: in a reserve or a `wait-job`; `running`: commands or answers of it are under "
+        "way, as of the "
+        "one that asks; `body`: in the middle of the body of a put; else `idle`"),
+    OfClient::integer(
+        "jobs", [](const ClientFacts& c) { return c.client.held_jobs(); },
+        "how many jobs it holds"),
+    OfClient::integer(
+        "commands", [](const ClientFacts& c) { return c.commands; },
+        "command lines of it that were run or refused"),
+    OfClient::integer(
+        "idle", [](const ClientFacts& c) { return c.idle_s; },
+        "seconds since something came from it or was taken by it; if it waits, since the wait "
+        "began"),
+};
+static_assert(has_each_key_once(kClientRows));
+
+}  // namespace
+
+std::span<const Statistic<ClientFacts>> client_statistics() {
+  return kClientRows;
+}
+
+}  // namespace haricot
