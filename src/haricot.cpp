@@ -23,6 +23,7 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"stats", "show what a server says of itself, a tube or a job", &tool::stats},
     {"tubes", "show a table of the tubes", &tool::tubes},
     {"jobs", "show a table of the jobs", &tool::jobs},
+    {"clients", "show a table of the connections", &tool::clients},
     {"top", "show a server and its tubes live", &tool::top},
     {"peek", "print a job's body", &tool::peek},
     {"put", "put jobs into a tube", &tool::put},

@@ -16,12 +16,12 @@ function __haricot_look
         set -l value
         if test "$word" = --
             break
-        else if set -l found (string match -r -- '^(?:--address=|-[NWbhjqy]*a)(.+)$' $word)
+        else if set -l found (string match -r -- '^(?:--address=|-[HNWbhjqy]*a)(.+)$' $word)
             set value $found[2]
-        else if string match -qr -- '^(--address|-[NWbhjqy]*a)$' $word
+        else if string match -qr -- '^(--address|-[HNWbhjqy]*a)$' $word
             set i (math $i + 1)
             set value $words[$i]
-        else if string match -qr -- '^(--timeout|-[NWbhjqy]*T)$' $word
+        else if string match -qr -- '^(--timeout|-[HNWbhjqy]*T)$' $word
             set i (math $i + 1)
         else if test -z "$subcommand"; and not string match -q -- '-*' $word
             set subcommand $word
@@ -67,6 +67,8 @@ complete -c haricot -n '__haricot_is '\'''\''' -a tubes -d 'show a table of the 
 complete -c haricot -n '__haricot_is help' -a tubes -d 'show a table of the tubes'
 complete -c haricot -n '__haricot_is '\'''\''' -a jobs -d 'show a table of the jobs'
 complete -c haricot -n '__haricot_is help' -a jobs -d 'show a table of the jobs'
+complete -c haricot -n '__haricot_is '\'''\''' -a clients -d 'show a table of the connections'
+complete -c haricot -n '__haricot_is help' -a clients -d 'show a table of the connections'
 complete -c haricot -n '__haricot_is '\'''\''' -a top -d 'show a server and its tubes live'
 complete -c haricot -n '__haricot_is help' -a top -d 'show a server and its tubes live'
 complete -c haricot -n '__haricot_is '\'''\''' -a peek -d 'print a job'\''s body'
@@ -143,6 +145,13 @@ complete -c haricot -n '__haricot_is jobs' -s T -l timeout -x -d 'how long an an
 complete -c haricot -n '__haricot_is jobs' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is jobs' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is jobs' -a '(__haricot_tubes)'
+complete -c haricot -n '__haricot_is clients' -s H -l holding -d 'only those that hold jobs'
+complete -c haricot -n '__haricot_is clients' -s n -l count -x -d 'so many at most'
+complete -c haricot -n '__haricot_is clients' -s i -l from -x -d 'begin with this id (1)'
+complete -c haricot -n '__haricot_is clients' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
+complete -c haricot -n '__haricot_is clients' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
+complete -c haricot -n '__haricot_is clients' -s j -l json -d 'print JSON'
+complete -c haricot -n '__haricot_is clients' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is top' -s b -l batch -d 'write one screen after the other, and read no keys'
 complete -c haricot -n '__haricot_is top' -s n -l count -x -d 'end after so many screens'
 complete -c haricot -n '__haricot_is top' -s i -l interval -x -d 'ask the server every so many seconds (1)'

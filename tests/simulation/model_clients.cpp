@@ -47,7 +47,8 @@ std::string Model::list_clients(int number, const Request& request, Tape& tape, 
     const ModelClient& client = clients_.at(found->second);
     const std::string who = "client " + std::to_string(found->second);
     require(told.client == found->second, "another client is shown than " + who);
-    require((told.line == "waiting") == client.waiting, who + " waits, or does not");
+    require((told.line == "waiting") == (client.waiting || client.waits_for_end_of != 0),
+            who + " waits, or does not");
     require(told.line == "running" || found->second != number, who + " asks, and is not running");
     require(told.line != "body" || client.put_is_open, who + " is in no body");
     const std::uint64_t now_s = (now - Instant{}).whole_seconds();

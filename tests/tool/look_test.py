@@ -234,6 +234,63 @@ class Jobs(OperatorTest):
         self.refused(USAGE, "is not a tube's name", "jobs", "no name")
 
 
+class Clients(OperatorTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("list-clients"):
+            complaint = ("does not know list-clients: it is beanstalkd "
+                         + self.server.stat("version"))
+            self.assertEqual(self.refused(REFUSED, complaint, "clients"), "")
+            self.skipTest("the server cannot list connections")
+        self.server.put("x", "mail")
+        self.connect("use worked", "watch mail", "reserve-job 1")
+        self.connect("use awaited", "reserve")
+
+    def connect(self, *lines):
+        """A connection that has sent these lines, which the server has run."""
+        link = socket.socket(socket.AF_UNIX)
+        self.addCleanup(link.close)
+        link.connect(self.server.path)
+        link.sendall("".join(line + "\r\n" for line in lines).encode())
+        used = lines[0].split()[1]
+        wait_until(lambda: (self.find(used) or {}).get("commands") == len(lines))
+
+    def clients(self, *words):
+        return [json.loads(line) for line in self.good("clients", "--json", *words).splitlines()]
+
+    def find(self, used):
+        """The one that uses this tube; None: there is none."""
+        return next((client for client in self.clients() if client["used"] == used), None)
+
+    def test_it_says_who_waits_and_who_holds_jobs(self):
+        worker, waiting = self.find("worked"), self.find("awaited")
+        self.assertEqual((worker["state"], worker["jobs"], worker["watching"]), ("idle", 1, 2))
+        self.assertEqual((waiting["state"], waiting["jobs"], waiting["watching"]),
+                         ("waiting", 0, 1))
+        self.assertEqual((worker["address"], waiting["address"]), ("unix", "unix"))
+        holder = json.loads(self.good("jobs", "--json", "--state", "reserved"))["holder"]
+        self.assertEqual(holder, worker["id"])
+        titles, row = [line.split() for line in self.good("jobs", "mail").splitlines()]
+        self.assertEqual(dict(zip(titles, row))["holder"], str(worker["id"]))
+
+    def test_the_table_has_a_line_for_each(self):
+        titles, *rows = [line.split() for line in self.good("clients").splitlines()]
+        shown = [dict(zip(titles, row)) for row in rows]
+        ids = [int(row["id"]) for row in shown]
+        self.assertEqual(ids, sorted(ids))
+        self.assertEqual(shown[-1]["state"], "running")  # Itself.
+        row = next(row for row in shown if row["used"] == "awaited")
+        self.assertEqual((row["state"], row["jobs"], row["commands"]), ("waiting", "0", "2"))
+
+    def test_it_can_be_asked_for_some(self):
+        worker = self.find("worked")["id"]
+        self.assertEqual([client["id"] for client in self.clients("--holding")], [worker])
+        self.assertEqual([client["id"] for client in self.clients("-n", "1", "-i", worker)],
+                         [worker])
+        self.refused(NO, "there is no such connection", "clients", "--from", "99999")
+        self.refused(USAGE, "takes no operand", "clients", "mail")
+
+
 class Several(OperatorTest):
     """Two servers, and their sums."""
 

@@ -48,6 +48,7 @@ int ping(Words words);
 int stats(Words words);
 int tubes(Words words);
 int jobs(Words words);
+int clients(Words words);
 int top(Words words);
 int peek(Words words);
 int put(Words words);

@@ -9,13 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tool/client/list_page.hpp"
 #include "tool/client/remote.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
 
-inline constexpr std::uint64_t kPageJobsMax =
-    1000;  // The most jobs that a server takes for a page.
+// The most jobs that a server takes for a page.
+inline constexpr std::uint64_t kPageJobsMax = kPageItemsMax;
 
 struct JobPage {
   std::uint64_t next = 0;       // Where the next page begins; 0: this was the last one.

@@ -64,6 +64,7 @@ constexpr Column kColumns[] = {{"id", "id", 8},
                                {"left", "time-left", 8},
                                {"ttr", "ttr", 6},
                                {"reserves", "reserves", 8},
+                               {"holder", "holder", 6},
                                {"bytes", "bytes", 8},
                                {"tube", "tube", 0}};
 
