@@ -319,6 +319,36 @@ bool read_id_list(Cursor& cursor, Command& command) {
   return false;
 }
 
+// Those that only commands beyond beanstalkd have.
+bool read_extended_arguments(Arguments form, Cursor& cursor, Command& command) {
+  switch (form) {
+    case Arguments::tube_and_state:
+      return read_tube_and_state(cursor, command);
+    case Arguments::scan:
+      return read_scan(cursor, command);
+    case Arguments::list:
+      return read_list(cursor, command);
+    case Arguments::batch:
+      return read_batch(cursor, command);
+    case Arguments::ids:
+      return read_id_list(cursor, command);
+    case Arguments::weight:
+      return read_weight(cursor, command);
+    case Arguments::mode:
+      return read_mode(cursor, command);
+    case Arguments::id_and_seconds:
+      return cursor.number(command.id) && cursor.number(command.seconds);
+    case Arguments::page:
+      return read_page(cursor, command);
+    case Arguments::group:
+      return read_group(cursor, command);
+    case Arguments::id_page:
+      return read_id_page(cursor, command);
+    default:
+      return false;
+  }
+}
+
 // A line with a NUL is BAD_FORMAT, whatever else is wrong with it. It has to be looked for only
 // where anything may stand: no number or name has one.
 ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
@@ -352,36 +382,17 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       return read_bound(cursor.rest(), command.bound) ? with_any_tail(cursor)
                                                       : ParseResult::bad_format;
     case Arguments::tube_and_state:
-      are_good = read_tube_and_state(cursor, command);
-      break;
     case Arguments::scan:
-      are_good = read_scan(cursor, command);
-      break;
     case Arguments::list:
-      are_good = read_list(cursor, command);
-      break;
     case Arguments::batch:
-      are_good = read_batch(cursor, command);
-      break;
     case Arguments::ids:
-      are_good = read_id_list(cursor, command);
-      break;
     case Arguments::weight:
-      are_good = read_weight(cursor, command);
-      break;
     case Arguments::mode:
-      are_good = read_mode(cursor, command);
-      break;
     case Arguments::id_and_seconds:
-      are_good = cursor.number(command.id) && cursor.number(command.seconds);
-      break;
     case Arguments::page:
-      are_good = read_page(cursor, command);
-      break;
     case Arguments::group:
-      are_good = read_group(cursor, command);
     case Arguments::id_page:
-      are_good = read_id_page(cursor, command);
+      are_good = read_extended_arguments(form, cursor, command);
       break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;

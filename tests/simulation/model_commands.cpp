@@ -489,15 +489,4 @@ std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
   return "KICKED\r\n";
 }
 
-std::string Model::pause(const Request& request, Instant now) {
-  ModelTube* tube = find_tube(request.tube);
-  if (tube == nullptr) return kNotFound;
-  ++tube->pauses;
-  tube->paused = request.seconds > 0;
-  tube->pause_s = request.seconds;
-  tube->pause_end = now + Duration::seconds(request.seconds);
-  offer(request.tube, now);
-  return "PAUSED\r\n";
-}
-
 }  // namespace haricot::simulation

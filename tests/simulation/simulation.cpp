@@ -406,16 +406,6 @@ void Simulation::clients_act() {
   }
 }
 
-std::string Simulation::address_of(const void* wire) {
-  const auto& shown = *static_cast<const Wire*>(wire);
-  const char* const states[] = {"idle", "waiting", "running", "body"};
-  shown.tape->add({.kind = Event::Kind::client_shown,
-                   .client = shown.number,
-                   .line = states[static_cast<std::size_t>(shown.session->doing())],
-                   .still_since_s = shown.session->still_since_s()});
-  return "here";
-}
-
 Simulation::Wire& Simulation::connect() {
   const bool is_local = chance_.one_in(2);
   Wire& wire = wires_[next_client_];

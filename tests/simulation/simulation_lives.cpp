@@ -326,4 +326,14 @@ void Simulation::calm_disk() {
   disk_->set_capacity({});
 }
 
+std::string Simulation::address_of(const void* wire) {
+  const auto& shown = *static_cast<const Wire*>(wire);
+  const char* const states[] = {"idle", "waiting", "running", "body"};
+  shown.tape->add({.kind = Event::Kind::client_shown,
+                   .client = shown.number,
+                   .line = states[static_cast<std::size_t>(shown.session->doing())],
+                   .still_since_s = shown.session->still_since_s()});
+  return "here";
+}
+
 }  // namespace haricot::simulation
