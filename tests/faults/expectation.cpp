@@ -52,6 +52,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   if (step.kind == Step::Kind::command) apply_command(step, happened);
   apply_ends(step, happened);
   if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
+  apply_groups(happened.had_trouble);
   apply_deliveries(step, happened);
   settle_holders(step);
   apply_keys(step, may_stay, happened, engine);
@@ -202,7 +203,8 @@ void Expectation::apply_put(const Step& step, const Answer& answer) {
                .ttr_s = std::max(1U, number(words[3]))};
   job.set_body(step.body);
   for (std::size_t i = 5; i < words.size(); ++i) job.tags += (i > 5 ? " " : "") + words[i];
-  if (job.delay_s > 0) job.state = JobState::delayed;
+  job.is_held = is_to_be_held(job);
+  if (job.delay_s > 0 || job.is_held) job.state = JobState::delayed;
   if (answer.word() == "BURIED") job.state = JobState::buried;
   if (answer.number() != next_id_ || jobs_.contains(next_id_)) complain("another id");
   jobs_[answer.number()] = std::move(job);
@@ -429,7 +431,7 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
 void Expectation::apply_time(bool had_trouble) {
   for (auto& [id, job] : jobs_) {
     const auto found = found_.find(id);
-    if (found == found_.end()) continue;
+    if (found == found_.end() || job.is_held) continue;
     const JobFacts& now = found->second;
     const bool has_timed_out = job.state == JobState::reserved &&
                                now.count(JobEvent::timeout) == job.count(JobEvent::timeout) + 1;

@@ -42,6 +42,8 @@ class Expectation {
 
   // How many deletions have left a key behind.
   std::uint64_t keys_left() const { return keys_left_; }
+  // How many jobs were held until a group ended.
+  std::uint64_t holds_ended() const { return holds_ended_; }
   // Jobs that are buried because there was no memory, which no record says.
   const std::set<JobId>& buried_by_failure() const { return buried_by_failure_; }
 
@@ -58,6 +60,9 @@ class Expectation {
   Keys keys_that_may_stay() const;
   void apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                   const Engine& engine);
+  bool has_group(std::string_view name) const;
+  bool is_to_be_held(const JobFacts& job) const;
+  void apply_groups(bool had_trouble);
   void apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer);
   void apply_maybe_duplicate(JobId holder, std::uint32_t priority);
   void apply_reserved(int client, const Answer& answer);
@@ -83,6 +88,8 @@ class Expectation {
   JobId next_id_ = 1;
   std::uint64_t keys_left_ = 0;
   std::set<JobId> buried_by_failure_;
+  std::uint64_t holds_ended_ = 0;
+  bool has_had_trouble_ = false;
   bool reserves_are_unknown_ = false;
   bool pause_is_unknown_ = false;
   std::string complaints_;

@@ -80,11 +80,12 @@ TEST(Scenario, HasEveryCommand) {
   EXPECT_EQ(seen.size(), kVerbs);
 }
 
-TEST(Scenario, LeavesKeysBehind) {
+TEST(Scenario, LeavesKeysBehindAndEndsHolds) {
   for (const Keeping keeping : {Keeping::nothing, Keeping::every_turn}) {
     Trial trial(keeping, {});
     trial.run(every_command());
     EXPECT_EQ(trial.keys_left(), 3U);
+    EXPECT_EQ(trial.holds_ended(), 4U);
   }
 }
 

@@ -317,6 +317,37 @@ Steps kept_keys(int about) {
   return steps;
 }
 
+// Jobs that wait for the end of groups, which a flush and a delete bring, and what kicks and
+// reserves them before that.
+Steps groups() {
+  Steps steps = {say(producer, "use stages"), say(worker, "watch stages")};
+  const auto put_job = [&](const std::string& numbers, const std::string& tags, std::size_t bytes) {
+    Step tagged = put(producer, numbers, bytes);
+    tagged.line += " " + tags;
+    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
+  };
+  put_job("9 0 60", "grp:a-group-that-is-not-kept-in-place", 10);
+  put_job("9 0 60", "try:3 grp:a-group-that-is-not-kept-in-place", 2000);
+  put_job("9 0 60", "grp:two aft:a-group-that-is-not-kept-in-place", 10);
+  put_job("8 60 60", "con:lane idp:held aft:a-group-that-is-not-kept-in-place", 20);
+  put_job("7 0 60", "idp:held", 10);
+  put_job("9 0 60", "aft:two", 2000);
+  put_job("9 60 60", "aft:two", 10);
+  add(steps,
+      {say(other, "stats-group two"), say(other, "list-jobs stages delayed 9"),
+       say(other, "flush-tube stages ready"), pass_ms(100), say(worker, "reserve-with-timeout 0"),
+       say(other, "stats-group two"), vanish(worker), connect(worker), say(worker, "watch stages"),
+       say(other, "flush-tube stages ready"), pass_ms(100), say(worker, "reserve-with-timeout 0"),
+       vanish(worker), connect(worker)});
+  put_job("9 0 60", "grp:three", 10);
+  put_job("9 5 60", "aft:three", 10);
+  put_job("9 0 60", "aft:three", 10);
+  put_job("9 0 60", "aft:three", 10);
+  add(steps, {say(producer, "kick 1"), say(other, "flush-tube stages delayed"),
+              say(other, "flush-tube stages")});
+  return steps;
+}
+
 Steps ends() {
   Steps steps;
   for (int id = 20; id < 60; ++id) {
@@ -343,6 +374,7 @@ std::vector<Step> every_command() {
       steps.begin(), steps.end(), [](const Step& step) { return step.line.starts_with("put "); });
   add(steps, kept_keys(static_cast<int>(puts_so_far)));
   add(steps, tries());
+  add(steps, groups());
   add(steps, flushes());
   return steps;
 }

@@ -63,6 +63,8 @@ class Trial {
   // The trouble came up.
   bool was_hit() const { return was_hit_; }
   std::uint64_t keys_left() const { return expectation_->keys_left(); }
+  // How many jobs were held until a group ended.
+  std::uint64_t holds_ended() const { return expectation_->holds_ended(); }
   std::uint64_t refused_for_memory() const { return refused_for_memory_; }
 
  private:
