@@ -1,0 +1,106 @@
+// Waits for the end of a job, as sessions have them.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "haricot/service/service_transfer.hpp"
+#include "service/service_world.hpp"
+#include "support/engine_state.hpp"
+
+namespace haricot {
+namespace {
+
+using test::ServiceWorld;
+using test::whole_put;
+
+class SessionsThatWaitForAJob : public ::testing::Test {
+ protected:
+  SessionsThatWaitForAJob() : waiting(world.connect(&world)), other(world.connect(&world)) {
+    EXPECT_EQ(world.ask(other, whole_put("x")), "INSERTED 1\r\n");
+  }
+  void TearDown() override { service.engine().check_invariants(); }
+
+  ServiceWorld world;
+  Service& service = world.service;
+  Session& waiting;
+  Session& other;
+};
+
+TEST_F(SessionsThatWaitForAJob, RunNothingBeforeTheEnd) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\nuse t\r\n"), "");
+  EXPECT_EQ(world.ask(other, "delete 1\r\n"), "DELETED\r\n");
+  EXPECT_EQ(world.ask(waiting, ""), "DELETED\r\nUSING t\r\n");
+}
+
+TEST_F(SessionsThatWaitForAJob, AreToldOfADeletionWhenItIsSafe) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
+  world.journal.hold_back();
+  EXPECT_EQ(world.ask(other, "delete 1\r\n"), "");
+  EXPECT_TRUE(waiting.has_output());
+  EXPECT_FALSE(waiting.may_send());
+  world.journal.make_safe();
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(waiting), "DELETED\r\n");
+  EXPECT_EQ(world.hear(other), "DELETED\r\n");
+}
+
+TEST_F(SessionsThatWaitForAJob, AreNotToldOfADeletionThatIsInDoubt) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
+  world.journal.hold_back();
+  EXPECT_EQ(world.ask(other, "delete 1\r\n"), "");
+  world.journal.doubt(world.journal.records());
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(waiting), "INTERNAL_ERROR\r\n");
+}
+
+TEST_F(SessionsThatWaitForAJob, AreToldOfABurialWhenItIsSafe) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
+  EXPECT_EQ(world.ask(other, "reserve\r\n"), "RESERVED 1 1\r\nx\r\n");
+  world.journal.hold_back();
+  EXPECT_EQ(world.ask(other, "bury 1 0\r\n"), "");
+  EXPECT_FALSE(waiting.may_send());
+  world.journal.make_safe();
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(waiting), "BURIED\r\n");
+}
+
+TEST_F(SessionsThatWaitForAJob, WaitInDrainModeToo) {
+  service.drain();
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
+  EXPECT_EQ(world.ask(other, "delete 1\r\n"), "DELETED\r\n");
+  EXPECT_EQ(world.hear(waiting), "DELETED\r\n");
+}
+
+TEST_F(SessionsThatWaitForAJob, CountAsNoWorkers) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
+  EXPECT_EQ(world.stat(other, "current-waiting"), 0U);
+  EXPECT_EQ(world.stat(other, "current-workers"), 0U);
+}
+
+TEST_F(SessionsThatWaitForAJob, GoOnInAnotherProcess) {
+  EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\nlist-tube-used\r\n"), "");
+  std::string bytes;
+  StateWriter writer(test::sink_to(bytes));
+  ServiceTransfer(service).write(writer, Bodies::in_state);
+  ASSERT_TRUE(writer.end());
+  ServiceWorld next;
+  next.now = world.now;
+  StateReader reader(bytes);
+  ServiceTransfer transfer(next.service);
+  ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
+  std::vector<Session*> sessions(transfer.sessions());
+  for (Session*& session : sessions) {
+    ASSERT_TRUE(transfer.read_session(reader, &next, false, next.now, session));
+  }
+  ASSERT_TRUE(transfer.finish(reader, next.now));
+  next.service.engine().check_invariants();
+  next.settle();
+  EXPECT_FALSE(sessions[0]->has_output());
+  EXPECT_EQ(next.ask(*sessions[1], "delete 1\r\n"), "DELETED\r\n");
+  EXPECT_EQ(next.hear(*sessions[0]), "DELETED\r\nUSING default\r\n");
+}
+
+}  // namespace
+}  // namespace haricot
