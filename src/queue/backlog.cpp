@@ -142,7 +142,7 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
           client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
     }
   }
-  if (client.waits_for_end_ && client.wait_end_ <= state_.now) stop_wait_for_end(client);
+  if (client.waits_for_end_ != 0 && client.wait_end_ <= state_.now) stop_wait_for_end(client);
   state_.arm_client(client);
 }
 
@@ -159,7 +159,7 @@ void Backlog::allocate_task() {
 Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
-  client.has_task_ = true;
+  client.has_task_ = 1;
   go_on_at_once(task);
   return Outcome::waiting;
 }
@@ -171,7 +171,7 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
                      .is_at_once = task.is_new,
                      .not_found = answer.not_found,
                      .count = answer.count});
-  task.client->has_task_ = false;
+  task.client->has_task_ = 0;
   tasks_.answered(task);
 }
 
@@ -210,7 +210,7 @@ void Backlog::end_task(const Task& task) {
 void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
-  client.has_task_ = false;
+  client.has_task_ = 0;
   const auto* flush = std::get_if<Flush>(&task->work);
   if (flush != nullptr && flush->has_begun()) {
     tasks_.forget_client(*task);
@@ -223,8 +223,8 @@ void Backlog::leave_task(Client& client) {
 
 // Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
 void Backlog::close(Client& client) {
-  if (client.has_task_) leave_task(client);
-  if (client.waits_for_end_) waits_.drop(client);
+  if (client.has_task_ != 0) leave_task(client);
+  if (client.waits_for_end_ != 0) waits_.drop(client);
   ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
     watching_.drop_watches(closed, budget);

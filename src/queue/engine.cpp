@@ -227,7 +227,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
 
 void Engine::stop_waiting(Client& client, Delivery::Kind why) {
   if (client.waiting_) watching_.end_wait_without_job(client, why);
-  if (client.waits_for_end_) backlog_.stop_wait_for_end(client);
+  if (client.waits_for_end_ != 0) backlog_.stop_wait_for_end(client);
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {

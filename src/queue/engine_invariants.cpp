@@ -297,11 +297,11 @@ class Inspection {
   void check_client(const Client& client) {
     CHECK(engine_.state_.clients[client.ref_] == &client);
     CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
-    CHECK(!(client.waiting_ && client.has_task_));
-    CHECK(!client.is_touching_all_ || client.has_task_);
-    CHECK(!client.waits_for_end_ || !(client.waiting_ || client.has_task_));
+    CHECK(!(client.waiting_ && client.has_task_ != 0));
+    CHECK(!client.is_touching_all_ || client.has_task_ != 0);
+    CHECK(client.waits_for_end_ == 0 || !(client.waiting_ || client.has_task_ != 0));
     CHECK(client.is_busy() || client.wait_end_ == Instant::never());
-    if (client.waits_for_end_) check_job_wait(client);
+    if (client.waits_for_end_ != 0) check_job_wait(client);
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
       CHECK(client.watches_[i]->client == client.ref_);
@@ -330,8 +330,8 @@ class Inspection {
     if (client.producer_) ++sum_.producers;
     if (client.worker_) ++sum_.workers;
     if (client.waiting_) ++sum_.waiting;
-    if (client.has_task_) ++awaited_;
-    if (client.waits_for_end_) ++sum_.waiting_for_end;
+    if (client.has_task_ != 0) ++awaited_;
+    if (client.waits_for_end_ != 0) ++sum_.waiting_for_end;
   }
 
   // Whoever waits for the end of a job that has not ended waits for one that is there, and that is
@@ -353,7 +353,7 @@ class Inspection {
     const WatchIndex& index = *client.index_;
     CHECK(index.size() == client.watches_.size());
     CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
-    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task_);
+    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task_ != 0);
     CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
     std::uint32_t offers = 0;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -384,7 +384,7 @@ class Inspection {
       const bool is_first = askers_.insert(task.client).second;
       CHECK(is_first);
       CHECK(clients_.count(task.client) == 1);
-      CHECK(task.client->has_task_);
+      CHECK(task.client->has_task_ != 0);
     }
     if (task.tube != nullptr) ++tasks_of_[task.tube];
     std::visit([this](const auto& work) { check_work(work); }, task.work);

@@ -156,7 +156,7 @@ void StateTransfer::write_job_waits(StateWriter& to, std::span<const Client* con
   to.value(state_.counts.waiting_for_end);
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
     const Client& client = *clients[i];
-    if (!client.waits_for_end_) continue;
+    if (client.waits_for_end_ == 0) continue;
     to.value(saved::JobWait{.client = i, .id = job_waits_.job_of(client), .end = client.wait_end_});
   }
 }

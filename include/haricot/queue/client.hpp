@@ -51,7 +51,7 @@ class Client {
 
   // Nothing after the current command may run: a reserve waits for a job, a long task is under
   // way, or it waits for the end of a job.
-  bool is_busy() const { return waiting_ || has_task_ || waits_for_end_; }
+  bool is_busy() const { return waiting_ || (has_task_ != 0 || waits_for_end_ != 0); }
   bool is_waiting() const { return waiting_; }
   bool is_waiting_for_end() const { return waits_for_end_; }
   bool is_waiting_for_input() const { return waiting_ && waits_for_ == WaitFor::job_or_input; }
@@ -76,11 +76,12 @@ class Client {
   bool waiting_ = false;
   // In one byte, as every idle connection pays for it.
   WaitFor waits_for_ : 2 = WaitFor::job;  // If it waits.
-  bool has_task_ : 1 = false;
   bool is_touching_all_ : 1 = false;
-  bool waits_for_end_ : 1 = false;  // Of a job: see JobWaits.
-  bool producer_ = false;           // Has put a job.
-  bool worker_ = false;             // Has asked for one.
+  // Numbers, as the compiler then asks for both at once: each command does.
+  std::uint8_t has_task_ : 1 = 0;
+  std::uint8_t waits_for_end_ : 1 = 0;  // Of a job: see JobWaits.
+  bool producer_ = false;               // Has put a job.
+  bool worker_ = false;                 // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
   std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.
