@@ -82,6 +82,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   // One that has a place in the backlog, or waits for something else, keeps it.
   if (session.stopped_ != Stopped::needs_input) {
     if (session.is_ended()) return;
+    if (!session.client_.is_busy()) session.still_since_s_ = now_s_;
     keep_input(session, bytes);
     if (session.client_.is_waiting_for_input()) [[unlikely]]
       abort_wait(session);
@@ -156,9 +157,6 @@ Session* Service::next_to_send() {
 
 void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
-  if (bytes > 0 && session.stopped_ != Stopped::waits_for_delivery) {
-    session.still_since_s_ = now_s_;
-  }
   session.output_.consume(bytes);
   session.output_.release_if_empty(spare_);
   wake(session);
@@ -438,6 +436,7 @@ void Service::hand_out_each_delivery() {
     CHECK(delivery.client->owner() != nullptr);
     Session& session = *static_cast<Session*>(delivery.client->owner());
     CHECK(!session.is_answered_in_pieces());
+    session.still_since_s_ = now_s_;
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.

@@ -43,8 +43,8 @@ constexpr std::array kClientRows = {
         "command lines of it that were run or refused"),
     OfClient::integer(
         "idle", [](const ClientFacts& c) { return c.idle_s; },
-        "seconds since something came from it or was taken by it; if it waits, since the wait "
-        "began"),
+        "seconds since something came from it, or since its wait ended if that was later; if it "
+        "waits, since the wait began"),
 };
 static_assert(has_each_key_once(kClientRows));
 

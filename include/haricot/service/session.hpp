@@ -71,7 +71,7 @@ class Session {
   bool was_idle() const { return stopped_ == Stopped::idle; }
 
   // For list-clients: what it does, how many lines of commands were run or refused, when it came,
-  // and since when nothing has come or was taken, or since when it waits. Both in whole seconds of
+  // and since when it has sent nothing, or since its wait began or ended. Both in whole seconds of
   // the clock.
   enum class Doing : std::uint8_t { idle, waiting, running, in_body };
   Doing doing() const {
