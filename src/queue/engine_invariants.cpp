@@ -27,7 +27,7 @@ class Inspection {
     }
     for (const Client* client : clients_) check_client(*client);
     engine_.backlog_.tasks_.for_each([this](const Backlog::Task& task) { check_task(task); });
-    CHECK(always_ == 5);
+    CHECK(always_ == 6);
     check_tubes_of_tasks();
     check_lanes();
     check_keys();

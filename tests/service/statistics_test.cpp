@@ -65,7 +65,9 @@ TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileTagsA
   EXPECT_EQ(listed.back().key, "holder");
   for (std::size_t i = of_job.size(); i < listed.size(); ++i) {
     const std::size_t tag = i - of_job.size();
-    if (tag < tag_words().size()) EXPECT_EQ(listed[i].key, tag_words()[tag]);
+    if (tag < tag_words().size()) {
+      EXPECT_EQ(listed[i].key, tag_words()[tag]);
+    }
     EXPECT_NE(listed[i].is_shown, nullptr) << "a job without tags has the keys that it always had";
   }
   for (std::size_t i = 0; i < of_job.size(); ++i) {
