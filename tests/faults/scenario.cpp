@@ -155,6 +155,7 @@ Steps extended() {
                  say(other, "stats-tube-detail nothing"),
                  say(other, "stats-tubes * 1000"),
                  say(other, "stats-tubes batch 1"),
+                 say(other, "list-clients 0 1000"),
                  say(other, "reserve-batch 0"),
                  say(worker, "reserve-batch 4")};
   for (const int id : {11, 12, 19, 20})

@@ -29,9 +29,9 @@ constexpr ErrandText kText = {
     "export", "[OPTIONS] [TUBE...]",
     "Writes the jobs of the server, or of these tubes, as lines of JSON, which import reads.\n"
     "A line has the statistics of its job, and its body as \"body\" if that is UTF-8, otherwise\n"
-    "as \"body_base64\". Held jobs stand at the end, behind the jobs that they wait for. export "
-    "changes nothing. Jobs change meanwhile: each line is true for its\n"
-    "moment, and a job that is there all the time is written once. beanstalkd cannot list jobs:\n"
+    "as \"body_base64\". Held jobs stand at the end, behind the jobs that they wait for. export\n"
+    "changes nothing. Jobs change meanwhile: each line is true for its moment, and a job that is\n"
+    "there all the time is written once. beanstalkd cannot list jobs:\n"
     "--by-id asks it for each id that it has given, from the newest down, until all its jobs are\n"
     "found. To learn the newest id, it puts a delayed job into a tube of its own and deletes it.\n"
     "The tags of jobs, which haricotd may have, are not seen by --by-id.\n"
