@@ -129,7 +129,7 @@ int group(Words words) {
   Errand errand(kText);
   Choice choice;
   errand.add({'w', "wait", "S",
-              "wait until the group has ended; give up after so many seconds, with status 1",
+              "wait for its end, so many seconds at most (then status 1), or forever",
               [&choice](std::string_view value) {
                 choice.waits = true;
                 choice.has_limit = value != "forever";
