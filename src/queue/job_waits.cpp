@@ -10,39 +10,39 @@ namespace haricot {
 
 JobWaits::~JobWaits() {
   by_client_.clear([this](Wait* wait) {
-    Group& group = *wait->group;
-    group.waits.remove(*wait);
+    WaitedJob& job = *wait->job;
+    job.waits.remove(*wait);
     delete wait;
-    free_if_empty(group);
+    free_if_empty(job);
   });
 }
 
-// Groups -----------------------------------------------------------------------------------------
+// Jobs -----------------------------------------------------------------------------------------
 
 std::uint64_t JobWaits::hash_of_job(JobId id) const {
   return hash_of(hash_key_, std::string_view(reinterpret_cast<const char*>(&id), sizeof id));
 }
 
-JobWaits::Group* JobWaits::find_group(JobId id) const {
-  return by_job_.find(hash_of_job(id), [id](const Group& group) { return group.id == id; });
+JobWaits::WaitedJob* JobWaits::find(JobId id) const {
+  return by_job_.find(hash_of_job(id), [id](const WaitedJob& job) { return job.id == id; });
 }
 
 // Null: no memory.
-JobWaits::Group* JobWaits::find_or_create_group(JobId id) {
-  if (Group* const found = find_group(id); found != nullptr) return found;
-  std::unique_ptr<Group> made(new (std::nothrow) Group{hash_of_job(id), nullptr, id});
+JobWaits::WaitedJob* JobWaits::find_or_create(JobId id) {
+  if (WaitedJob* const found = find(id); found != nullptr) return found;
+  std::unique_ptr<WaitedJob> made(new (std::nothrow) WaitedJob{hash_of_job(id), nullptr, id});
   if (made == nullptr || !by_job_.insert(*made)) return nullptr;
   return made.release();
 }
 
-void JobWaits::free_if_empty(Group& group) {
-  if (!group.waits.empty()) return;
-  if (group.in_ended.linked()) {
-    ended_.remove(group);
+void JobWaits::free_if_empty(WaitedJob& job) {
+  if (!job.waits.empty()) return;
+  if (job.in_ended.linked()) {
+    ended_.remove(job);
   } else {
-    by_job_.erase(group);
+    by_job_.erase(job);
   }
-  delete &group;
+  delete &job;
 }
 
 // Waits ------------------------------------------------------------------------------------------
@@ -50,16 +50,16 @@ void JobWaits::free_if_empty(Group& group) {
 bool JobWaits::begin(Client& client, JobId id, Instant wait_end) {
   std::unique_ptr<Wait> made(new (std::nothrow) Wait{});
   if (made == nullptr) return false;
-  Group* const group = find_or_create_group(id);
-  if (group == nullptr) return false;
+  WaitedJob* const job = find_or_create(id);
+  if (job == nullptr) return false;
   made->hash = static_cast<std::uint64_t>(client.ref_);
   made->client = &client;
-  made->group = group;
+  made->job = job;
   if (!by_client_.insert(*made)) {
-    free_if_empty(*group);
+    free_if_empty(*job);
     return false;
   }
-  group->waits.push_back(*made.release());
+  job->waits.push_back(*made.release());
   client.waits_for_end_ = 1;
   client.wait_end_ = wait_end;
   ++state_.counts.waiting_for_end;
@@ -75,14 +75,14 @@ JobWaits::Wait& JobWaits::wait_of(const Client& client) const {
 }
 
 void JobWaits::remove(Wait& wait) {
-  Group& group = *wait.group;
+  WaitedJob& job = *wait.job;
   wait.client->waits_for_end_ = 0;
   wait.client->wait_end_ = Instant::never();
   --state_.counts.waiting_for_end;
   by_client_.erase(wait);
-  group.waits.remove(wait);
+  job.waits.remove(wait);
   delete &wait;
-  free_if_empty(group);
+  free_if_empty(job);
 }
 
 void JobWaits::drop(Client& client) {
@@ -90,27 +90,27 @@ void JobWaits::drop(Client& client) {
 }
 
 JobId JobWaits::job_of(const Client& client) const {
-  return wait_of(client).group->id;
+  return wait_of(client).job->id;
 }
 
 bool JobWaits::has_ended(const Client& client) const {
-  return wait_of(client).group->in_ended.linked();
+  return wait_of(client).job->in_ended.linked();
 }
 
 // Ends -------------------------------------------------------------------------------------------
 
 void JobWaits::end(JobId id, Delivery::Kind how) {
-  Group* const group = find_group(id);
-  if (group == nullptr) return;
-  by_job_.erase(*group);
-  group->how = how;
-  ended_.push_back(*group);
+  WaitedJob* const job = find(id);
+  if (job == nullptr) return;
+  by_job_.erase(*job);
+  job->how = how;
+  ended_.push_back(*job);
 }
 
 Delivery JobWaits::take_ended() {
-  Group& group = ended_.front();
-  Wait& wait = group.waits.front();
-  const Delivery delivery{.client = wait.client, .kind = group.how};
+  WaitedJob& job = ended_.front();
+  Wait& wait = job.waits.front();
+  const Delivery delivery{.client = wait.client, .kind = job.how};
   remove(wait);
   return delivery;
 }

@@ -47,36 +47,36 @@ class JobWaits {
  private:
   friend class Inspection;
 
-  struct Group;
+  struct WaitedJob;
   struct Wait {
     std::uint64_t hash;  // Of the client's number.
     Wait* next_in_bucket;
     Client* client;
-    Group* group;
-    ListHook in_group{};
+    WaitedJob* job;
+    ListHook of_job{};
   };
   // All who wait for a job.
-  struct Group {
+  struct WaitedJob {
     std::uint64_t hash;  // Of the job's id.
-    Group* next_in_bucket;
+    WaitedJob* next_in_bucket;
     JobId id;
     Delivery::Kind how{};  // Of one that has ended, and is in `ended_` and not in the table.
-    IntrusiveList<Wait, &Wait::in_group> waits{};
+    IntrusiveList<Wait, &Wait::of_job> waits{};
     ListHook in_ended{};
   };
 
   std::uint64_t hash_of_job(JobId id) const;
-  Group* find_group(JobId id) const;
-  Group* find_or_create_group(JobId id);
+  WaitedJob* find(JobId id) const;
+  WaitedJob* find_or_create(JobId id);
   Wait& wait_of(const Client& client) const;
   void remove(Wait& wait);
-  void free_if_empty(Group& group);
+  void free_if_empty(WaitedJob& job);
 
   QueueState& state_;
   HashKey hash_key_;
-  HashTable<Group> by_job_;
+  HashTable<WaitedJob> by_job_;
   HashTable<Wait> by_client_;
-  IntrusiveList<Group, &Group::in_ended> ended_;
+  IntrusiveList<WaitedJob, &WaitedJob::in_ended> ended_;
 };
 
 }  // namespace haricot
