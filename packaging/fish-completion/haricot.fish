@@ -313,7 +313,7 @@ complete -c haricot -n '__haricot_is drain' -s T -l timeout -x -d 'how long an a
 complete -c haricot -n '__haricot_is drain' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is drain' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is drain' -a '(__haricot_tubes)'
-complete -c haricot -n '__haricot_is group' -s w -l wait -x -d 'wait for its end, so many seconds at most (then status 1), or forever'
+complete -c haricot -n '__haricot_is group' -s w -l wait -x -d 'wait for its end; give up after S, with status 1 (or forever)'
 complete -c haricot -n '__haricot_is group' -s i -l interval -x -d 'how often to look, in seconds (0.5)'
 complete -c haricot -n '__haricot_is group' -s q -l quiet -d 'print nothing'
 complete -c haricot -n '__haricot_is group' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'

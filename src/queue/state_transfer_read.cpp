@@ -66,6 +66,7 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
     if (!read_job(from, tubes, bodies)) return false;
   }
+  if (!hold_in_turn()) return false;
   groups_.end_restoring();
   while (from.begin(saved::kBurials)) {
     if (!read_burials(from, tubes)) return false;
@@ -203,12 +204,22 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
       if (!tube.delayed.allocate_one()) return false;
       state_.arrivals = saved.arrival - 1;  // It arrives at the turn that it had.
       places_.to_delayed(ref, before, saved.deadline);
-      return !saved.is_held || groups_.hold_restored(ref);
+      if (saved.is_held) held_.emplace_back(saved.arrival, ref);
+      return true;
     case JobState::buried:
       places_.to_buried(ref, before);
       return true;
   }
   return false;
+}
+
+// A job that was put first was not always the first to be held: its body may have come later.
+bool StateTransfer::hold_in_turn() {
+  std::sort(held_.begin(), held_.end());
+  for (const auto& [arrival, ref] : std::exchange(held_, {})) {
+    if (!groups_.hold_restored(ref)) return false;
+  }
+  return true;
 }
 
 bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes) {

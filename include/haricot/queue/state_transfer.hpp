@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/state_stream.hpp"
@@ -88,6 +89,7 @@ class StateTransfer {
   Tube* read_tube(StateReader& from);
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
   bool place(JobRef ref, Place before, const saved::Job& saved);
+  bool hold_in_turn();
   bool read_burials(StateReader& from, std::span<Tube* const> tubes);
   bool read_tombstone(StateReader& from, Bodies bodies);
   bool read_watches(StateReader& from, Client& client);
@@ -104,7 +106,8 @@ class StateTransfer {
   Watching& watching_;
   Serving& offers_;
   JobWaits& job_waits_;
-  bool has_jobs_ = true;  // Of the state that is read.
+  bool has_jobs_ = true;                                // Of the state that is read.
+  std::vector<std::pair<std::uint64_t, JobRef>> held_;  // Its held jobs, with their arrival.
 };
 
 }  // namespace haricot

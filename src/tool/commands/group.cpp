@@ -128,8 +128,7 @@ class Watch {
 int group(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'w', "wait", "S",
-              "wait for its end, so many seconds at most (then status 1), or forever",
+  errand.add({'w', "wait", "S", "wait for its end; give up after S, with status 1 (or forever)",
               [&choice](std::string_view value) {
                 choice.waits = true;
                 choice.has_limit = value != "forever";
