@@ -219,6 +219,20 @@ TEST_F(Transfer, GroupsAndWhatTheyHoldGoOn) {
   EXPECT_EQ(next_.report(held).time_left_s, 7U);
 }
 
+// The body of a job may come after that of a later one.
+TEST_F(Transfer, HeldJobsKeepTheirTurn) {
+  Client& client = connect();
+  world.put(client, {.tags = "grp:g"});
+  const JobId late = engine.take_id();
+  const JobId early = world.put(client, {.tags = "aft:g"});
+  ASSERT_EQ(world.try_put(client, late, {.tags = "aft:g"}), Outcome::done);
+  go_on();
+  const Group* const group = next_.engine.find_group("g");
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(next_.engine.jobs()[group->first_held].id, early);
+  EXPECT_EQ(next_.engine.jobs()[group->last_held].id, late);
+}
+
 TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
   Client& holder = connect();
   const JobId id = hold(holder, 1)[0];
