@@ -159,7 +159,8 @@ class Strange(unittest.TestCase):
             for server, why in zip(servers, self.SAID.values()):
                 self.assertIn(why, rows()[server.address]["error"])
             self.assertEqual(rows()[good.address]["state"], "up")
-            self.assertLess(web.memory_kb(), 24_000)
+            if "sanitizer" not in web.log():  # That takes as much as it likes.
+                self.assertLess(web.memory_kb(), 24_000)
 
 
 class Tubes(WatchTest):
