@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "job_facts.hpp"
 #include "persistence_fixture.hpp"
 
 namespace haricot::test {
