@@ -1,5 +1,6 @@
 """How large the folder of a binlog is beside what lives in it, and what it costs to keep it so."""
 
+import contextlib
 import os
 import pathlib
 import tempfile
@@ -24,9 +25,13 @@ SETTLED_AFTER_SECONDS = 1
 
 
 def folder_bytes(folder):
-    """Without the spares, whose space is taken for files to come."""
-    return sum(path.stat().st_size for path in pathlib.Path(folder).glob("binlog.*")
-               if path.suffix != ".tmp")
+    """Without the spares, whose space is taken for files to come. A file may go while we look."""
+    total = 0
+    for path in pathlib.Path(folder).glob("binlog.*"):
+        if path.suffix != ".tmp":
+            with contextlib.suppress(FileNotFoundError):
+                total += path.stat().st_size
+    return total
 
 
 def numbers(client):

@@ -169,6 +169,13 @@ class Servers(unittest.TestCase):
             self.assertEqual((written, migrated), (2000, 0))
             self.assertEqual(load.largest, space.folder_bytes(folder))
 
+    def test_a_file_may_go_while_the_folder_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "binlog.1").write_bytes(b"12345")
+            pathlib.Path(folder, "binlog.2").symlink_to("is not there")
+            pathlib.Path(folder, "binlog.3.tmp").write_bytes(b"123")
+            self.assertEqual(space.folder_bytes(folder), 5)
+
     def test_stalls_are_watched_again_while_processors_are_stolen(self):
         stolen = stalls.Seen(9, 99, 0.3, 5000)
         starved = stalls.Seen(0, 0, 0, 0)
