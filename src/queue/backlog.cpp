@@ -61,8 +61,8 @@ bool Backlog::is_empty() const {
 
 // When tasks go on that wait for a time, and not for the journal's disk alone.
 Instant Backlog::next_resume() const {
-  if (Memory::bytes_to_go() > 0 || waits_.has_ended_some()) return Instant{};
-  const Instant next = std::min(keys_.next_event(), state_.refused_again);
+  if (Memory::bytes_to_go() > 0) return Instant{};
+  const Instant next = std::min(keys_.next_event(), state_.resume_at);
   return Memory::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
 }
 
@@ -71,12 +71,14 @@ void Backlog::resume_due() {
   tasks_.resume(ended_keys_);
   tasks_.resume(freed_memory_);
   tasks_.resume(ended_waits_);
-  if (state_.refused_again <= state_.now) resume_all();
+  state_.resume_at = state_.resume_all_at;
+  if (state_.resume_all_at <= state_.now) resume_all();
 }
 
 // What is refused again says so.
 void Backlog::resume_all() {
-  state_.refused_again = Instant::never();
+  state_.resume_all_at = Instant::never();
+  state_.resume_at = Instant::never();
   tasks_.resume();
 }
 

@@ -105,6 +105,7 @@ void JobWaits::end(JobId id, Delivery::Kind how) {
   by_job_.erase(*job);
   job->how = how;
   ended_.push_back(*job);
+  state_.resume_by(state_.now);
 }
 
 Delivery JobWaits::take_ended() {

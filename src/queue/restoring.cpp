@@ -62,7 +62,7 @@ void Restoring::end(JobId next_id) {
   state_.next_id = std::max(state_.next_id, next_id);
   tube_ = nullptr;
   groups_.end_restoring();
-  if (groups_.has_ended()) state_.refused_again = state_.now;
+  if (groups_.has_ended()) state_.resume_all_by(state_.now);
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
     state_.free_if_unreferenced(state_.tubes[state_.tubes.at(i - 1).ref]);
   }

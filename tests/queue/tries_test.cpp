@@ -56,7 +56,7 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   journal.refuse_from(1, JournalStatus::later);
   tries.record_burial(ref);
   EXPECT_TRUE(tries.has_late());
-  EXPECT_EQ(state.refused_again, state.now + QueueState::kPauseOfRefused);
+  EXPECT_EQ(state.resume_all_at, state.now + QueueState::kPauseOfRefused);
   EXPECT_FALSE(tries.record_late(state.budget(1)));
   EXPECT_TRUE(journal.written.empty());
   journal.accept();

@@ -44,8 +44,15 @@ struct QueueState {
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
   Budget budget(std::uint64_t of) const { return {steps, of}; }
+  // By then a task that is always there has something to do (Backlog),
+  void resume_by(Instant instant) { resume_at = std::min(resume_at, instant); }
+  // or any of those that were put aside.
+  void resume_all_by(Instant instant) {
+    resume_all_at = std::min(resume_all_at, instant);
+    resume_by(instant);
+  }
   // The journal has refused what has to be recorded: Backlog tries again soon.
-  void try_refused_again() { refused_again = std::min(refused_again, now + kPauseOfRefused); }
+  void try_refused_again() { resume_all_by(now + kPauseOfRefused); }
 
   Journal& journal;
   JobStore jobs;
@@ -57,7 +64,8 @@ struct QueueState {
   EngineCounts counts;                  // Of jobs: Places. Of clients: Watching. The rest: Engine.
   SpentJobCounts spent_jobs;            // Tries
   std::uint64_t arrivals = 0;           // Of jobs in heaps by deadline: Places.
-  Instant refused_again = Instant::never();  // When that is tried again which was refused.
+  Instant resume_at = Instant::never();      // resume_by()
+  Instant resume_all_at = Instant::never();  // resume_all_by(); not before `resume_at`.
   std::uint64_t steps = 0;                   // That were done since the start, by all (Budget).
   JobId next_id = 1;                         // Restoring; the rest: Engine.
 
