@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -404,6 +406,12 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
   return read_arguments(row.arguments, Cursor(line.substr(row.word.size())), command);
 }
 
+// Made anew in its place: an assignment would copy the room for tags, too, which is most of it.
+void clear(Command& command) {
+  static_assert(std::is_trivially_destructible_v<Command>);
+  std::construct_at(&command);
+}
+
 // A line that is no good standard command. False: it is no extended one either.
 [[gnu::cold, gnu::noinline]] bool parse_extended(std::string_view line, Command& command,
                                                  CommandSet set, ParseResult& result) {
@@ -412,7 +420,7 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       command_words::find_row(line, set == CommandSet::operators ? command_words::kOperatorRows
                                                                  : command_words::kExtendedRows);
   if (row == nullptr) return false;
-  command = Command{};
+  clear(command);
   result = parse_row(*row, line, command);
   return true;
 }
@@ -420,7 +428,7 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
 }  // namespace
 
 ParseResult parse_command(std::string_view line, Command& command, CommandSet set) {
-  command = Command{};
+  clear(command);
   const command_words::Row* row = command_words::find_row(line, command_words::kStandardRows);
   ParseResult result = ParseResult::unknown_command;
   if (row != nullptr) {

@@ -137,14 +137,14 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
     ++state_.counts.timeouts;
     serving_.take_back(ref);
   }
-  if (client.waiting_) {
+  if (client.is_waiting()) {
     const bool is_soon = watching_.is_deadline_soon(client);
     if (is_soon || client.wait_end_ <= state_.now) {
       watching_.end_wait_without_job(
           client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
     }
   }
-  if (client.waits_for_end_ != 0 && client.wait_end_ <= state_.now) stop_wait_for_end(client);
+  if (client.is_waiting_for_end() && client.wait_end_ <= state_.now) stop_wait_for_end(client);
   state_.arm_client(client);
 }
 
@@ -161,7 +161,8 @@ void Backlog::allocate_task() {
 Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
-  client.has_task_ = 1;
+  CHECK(!client.is_busy());
+  client.busy_with_ = Client::BusyWith::task;
   go_on_at_once(task);
   return Outcome::waiting;
 }
@@ -173,7 +174,7 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
                      .is_at_once = task.is_new,
                      .not_found = answer.not_found,
                      .count = answer.count});
-  task.client->has_task_ = 0;
+  task.client->busy_with_ = Client::BusyWith::nothing;
   tasks_.answered(task);
 }
 
@@ -212,7 +213,7 @@ void Backlog::end_task(const Task& task) {
 void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
-  client.has_task_ = 0;
+  client.busy_with_ = Client::BusyWith::nothing;
   const auto* flush = std::get_if<Flush>(&task->work);
   if (flush != nullptr && flush->has_begun()) {
     tasks_.forget_client(*task);
@@ -225,8 +226,8 @@ void Backlog::leave_task(Client& client) {
 
 // Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
 void Backlog::close(Client& client) {
-  if (client.has_task_ != 0) leave_task(client);
-  if (client.waits_for_end_ != 0) waits_.drop(client);
+  if (client.has_task()) leave_task(client);
+  if (client.is_waiting_for_end()) waits_.drop(client);
   ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
     watching_.drop_watches(closed, budget);

@@ -47,7 +47,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;
-  if (client.waiting_) watching_.end_wait(client);
+  if (client.is_waiting()) watching_.end_wait(client);
   backlog_.close(client);
 }
 
@@ -226,8 +226,8 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
 }
 
 void Engine::stop_waiting(Client& client, Delivery::Kind why) {
-  if (client.waiting_) watching_.end_wait_without_job(client, why);
-  if (client.waits_for_end_ != 0) backlog_.stop_wait_for_end(client);
+  if (client.is_waiting()) watching_.end_wait_without_job(client, why);
+  if (client.is_waiting_for_end()) backlog_.stop_wait_for_end(client);
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {
@@ -235,16 +235,8 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = state_.jobs[ref];
   if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
-  if (job.has_tags != 0) [[unlikely]]
-    return delete_with_tags(ref);
-  const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
-  if (room != JournalStatus::ok) return refused_change(room);
-  backlog_.delete_now(ref, nullptr);
-  return Outcome::done;
-}
-
-Outcome Engine::delete_with_tags(JobRef ref) {
-  if (keys_.outlives(ref)) return delete_leaving_key(ref);
+  if (job.has_tags != 0 && keys_.outlives(ref)) [[unlikely]]
+    return delete_leaving_key(ref);
   const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
   backlog_.delete_now(ref, nullptr);

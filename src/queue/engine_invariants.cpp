@@ -255,7 +255,7 @@ class Inspection {
       if (client == nullptr) continue;
       CHECK(client->has_many_watches() == (index < tube.many_watchers));
       if (!client->has_many_watches()) continue;
-      if (client->waiting_) ++waiting;
+      if (client->is_waiting()) ++waiting;
       if (watch->index >= client->index_->indexed_watches) continue;
       const bool is_weighted = client->is_weighted();
       CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
@@ -275,7 +275,7 @@ class Inspection {
       if (client == nullptr) continue;
       CHECK(watch->index < client->watches_.size());
       CHECK(client->watches_[watch->index] == watch);
-      CHECK(watch->waiting.linked() == (client->waiting_ && !client->has_many_watches()));
+      CHECK(watch->waiting.linked() == (client->is_waiting() && !client->has_many_watches()));
     }
     return found;
   }
@@ -286,7 +286,7 @@ class Inspection {
     for (Watch* watch = tube.waiting.first(); watch != nullptr;
          watch = tube.waiting.after(*watch)) {
       CHECK(watch->tube == &tube);
-      CHECK(engine_.state_.clients[watch->client]->waiting_);
+      CHECK(engine_.state_.clients[watch->client]->is_waiting());
       CHECK(watch->wait_number > before && watch->wait_number <= engine_.watching_.waits_);
       before = watch->wait_number;
       ++found;
@@ -297,11 +297,9 @@ class Inspection {
   void check_client(const Client& client) {
     CHECK(engine_.state_.clients[client.ref_] == &client);
     CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
-    CHECK(!(client.waiting_ && client.has_task_ != 0));
-    CHECK(!client.is_touching_all_ || client.has_task_ != 0);
-    CHECK(client.waits_for_end_ == 0 || !(client.waiting_ || client.has_task_ != 0));
+    CHECK(!client.is_touching_all_ || client.has_task());
     CHECK(client.is_busy() || client.wait_end_ == Instant::never());
-    if (client.waits_for_end_ != 0) check_job_wait(client);
+    if (client.is_waiting_for_end()) check_job_wait(client);
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
       CHECK(client.watches_[i]->client == client.ref_);
@@ -320,8 +318,8 @@ class Inspection {
     Instant wanted = client.wait_end_;
     if (!client.reserved_.empty()) {
       const Instant first_end = client.reserved_.top().deadline;
-      wanted =
-          std::min(wanted, client.waiting_ ? first_end - QueueState::kDeadlineMargin : first_end);
+      wanted = std::min(wanted,
+                        client.is_waiting() ? first_end - QueueState::kDeadlineMargin : first_end);
     }
     check_timer(client.timer_, Client::kTimerKind, &client, wanted);
 
@@ -329,9 +327,9 @@ class Inspection {
     ++sum_.clients;
     if (client.producer_) ++sum_.producers;
     if (client.worker_) ++sum_.workers;
-    if (client.waiting_) ++sum_.waiting;
-    if (client.has_task_ != 0) ++awaited_;
-    if (client.waits_for_end_ != 0) ++sum_.waiting_for_end;
+    if (client.is_waiting()) ++sum_.waiting;
+    if (client.has_task()) ++awaited_;
+    if (client.is_waiting_for_end()) ++sum_.waiting_for_end;
   }
 
   // Whoever waits for the end of a job that has not ended waits for one that is there, and that is
@@ -353,7 +351,7 @@ class Inspection {
     const WatchIndex& index = *client.index_;
     CHECK(index.size() == client.watches_.size());
     CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
-    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task_ != 0);
+    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task());
     CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
     std::uint32_t offers = 0;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -361,7 +359,7 @@ class Inspection {
       if (index.many && client.watches_[i]->offer != Watch::kNoOffer) ++offers;
     }
     CHECK(index.offers() == offers);
-    if (index.many && client.waiting_) ++waiting_with_many_;
+    if (index.many && client.is_waiting()) ++waiting_with_many_;
   }
 
   void check_closed_client(const engine_tasks::ClosedClient& closed) {
@@ -384,7 +382,7 @@ class Inspection {
       const bool is_first = askers_.insert(task.client).second;
       CHECK(is_first);
       CHECK(clients_.count(task.client) == 1);
-      CHECK(task.client->has_task_ != 0);
+      CHECK(task.client->has_task());
     }
     if (task.tube != nullptr) ++tasks_of_[task.tube];
     std::visit([this](const auto& work) { check_work(work); }, task.work);

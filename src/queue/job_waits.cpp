@@ -60,7 +60,7 @@ bool JobWaits::begin(Client& client, JobId id, Instant wait_end) {
     return false;
   }
   job->waits.push_back(*made.release());
-  client.waits_for_end_ = 1;
+  client.busy_with_ = Client::BusyWith::end_of_job;
   client.wait_end_ = wait_end;
   ++state_.counts.waiting_for_end;
   state_.arm_client(client);
@@ -76,7 +76,7 @@ JobWaits::Wait& JobWaits::wait_of(const Client& client) const {
 
 void JobWaits::remove(Wait& wait) {
   WaitedJob& job = *wait.job;
-  wait.client->waits_for_end_ = 0;
+  wait.client->busy_with_ = Client::BusyWith::nothing;
   wait.client->wait_end_ = Instant::never();
   --state_.counts.waiting_for_end;
   by_client_.erase(wait);

@@ -55,7 +55,7 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
   if (holder == nullptr) return;
   holder->reserved_.remove(job.heap_index(), state_.jobs);
   // A client that waits keeps the room that was made for what it waits for.
-  if (!holder->waiting_) holder->reserved_.trim_if_empty();
+  if (!holder->is_waiting()) holder->reserved_.trim_if_empty();
 }
 
 [[gnu::always_inline]] inline void Places::leave_ready(Job& job, Tube& tube) {

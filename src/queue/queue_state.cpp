@@ -46,7 +46,7 @@ void QueueState::arm_client(Client& client) {
   Instant next = client.wait_end_;
   if (!client.reserved_.empty()) {
     const Instant first_end = client.reserved_.top().deadline;
-    next = std::min(next, client.waiting_ ? first_end - kDeadlineMargin : first_end);
+    next = std::min(next, client.is_waiting() ? first_end - kDeadlineMargin : first_end);
   }
   arm(client.timer_, next);
 }

@@ -139,7 +139,7 @@ void StateTransfer::write_client(StateWriter& to, const Client& client) const {
 void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> clients) const {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> waits;  // Number of the wait, index.
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
-    if (clients[i]->waiting_) waits.emplace_back(Watching::wait_number(*clients[i]), i);
+    if (clients[i]->is_waiting()) waits.emplace_back(Watching::wait_number(*clients[i]), i);
   }
   std::sort(waits.begin(), waits.end());
   to.begin(saved::kWaits);
@@ -156,7 +156,7 @@ void StateTransfer::write_job_waits(StateWriter& to, std::span<const Client* con
   to.value(state_.counts.waiting_for_end);
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
     const Client& client = *clients[i];
-    if (client.waits_for_end_ == 0) continue;
+    if (!client.is_waiting_for_end()) continue;
     to.value(saved::JobWait{.client = i, .id = job_waits_.job_of(client), .end = client.wait_end_});
   }
 }

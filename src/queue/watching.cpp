@@ -130,7 +130,7 @@ bool Watching::add_to_index(Client& client, Watch& watch) {
 }
 
 void Watching::become_many(Client& client) {
-  CHECK(!client.waiting_);
+  CHECK(!client.is_waiting());
   client.index_->many = true;
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
     Watch& watch = *client.watches_[i];
@@ -144,7 +144,7 @@ void Watching::become_many(Client& client) {
 }
 
 void Watching::become_few(Client& client) {
-  CHECK(!client.waiting_);
+  CHECK(!client.is_waiting());
   client.index_->forget_all_offers();
   client.index_->many = false;
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -192,7 +192,8 @@ Watch* Watching::find_watch(const Client& client, Tube& tube) {
 // Waiting ----------------------------------------------------------------------------------------
 
 void Watching::start_waiting(Client& client, Instant wait_end, WaitFor what) {
-  client.waiting_ = true;
+  CHECK(!client.is_busy());
+  client.busy_with_ = Client::BusyWith::reserve;
   client.waits_for_ = what;
   client.wait_end_ = wait_end;
   ++state_.counts.waiting;
@@ -213,7 +214,7 @@ void Watching::start_waiting(Client& client, Instant wait_end, WaitFor what) {
 }
 
 void Watching::end_wait(Client& client) {
-  client.waiting_ = false;
+  client.busy_with_ = Client::BusyWith::nothing;
   client.wait_end_ = Instant::never();
   --state_.counts.waiting;
   if (client.has_many_watches()) {
@@ -275,7 +276,8 @@ Client* Watching::first_of_many_waiting(Tube& tube, std::uint64_t before) {
   const Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
     Client* client = state_.clients[watch->client];
-    if (client == nullptr || !client->waiting_ || client->index_->wait_number >= before) continue;
+    if (client == nullptr || !client->is_waiting() || client->index_->wait_number >= before)
+      continue;
     before = client->index_->wait_number;
     found = client;
   }
@@ -290,7 +292,7 @@ std::uint32_t Watching::waiting_clients(const Tube& tube) {
   const Watch* watch = same.watchers.first();
   for (std::uint32_t i = 0; i < same.many_watchers; ++i, watch = same.watchers.after(*watch)) {
     const Client* client = state_.clients[watch->client];
-    if (client != nullptr && client->waiting_) ++waiting;
+    if (client != nullptr && client->is_waiting()) ++waiting;
   }
   state_.steps += same.many_watchers;
   return waiting;

@@ -51,10 +51,10 @@ class Client {
 
   // Nothing after the current command may run: a reserve waits for a job, a long task is under
   // way, or it waits for the end of a job.
-  bool is_busy() const { return waiting_ || (has_task_ != 0 || waits_for_end_ != 0); }
-  bool is_waiting() const { return waiting_; }
-  bool is_waiting_for_end() const { return waits_for_end_; }
-  bool is_waiting_for_input() const { return waiting_ && waits_for_ == WaitFor::job_or_input; }
+  bool is_busy() const { return busy_with_ != BusyWith::nothing; }
+  bool is_waiting() const { return busy_with_ == BusyWith::reserve; }
+  bool is_waiting_for_end() const { return busy_with_ == BusyWith::end_of_job; }
+  bool is_waiting_for_input() const { return is_waiting() && waits_for_ == WaitFor::job_or_input; }
 
  private:
   friend class Engine;
@@ -69,19 +69,24 @@ class Client {
   friend class Inspection;
 
   bool has_many_watches() const { return index_ != nullptr && index_->many; }
+  bool has_task() const { return busy_with_ == BusyWith::task; }
   bool is_weighted() const { return weights_ != nullptr && weights_->in_use; }
 
   void* owner_;
   ClientRef ref_{};
-  bool waiting_ = false;
+  // What it waits for the end of. Each command asks whether that is nothing.
+  enum class BusyWith : std::uint8_t {
+    nothing,
+    reserve,     // Watching
+    task,        // Backlog
+    end_of_job,  // JobWaits
+  };
+  BusyWith busy_with_ = BusyWith::nothing;
   // In one byte, as every idle connection pays for it.
-  WaitFor waits_for_ : 2 = WaitFor::job;  // If it waits.
-  bool is_touching_all_ : 1 = false;
-  // Numbers, as the compiler then asks for both at once: each command does.
-  std::uint8_t has_task_ : 1 = 0;
-  std::uint8_t waits_for_end_ : 1 = 0;  // Of a job: see JobWaits.
-  bool producer_ = false;               // Has put a job.
-  bool worker_ = false;                 // Has asked for one.
+  WaitFor waits_for_ : 2 = WaitFor::job;  // If it is busy with a reserve.
+  bool is_touching_all_ : 1 = false;      // If it is busy with a task.
+  bool producer_ = false;                 // Has put a job.
+  bool worker_ = false;                   // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
   std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.

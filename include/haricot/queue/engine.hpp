@@ -245,7 +245,6 @@ class Engine {
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
   Outcome put_again(Tube& tube, JobRef owner, std::uint32_t priority);
-  [[gnu::noinline]] Outcome delete_with_tags(JobRef ref);
   [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(JobRef ref);
   JobRef held_by(const Client& client, JobId id) const;
 

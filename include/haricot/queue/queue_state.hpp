@@ -59,12 +59,12 @@ struct QueueState {
   TubeTable tubes;
   Tube* default_tube;
   TimerWheel wheel;
-  RefTable<Client, ClientRef> clients;  // Watching, Backlog
-  Instant now;                          // The last instant that was named.
-  EngineCounts counts;                  // Of jobs: Places. Of clients: Watching. The rest: Engine.
-  SpentJobCounts spent_jobs;            // Tries
-  std::uint64_t arrivals = 0;           // Of jobs in heaps by deadline: Places.
-  Instant resume_at = Instant::never();      // resume_by()
+  RefTable<Client, ClientRef> clients;   // Watching, Backlog
+  Instant now;                           // The last instant that was named.
+  EngineCounts counts;                   // Of jobs: Places. Of clients: Watching. The rest: Engine.
+  SpentJobCounts spent_jobs;             // Tries
+  std::uint64_t arrivals = 0;            // Of jobs in heaps by deadline: Places.
+  Instant resume_at = Instant::never();  // resume_by()
   Instant resume_all_at = Instant::never();  // resume_all_by(); not before `resume_at`.
   std::uint64_t steps = 0;                   // That were done since the start, by all (Budget).
   JobId next_id = 1;                         // Restoring; the rest: Engine.
