@@ -9,7 +9,7 @@
 #include "haricot/base/job_tags.hpp"
 
 // The commands of producers and workers. Those about many jobs are in engine_batches.cpp and in
-// Backlog; what changes nothing is in engine_looks.cpp.
+// Backlog; what changes nothing is in Looks.
 
 namespace haricot {
 namespace {
@@ -34,6 +34,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       groups_(state_.jobs, key),
       memory_(state_, lanes_, keys_, groups_),
       times_(state_),
+      looks_(state_, flushes_, lanes_, times_),
       extras_(state_, lanes_, keys_, groups_),
       job_waits_(state_, key),
       places_(state_, times_, extras_, job_waits_),

@@ -108,11 +108,11 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
     case Verb::peek:
       return peek(engine_.peek(id));
     case Verb::peek_ready:
-      return peek(engine_.peek_ready(client));
+      return peek(engine_.looks().peek_ready(client));
     case Verb::peek_delayed:
-      return peek(engine_.peek_delayed(client));
+      return peek(engine_.looks().peek_delayed(client));
     case Verb::peek_buried:
-      return peek(engine_.peek_buried(client));
+      return peek(engine_.looks().peek_buried(client));
     case Verb::kick:
       return simple(engine_.kick(client, command.bound, now), ReplyCode::none);
     case Verb::kick_job:
@@ -379,7 +379,7 @@ Reply Dispatcher::stats(Instant now) {
 }
 
 Reply Dispatcher::stats_job(JobId id, Instant now) {
-  const std::optional<JobReport> job = engine_.report(id, now);
+  const std::optional<JobReport> job = engine_.looks().report(id, now);
   if (!job) return {ReplyCode::not_found};
   Report report(text_, info_.compat);
   write_job_report(report, *job);

@@ -30,7 +30,7 @@ std::string_view word_of(Session::Doing doing) {
 
 Reply Dispatcher::list_clients(const Command& command, Instant now) {
   clients_.clear();
-  const std::uint64_t next = engine_.scan_clients(command.id, command.bound, clients_);
+  const std::uint64_t next = engine_.looks().scan_clients(command.id, command.bound, clients_);
   // Whoever goes on at `next` comes to an end.
   CHECK(clients_.size() <= command.bound && (next == 0 || next > command.id));
   Report report(text_, info_.compat);

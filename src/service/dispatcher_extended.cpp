@@ -87,7 +87,7 @@ Reply Dispatcher::flush(Client& client, std::string_view tube_name, JobStates st
 
 void Dispatcher::write_jobs(Report& report, std::span<const JobRef> jobs, Instant now) {
   report.begin_list("jobs", jobs.empty());
-  for (const JobRef job : jobs) write_listed_job(report, engine_.report(job, now));
+  for (const JobRef job : jobs) write_listed_job(report, engine_.looks().report(job, now));
 }
 
 Reply Dispatcher::scan_jobs(const Command& command, Instant now) {
@@ -96,7 +96,7 @@ Reply Dispatcher::scan_jobs(const Command& command, Instant now) {
   batch_.clear();
   ScanResult result;
   if (tube != nullptr || command.tube.empty()) {
-    result = engine_.scan(command.id, command.bound, tube, state_of(command.state), batch_);
+    result = engine_.looks().scan(command.id, command.bound, tube, state_of(command.state), batch_);
   }
   // Whoever goes on at `next` comes to an end.
   CHECK(batch_.size() <= command.bound && (result.next == 0 || result.next > command.id));
@@ -111,7 +111,7 @@ Reply Dispatcher::list_jobs(const Command& command, Instant now) {
   const std::optional<JobState> state = state_of(command.state);
   CHECK(state.has_value());
   batch_.clear();
-  engine_.list(*tube, *state, command.bound, batch_);
+  engine_.looks().list(*tube, *state, command.bound, batch_);
   CHECK(batch_.size() <= command.bound);
   Report report(text_, info_.compat);
   write_jobs(report, batch_, now);
@@ -122,7 +122,7 @@ Reply Dispatcher::stats_tube_detail(std::string_view tube_name, Instant now) {
   const Tube* tube = engine_.find_tube(tube_name);
   if (tube == nullptr) return {ReplyCode::not_found};
   Report report(text_, info_.compat);
-  write_tube_detail(report, engine_.detail(*tube, now));
+  write_tube_detail(report, engine_.looks().detail(*tube, now));
   return {.code = ReplyCode::ok, .text = text_};
 }
 
@@ -156,7 +156,7 @@ Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
   for (const Tube* tube : tubes_) {
     report.begin_item();
     write_tube_report(report, *tube, engine_.waiting_clients(*tube), now);
-    write_tube_detail(report, engine_.detail(*tube, now));
+    write_tube_detail(report, engine_.looks().detail(*tube, now));
   }
   return {.code = ReplyCode::ok, .text = text_};
 }

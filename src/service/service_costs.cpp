@@ -14,7 +14,7 @@ namespace {
 
 // A page with so many of them, which may be far apart.
 std::uint64_t price_of_clients(std::uint64_t shown) {
-  return Engine::kScanned / Engine::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+  return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
     case Verb::scan_jobs: {
       // Those of one tube may be far apart.
       const std::uint64_t passed_over =
-          command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Engine::kScanned);
+          command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
       return passed_over * 2 + std::min(bound, jobs) * turn_limits::kStepsPerShownJob;
     }
     case Verb::list_jobs:

@@ -32,12 +32,12 @@ class EngineBatches : public test::EngineTest {
   std::vector<JobId> scan(JobId from, std::uint32_t count, const Tube* tube = nullptr,
                           std::optional<JobState> state = std::nullopt) {
     std::vector<JobRef> found;
-    scanned = engine.scan(from, count, tube, state, found);
+    scanned = engine.looks().scan(from, count, tube, state, found);
     return ids_of(found);
   }
   std::vector<JobId> list(const Tube& tube, JobState state, std::uint32_t count) {
     std::vector<JobRef> found;
-    engine.list(tube, state, count, found);
+    engine.looks().list(tube, state, count, found);
     return ids_of(found);
   }
 
@@ -401,15 +401,15 @@ TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
 
 TEST_F(EngineBatches, AScanLooksAtABoundedNumberOfJobs) {
   Client& client = world.connect();
-  for (std::uint32_t i = 0; i < Engine::kScanned + 5; ++i) world.put(client);
+  for (std::uint32_t i = 0; i < Looks::kScanned + 5; ++i) world.put(client);
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
   const JobId last = world.put(client);
   const Tube& tube = world.tube("t");
   engine.steps() = 0;
   EXPECT_EQ(scan(1, 5, &tube), Ids{});
-  EXPECT_EQ(scanned.looked_at, Engine::kScanned);
-  EXPECT_EQ(scanned.next, Engine::kScanned + 1);
-  EXPECT_GE(engine.steps(), Engine::kScanned);
+  EXPECT_EQ(scanned.looked_at, Looks::kScanned);
+  EXPECT_EQ(scanned.next, Looks::kScanned + 1);
+  EXPECT_GE(engine.steps(), Looks::kScanned);
   EXPECT_EQ(scan(scanned.next, 5, &tube), Ids{last});
   EXPECT_EQ(scanned.next, 0U);
 }

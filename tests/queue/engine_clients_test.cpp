@@ -388,7 +388,7 @@ TEST_F(EngineClients, WithoutMemoryForTheReadyHeapAJobIsBuried) {
     if (outcome != Outcome::buried) continue;
     was_buried = true;
     EXPECT_EQ(world.state(id), JobState::buried);
-    EXPECT_EQ(world.id_of(engine.peek_buried(client)), id);
+    EXPECT_EQ(world.id_of(engine.looks().peek_buried(client)), id);
     EXPECT_EQ(journal.written.back().state, JobState::buried);
   }
   EXPECT_TRUE(was_buried);

@@ -13,7 +13,7 @@ namespace {
 class EngineDetail : public test::EngineTest {
  protected:
   TubeDetail detail(const char* tube = "default") {
-    return engine.detail(*engine.find_tube(tube), world.now);
+    return engine.looks().detail(*engine.find_tube(tube), world.now);
   }
   std::uint64_t oldest_ready() { return detail().oldest_ready_s; }
   std::uint64_t oldest_buried() { return detail().oldest_buried_s; }

@@ -147,7 +147,7 @@ void EnginePair::advance_to(Instant time) {
 // Whether the orders that only time makes are the same: the rest is compared in any case.
 bool EnginePair::agrees(const Model& tried) {
   for (const auto& [id, job] : tried.jobs) {
-    const std::optional<JobReport> report = engine().report(id, now());
+    const std::optional<JobReport> report = engine().looks().report(id, now());
     if (!report || report->state != job.state || report->reserves != job.reserves) return false;
   }
   return true;

@@ -155,7 +155,7 @@ TEST_F(EngineTombstones, ADeletedJobIsNoJob) {
   EXPECT_EQ(engine.delete_job(producer, id), Outcome::not_found);
   EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
   EXPECT_EQ(engine.reserve_job(worker, id, world.now).outcome, Outcome::not_found);
-  EXPECT_EQ(engine.report(id, world.now), std::nullopt);
+  EXPECT_EQ(engine.looks().report(id, world.now), std::nullopt);
   EXPECT_TRUE(scanned().empty());
   EXPECT_EQ(world.reserve(worker), 0U);
   const std::vector<JobId> ids{id};

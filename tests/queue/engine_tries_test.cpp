@@ -22,7 +22,7 @@ class EngineTries : public ::testing::Test {
     return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
   }
   std::uint64_t buried_by_tries() {
-    return engine.detail(*engine.find_tube("default"), world.now).buried_by_tries;
+    return engine.looks().detail(*engine.find_tube("default"), world.now).buried_by_tries;
   }
 
   World world;
@@ -82,8 +82,8 @@ TEST_F(EngineTries, TheEndOfATtrBuriesTheJobAndTheWaitingWorkerGetsTheNext) {
   EXPECT_EQ(journal.written.back().state, JobState::buried);
   world.pass_s(1);
   EXPECT_EQ(world.state(other), JobState::reserved);
-  EXPECT_EQ(engine.report(spent, world.now)->timeouts, 1U);
-  EXPECT_EQ(engine.report(spent, world.now)->buries, 1U);
+  EXPECT_EQ(engine.looks().report(spent, world.now)->timeouts, 1U);
+  EXPECT_EQ(engine.looks().report(spent, world.now)->buries, 1U);
   engine.check_invariants();
 }
 
@@ -98,7 +98,7 @@ TEST_F(EngineTries, TheJobsOfAClosedClientAreBuriedInTheOrderOfTheirTtrs) {
   }
   world.disconnect(holder);
   std::vector<JobRef> found;
-  engine.list(*engine.find_tube("default"), JobState::buried, 10, found);
+  engine.looks().list(*engine.find_tube("default"), JobState::buried, 10, found);
   std::vector<JobId> buried;
   for (const JobRef ref : found) buried.push_back(world.id_of(ref));
   EXPECT_EQ(buried, ids);
@@ -291,7 +291,7 @@ TEST_F(EngineTries, ATubeThatIsGoneTakesItsNumberWithIt) {
   ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
   ASSERT_EQ(engine.use(client, "next"), Outcome::done);
-  EXPECT_EQ(engine.detail(*engine.find_tube("next"), world.now).buried_by_tries, 0U);
+  EXPECT_EQ(engine.looks().detail(*engine.find_tube("next"), world.now).buried_by_tries, 0U);
 }
 
 TEST_F(EngineTries, TagsTakeNoMoreMemoryThanTheirText) {

@@ -18,6 +18,7 @@
 #include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/looks.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
@@ -106,6 +107,7 @@ class Parts : public ::testing::Test {
   Groups groups{state.jobs, {}};
   JobMemory memory{state, lanes, keys, groups};
   Times times{state};
+  Looks looks{state, flushes, lanes, times};
   Extras extras{state, lanes, keys, groups};
   JobWaits waits{state, HashKey{}};
   Places places{state, times, extras, waits};

@@ -82,9 +82,9 @@ TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
     world.pass_s(60);
   }
   go_on();
-  EXPECT_EQ(next_.engine.detail(next_.tube(), next_.now).oldest_buried_s, 180U);
+  EXPECT_EQ(next_.engine.looks().detail(next_.tube(), next_.now).oldest_buried_s, 180U);
   for (const std::size_t i : kOrder) {
-    EXPECT_EQ(next_.id_of(next_.engine.peek_buried(after(0))), ids[i]);
+    EXPECT_EQ(next_.id_of(next_.engine.looks().peek_buried(after(0))), ids[i]);
     EXPECT_EQ(next_.engine.kick_job(ids[i], next_.now), Outcome::done);
   }
 }

@@ -73,6 +73,7 @@ PARTS = {
         "job_memory": {"queue_state", "lane_order", "keys"},
         "extras": {"queue_state", "lane_order", "keys"},
         "job_waits": {"queue_state"},
+        "looks": {"queue_state", "flushes", "lane_order", "times"},
         "places": {"queue_state", "times", "extras", "job_waits"},
         "restoring": {"queue_state", "keys", "extras", "places"},
         "watching": {"queue_state"},

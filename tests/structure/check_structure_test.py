@@ -78,7 +78,7 @@ class Includes(unittest.TestCase):
     def test_a_part_of_the_engine_knows_only_those_below_it(self):
         self.allowed("src/queue/watching_turns.cpp", '#include "haricot/queue/watching.hpp"',
                      '#include "haricot/queue/watch_weights.hpp"')
-        self.allowed("src/queue/engine_looks.cpp", '#include "haricot/queue/engine.hpp"',
+        self.allowed("src/queue/engine_batches.cpp", '#include "haricot/queue/engine.hpp"',
                      '#include "haricot/queue/places.hpp"')
         self.refused("src/queue/lane_order.cpp", '#include "haricot/queue/places.hpp"', "may not know")
         self.refused("src/queue/backlog_flush.cpp", '#include "haricot/queue/engine.hpp"',

@@ -62,6 +62,7 @@ class Client {
   friend struct QueueState;
   friend class Backlog;
   friend class JobWaits;
+  friend class Looks;
   friend class Serving;
   friend class Places;
   friend class StateTransfer;

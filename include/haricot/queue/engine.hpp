@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -37,6 +36,7 @@
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/looks.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
@@ -65,11 +65,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // See Tries. To be called before there is a job.
-  void limit_tries(std::uint32_t tries) { tries_.limit(tries); }
-  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }  // For the log.
-  // The limit of the memory that jobs take. put() asks it.
-  JobMemory& memory() { return memory_; }
+  void limit_tries(std::uint32_t tries) { tries_.limit(tries); }  // Tries. Before there is a job.
+  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }      // For the log.
+  JobMemory& memory() { return memory_; }  // The limit of what jobs take: put() asks it.
   const JobMemory& memory() const { return memory_; }
 
   // Clients ------------------------------------------------------------------------------------
@@ -85,9 +83,9 @@ class Engine {
   // How many steps were done since the start. Who works for the engine's clients counts here, too.
   std::uint64_t& steps() { return state_.steps; }
   const std::uint64_t& steps() const { return state_.steps; }
-  // Watching::offer_steps() of the tube of that job; 0: there is none.
+  // Watching::offer_steps() of the tube of that job (0: there is none), and where it is reserved no
+  // more: another job of its lane may follow.
   std::uint32_t offer_steps(JobId id) const;
-  // The same where the job is reserved no more. Another job of its lane may follow.
   std::uint32_t next_of_lane_steps(JobId id) const;
   const Watching& watching() const { return watching_; }
 
@@ -99,11 +97,10 @@ class Engine {
   void advance_tasks(Instant now);
   // When advance() has to be called again; a time in the past if there is something left to do.
   Instant next_event() const { return backlog_.next_event(); }
-  // Says what time it is to the calls that are not told: they happen at the last instant that was
-  // named here or to another call.
+  // For calls that are not told the time: they happen at the last instant that any call was told.
   void set_now(Instant now) { state_.now = now; }
-  // What has come to waiting clients since the last time, in order. The jobs in it are held by the
-  // clients. Valid until the next call of anything here that is not const.
+  // What has come to waiting clients since the last time, in order; they hold its jobs. Valid until
+  // the next call of anything here that is not const.
   const std::vector<Delivery>& deliveries() const { return watching_.deliveries(); }
   void clear_deliveries() { watching_.clear_deliveries(); }
 
@@ -140,8 +137,8 @@ class Engine {
   // Waits for the end of the job, until `wait_end` at most. waiting, buried (already), not_found,
   // timed_out, out_of_memory
   Outcome wait_job(Client& client, JobId id, Instant wait_end, Instant now);
-  // A client that waits gets that as a delivery: timed_out, aborted. One that waits for the end of
-  // a job gets timed_out, or what has become of the job.
+  // A client that waits gets that as a delivery: timed_out, aborted. Of a job that has ended it is
+  // told the end.
   void stop_waiting(Client& client, Delivery::Kind why);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
@@ -169,17 +166,13 @@ class Engine {
   Outcome ignore(Client& client, std::string_view tube) { return watching_.ignore(client, tube); }
   // JobRef::none if there is none.
   JobRef peek(JobId id) const { return flushes_.find(id); }
-  JobRef peek_ready(const Client& client) const;
-  JobRef peek_delayed(const Client& client) const;
-  JobRef peek_buried(const Client& client) const;
   // waiting
   Outcome kick(Client& client, std::uint32_t bound, Instant now);
   // Deletes the jobs that are in these states of the tube now, or when the flush of the tube has
   // ended that is under way (Backlog). waiting, not_found. No command finds them from there on;
   // they are counted until they are freed.
   Outcome flush(Client& client, std::string_view tube_name, JobStates states);
-  // Long tasks that wait for the journal's disk go on. To be called when the journal's
-  // may_try_again() says so.
+  // Long tasks that wait for the journal's disk go on: when its may_try_again() says so.
   void go_on_with_tasks(Instant now);
   // done, not_found, journal_failed
   Outcome kick_job(JobId id, Instant now);
@@ -207,35 +200,18 @@ class Engine {
 
   // Looking in ---------------------------------------------------------------------------------
 
+  Looks& looks() { return looks_; }
+  const Looks& looks() const { return looks_; }
   const JobStore& jobs() const { return state_.jobs; }
   const TubeTable& tubes() const { return state_.tubes; }
   // The list of all tubes, which advance() goes on writing. Throws std::bad_alloc.
   TubeList& tube_list() { return state_.tubes.list(); }
-  // Writes some of it at once. To be called when it was asked for.
-  void write_list() { backlog_.write_list(); }
+  void write_list() { backlog_.write_list(); }  // Some at once. Requires: it was asked for.
   const EngineCounts& counts() const { return state_.counts; }
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }
   // Null: no job lives in it.
   const Group* find_group(std::string_view name) const { return groups_.find(name); }
-  // Adds jobs whose id is at least `from` to `found`, in the order of their ids: up to `count` that
-  // are in the tube (null: any) and in the state (nullopt: any). Looks at kScanned jobs at most.
-  ScanResult scan(JobId from, std::uint32_t count, const Tube* tube, std::optional<JobState> state,
-                  std::vector<JobRef>& found);
-  static constexpr std::uint32_t kScanned = 1000;
-  // Adds clients whose reference is at least `from` to `found`, in the order of their references:
-  // up to `count`. Looks at kScanned references at most. Returns where the next look goes on; 0:
-  // there is no later client. Throws std::bad_alloc.
-  std::uint64_t scan_clients(std::uint64_t from, std::uint32_t count,
-                             std::vector<const Client*>& found);
-  // References are looked at side by side: so many in a line of the cache.
-  static constexpr std::uint32_t kRefsPerStep = 8;
-  // Adds the next `count` jobs of the tube that are in the state, in the order in which they will
-  // be served. Requires: not reserved. Throws std::bad_alloc.
-  void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
   std::uint32_t waiting_clients(const Tube& tube) { return watching_.waiting_clients(tube); }
-  TubeDetail detail(const Tube& tube, Instant now);
-  std::optional<JobReport> report(JobId id, Instant now) const;
-  JobReport report(JobRef ref, Instant now) const;  // Requires: the job exists.
   // Ends the program if anything does not fit together. Costs a walk over everything; for tests.
   void check_invariants() const;
 
@@ -256,6 +232,7 @@ class Engine {
   Groups groups_;
   JobMemory memory_;
   Times times_;
+  Looks looks_;
   Extras extras_;
   JobWaits job_waits_;
   Places places_;

@@ -49,7 +49,7 @@ class LaneOrder {
   void take_out(JobRef ref);
   void put_in(JobRef ref);
 
-  // How a list of the ready jobs of a tube goes on (Engine::list). Throws std::bad_alloc.
+  // How a list of the ready jobs of a tube goes on (Looks::list). Throws std::bad_alloc.
   void list_ready(const Tube& tube, std::uint32_t count, std::vector<JobRef>& found) const;
   bool has(JobRef ref) const {
     return lanes_.size() > 0 && state_.jobs.has_lane(ref, state_.jobs[ref]);

@@ -1,11 +1,9 @@
-// Looks at many jobs, which change nothing: in the order of their ids, or in that in which they
-// will be served.
+#include "haricot/queue/looks.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "haricot/base/check.hpp"
-#include "haricot/queue/engine.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 namespace {
@@ -35,25 +33,25 @@ void add_first(const IndexedHeap<Entry>& heap, std::uint32_t count, std::vector<
 
 }  // namespace
 
-JobRef Engine::peek_ready(const Client& client) const {
+JobRef Looks::peek_ready(const Client& client) const {
   return client.used_->ready.empty() ? JobRef::none : client.used_->ready.top().job;
 }
 
-JobRef Engine::peek_delayed(const Client& client) const {
+JobRef Looks::peek_delayed(const Client& client) const {
   return client.used_->delayed.empty() ? JobRef::none : client.used_->delayed.top().job;
 }
 
-JobRef Engine::peek_buried(const Client& client) const {
+JobRef Looks::peek_buried(const Client& client) const {
   return client.used_->first_buried;
 }
 
-TubeDetail Engine::detail(const Tube& tube, Instant now) {
+TubeDetail Looks::detail(const Tube& tube, Instant now) {
   state_.now = now;
   return times_.detail(tube);
 }
 
-ScanResult Engine::scan(JobId from, std::uint32_t count, const Tube* tube,
-                        std::optional<JobState> state, std::vector<JobRef>& found) {
+ScanResult Looks::scan(JobId from, std::uint32_t count, const Tube* tube,
+                       std::optional<JobState> state, std::vector<JobRef>& found) {
   const std::size_t before = found.size();
   found.reserve(before + count);
   ScanResult result;
@@ -74,8 +72,8 @@ ScanResult Engine::scan(JobId from, std::uint32_t count, const Tube* tube,
   return result;
 }
 
-void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
-                  std::vector<JobRef>& found) {
+void Looks::list(const Tube& tube, JobState state, std::uint32_t count,
+                 std::vector<JobRef>& found) {
   CHECK(state != JobState::reserved);
   const std::size_t before = found.size();
   found.reserve(before + count);
@@ -96,8 +94,8 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
   state_.steps += (found.size() - before) * turn_limits::kStepsPerFoundJob;
 }
 
-std::uint64_t Engine::scan_clients(std::uint64_t from, std::uint32_t count,
-                                   std::vector<const Client*>& found) {
+std::uint64_t Looks::scan_clients(std::uint64_t from, std::uint32_t count,
+                                  std::vector<const Client*>& found) {
   const std::size_t before = found.size();
   found.reserve(before + count);
   const std::uint64_t end = state_.clients.end();
@@ -112,13 +110,13 @@ std::uint64_t Engine::scan_clients(std::uint64_t from, std::uint32_t count,
   return ref < end ? ref : 0;
 }
 
-std::optional<JobReport> Engine::report(JobId id, Instant now) const {
+std::optional<JobReport> Looks::report(JobId id, Instant now) const {
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return std::nullopt;
   return report(ref, now);
 }
 
-JobReport Engine::report(JobRef ref, Instant now) const {
+JobReport Looks::report(JobRef ref, Instant now) const {
   const Job& job = state_.jobs[ref];
   const Tube& tube = state_.tubes[job.tube];
   Instant deadline = now;
