@@ -404,6 +404,7 @@ void Model::check_rest(Instant now) const {
 void Model::transferred(const Engine& engine, Instant now) {
   start_ = now;
   draining_ = false;
+  refused_again_ = Instant::never();
   left_for_calls_ = turn_limits::kStepsOfCalls;
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;
@@ -431,7 +432,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   late_burials_.clear();
   left_for_calls_ = turn_limits::kStepsOfCalls;
   verbs_ = {};
-  draining_ = false;
+  draining_ = has_ended_waits_ = false;
   total_jobs_ = timeouts_ = connections_ = burials_ = hand_overs_ = 0;
   start_ = now;
   refs_end_ = 1;
