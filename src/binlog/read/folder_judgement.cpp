@@ -239,11 +239,15 @@ void Judge::judge_emptied() {
     const bool may_be_ours = (follows_ours && !has_next_of_ours) || had_records ||
                              (is_newest && file.kind == FileKind::empty);
     if (!may_be_ours) continue;
-    newest_may_be_gone_ = true;
+    // Else a newer one is there, with the ids from there on.
+    const bool is_followed =
+        std::any_of(files_.begin() + static_cast<std::ptrdiff_t>(next), files_.end(),
+                    [](const FileReport& later) { return later.has_signature; });
+    newest_may_be_gone_ |= had_records || !is_followed;
     if (plan_.had_no_safe_record(file.written_as)) continue;
     if (!is_newest && may_have_lost_its_name(plan_, files_, file.written_as, i + 1)) continue;
     if (!file.has_rubbish()) report_.problems.push_back({.kind = Kind::emptied, .file = file.name});
-    report_newest_gone(file.name, file.written_as);
+    report_doubt(file.name, file.written_as, 0);
   }
 }
 

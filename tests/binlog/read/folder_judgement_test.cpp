@@ -72,6 +72,13 @@ struct JudgedFolder {
     report.live_jobs = 0;
     read.files[index] = report;
   }
+  // The same, and the file after it tells that it had records.
+  void lose_records(std::size_t index) {
+    empty(index);
+    read.files[index].records = 20;
+    read.files[index].is_head_torn = read.files[index].has_known_end = true;
+    read.files[index].torn = {.offset = 0, .bytes = 900};
+  }
   void note(std::uint32_t newest, std::uint32_t run = 3, std::uint32_t run_before = 3) {
     plan.note = {.store_id = kStoreJudged, .run = run, .run_before = run_before};
     plan.note.newest = newest;
@@ -178,6 +185,35 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.read.files[1].is_last_of_a_run = true;
      },
      "file-emptied binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+    {"one is empty and the next has lost its records, but a later one tells the ids",
+     [](JudgedFolder& f) {
+       f.add(7);
+       f.empty(1);
+       f.lose_records(2);
+     },
+     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4, next-file-missing binlog.8, "
+     "in-doubt binlog.8 8",
+     kNextIdRead + kFileOfIds, 8},
+    {"and a server was stopped after that one",
+     [](JudgedFolder& f) {
+       f.add(7);
+       f.read.files[3].is_last_of_a_run = true;
+       f.empty(1);
+       f.lose_records(2);
+     },
+     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4", kNextIdRead, 7},
+    {"and all of it was lost with the power",
+     [](JudgedFolder& f) {
+       f.add(7);
+       f.add(8);
+       f.read.files[3].run = 1;
+       f.read.files[3].marks.has_some = true;
+       f.read.files[4].is_last_of_a_run = true;
+       f.empty(1);
+       f.lose_records(2);
+       f.note(8);
+     },
+     "torn binlog.6", kNextIdRead, 8},
     {"the note knows more of it",
      [](JudgedFolder& f) {
        f.note(6);
