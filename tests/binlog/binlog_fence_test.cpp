@@ -114,17 +114,13 @@ class SharingServer {
 
   Instant now() const { return Instant::at((volume_.now_ms + 1) * kMillisecond); }
 
- private:
-  JobId random_id() { return ids_.empty() ? 1 : ids_[volume_.random.below(ids_.size())]; }
-
-  void put() {
-    Random& random = volume_.random;
-    const std::size_t bytes = random.below(20) == 0 ? 3000 + random.below(3000) : random.below(300);
+  // 0: the disk did not let it.
+  JobId put(std::size_t bytes) {
     const JobId id = engine.take_id();
     const std::string body = body_for(id, bytes);
     NewBody content{.bytes = body, .blob = {}};
     if (bytes > JobStore::kInlineBodyBytesMax) content = {.bytes = {}, .blob = test::blob_of(body)};
-    const NewJob job{id, static_cast<std::uint32_t>(random.below(100)), 0, 1000};
+    const NewJob job{id, static_cast<std::uint32_t>(volume_.random.below(100)), 0, 1000};
     Outcome outcome = Outcome::not_yet;
     for (int i = 0; i < 60 && outcome == Outcome::not_yet && !disk.is_fenced(); ++i) {
       outcome = engine.put(client, job, std::move(content), now());
@@ -132,7 +128,17 @@ class SharingServer {
       binlog.end_turn(now());
       (void)disk.step();
     }
-    if (outcome == Outcome::done) ids_.push_back(id);
+    if (outcome != Outcome::done) return 0;
+    ids_.push_back(id);
+    return id;
+  }
+
+ private:
+  JobId random_id() { return ids_.empty() ? 1 : ids_[volume_.random.below(ids_.size())]; }
+
+  void random_put() {
+    Random& random = volume_.random;
+    put(random.below(20) == 0 ? 3000 + random.below(3000) : random.below(300));
   }
 
   void command() {
@@ -152,7 +158,7 @@ class SharingServer {
         (void)engine.kick_job(id, now());
         break;
       default:
-        put();
+        random_put();
         break;
     }
   }
@@ -363,6 +369,45 @@ TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
     disk.put("binlog.3", of_the_next.bytes());
     const FoundByReplay found(disk);
     EXPECT_EQ(found.engine.peek(kJob) != JobRef::none, oldest == 1) << oldest;
+  }
+}
+
+// The call has failed, and the name is there all the same: so a volume that loses an answer has it,
+// and one that makes the second name and keeps the first.
+TEST(BinlogFenceFiles, AFileThatWasBegunInVainDoesNotOutlastTheDeletionOfItsJob) {
+  constexpr std::size_t kBytes = 20'000;
+  for (const bool is_there : {true, false}) {
+    SharedVolume volume(1);
+    volume.write_epoch(1);
+    SharingServer server(volume, 1);
+    ASSERT_TRUE(server.open());
+    volume.disk.inject({.call = DiskCall::rename, .takes_effect = is_there});
+    const std::string in_vain = binlog_file_name(server.binlog.numbers().current_index + 1);
+    const JobId id = server.put(kBytes);
+    ASSERT_NE(id, 0U);
+    ASSERT_EQ(volume.disk.faults_hit(), 1U);
+    ASSERT_EQ(volume.disk.has(in_vain), is_there);
+    for (int i = 0; i < 100; ++i) {
+      server.binlog.end_turn(server.now());
+      (void)server.disk.step();
+      // Whoever has the folder by then has read it.
+      ASSERT_TRUE(!volume.disk.has(in_vain) || volume.disk.bytes_of(in_vain).size() > kBytes);
+    }
+    ASSERT_FALSE(server.binlog.numbers().refusing);
+    EXPECT_EQ(FoundByReplay(volume.disk).damage, "");
+    ASSERT_EQ(server.engine.delete_job(server.client, id), Outcome::done);
+    const std::uint64_t with_deletion = server.binlog.numbers().current_index;
+    for (int i = 0; i < 1000 && server.binlog.numbers().oldest_index <= with_deletion; ++i) {
+      const JobId small = server.put(200);
+      (void)server.engine.delete_job(server.client, small);
+      server.binlog.end_turn(server.now());
+      while (server.disk.step()) server.binlog.end_turn(server.now());
+    }
+    ASSERT_GT(server.binlog.numbers().oldest_index, with_deletion);
+    EXPECT_FALSE(volume.disk.has(in_vain));
+    const FoundByReplay found(volume.disk);
+    EXPECT_EQ(found.engine.peek(id), JobRef::none);
+    EXPECT_EQ(found.damage, "");
   }
 }
 

@@ -116,6 +116,7 @@ bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
                                                         .allocated = body_.allocated(),
                                                         .first = &first});
   if (begun == RecordStream::Begun::yes) body_.let_go();  // Else the failure has dropped it.
+  if (begun == RecordStream::Begun::failed && state_.is_fenced()) body_.leave_uncut();
   return stream_.seal(*ending, begun == RecordStream::Begun::yes);
 }
 

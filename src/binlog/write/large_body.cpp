@@ -138,6 +138,11 @@ void LargeBody::drop() {
   body_ = {};
 }
 
+void LargeBody::leave_uncut() {
+  CHECK(state_ == State::leaving);
+  allocated_ = 0;
+}
+
 // The end of the file first. What cannot be cut off goes with the name.
 void LargeBody::cut_off() {
   const std::uint64_t bytes = kSlicesCutOff * slice_bytes_;

@@ -135,12 +135,13 @@ RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
   const DiskStatus status = write_head(file, from, to);
   if (status != DiskStatus::ok) {
     unsure_number_ = next_file_number_;
+    unsure_bytes_ = file.allocated;
     const bool was_written = writer_.is_open();
     if (was_written) writer_.abandon();
     state_.segments->remove_newest();
     fail(status, "begin a file");
     if (state_.is_fenced()) {
-      // The name may be that of another server's file. If it is ours, the file has no record.
+      // The name may be that of another server's file.
       ++next_file_number_;
       return Begun::failed;
     }
@@ -161,6 +162,21 @@ RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
   // The name comes after what it ends.
   if (state_.has_syncs() && !has_to_seal_) syncs_.sync_folder();
   return Begun::yes;
+}
+
+bool RecordStream::take_up_unsure_file() {
+  if (!state_.is_fenced() || unsure_number_ == 0) return true;
+  try {
+    std::vector<std::string> names;
+    if (state_.disk.list(names) != DiskStatus::ok) return false;
+    const std::string name = binlog_file_name(unsure_number_);
+    const bool is_there = std::find(names.begin(), names.end(), name) != names.end();
+    if (is_there) state_.segments->add(unsure_number_).bytes = unsure_bytes_;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  unsure_number_ = 0;
+  return true;
 }
 
 // A failed write leaves undefined what stands after the last good one, and a failed sync what of

@@ -123,6 +123,10 @@ bool Recovery::begin() {
     room_.forget_those_gone(names);
     has_to_return_ = false;
   }
+  if (!stream_.take_up_unsure_file()) {
+    stream_.doubt_all();
+    return false;
+  }
   // A try that got as far as writing is not made again before there is a reason to.
   DiskSpace space;
   const bool is_as_full = stream_.is_refusing_for_space() && state_.now < retry_for_no_reason_at_ &&

@@ -70,6 +70,9 @@ class LargeBody {
   void let_go();
   // Nobody needs it any more. In state none and leaving it does nothing.
   void drop();
+  // The file may stand under another name by now, where somebody else reads it: only what is here
+  // of it goes. Requires: state leaving.
+  void leave_uncut();
 
  private:
   bool has_to_wait() const;

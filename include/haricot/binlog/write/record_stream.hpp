@@ -101,11 +101,15 @@ class RecordStream {
   enum class Begun : std::uint8_t {
     yes,        // The file is the stream's.
     not_tried,  // There is no memory. The file is as it was.
-    failed,     // What the file has is void.
+    failed,     // What the file has is void, but may stand under its name: see unsure_number().
     gone,       // The same, and it has no name any more.
   };
   // On anything but yes the stream has failed. Requires: none is open.
   Begun begin_file(const NewFile& file);
+  // Where no file is replaced, a file that could not be begun may be there all the same, perhaps
+  // with a record. Then it is one of ours, in which no job lives, and goes in its turn: else it
+  // would outlast the deletion of its job. False: nobody can tell now. Requires: none is open.
+  [[nodiscard]] bool take_up_unsure_file();
   // Asks for the sync of what is sealed. False: the stream has failed. Does not write the seal if
   // no file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
@@ -245,6 +249,7 @@ class RecordStream {
   std::uint64_t previous_number_ = 0;
   std::uint64_t next_file_number_ = 1;
   std::uint64_t unsure_number_ = 0;
+  std::uint64_t unsure_bytes_ = 0;  // That such a file has at most.
   std::uint32_t records_lost_ = 0;
   std::int64_t last_stamp_ = 0;
 
