@@ -17,7 +17,7 @@ constexpr std::size_t kClientsMax = 24;
 constexpr std::size_t kUnreadBytesMax = 20'000;
 constexpr std::size_t kEventsKept = 30;
 constexpr std::size_t kPiecesMax = 1024;
-constexpr int kTurnsToRestMax = 3000;
+constexpr int kTurnsToRestMax = 10'000;
 // Where there is to be a crowd, so many jobs are put at once, up to so many.
 constexpr int kPutsOfCrowd = 700;
 constexpr std::size_t kCrowd = 3500;
@@ -469,7 +469,9 @@ void Simulation::come_to_rest() {
     disk_->complete_syncs();
     turn();
     const Instant event = service_->next_event();
-    bool is_busy = event <= now_ || binlog_->numbers().refusing;
+    // A folder that is far too large lets commands wait until enough of its files are removed.
+    const bool has_syncs = disk_->syncs_under_way() > 0 || disk_->has_ended_syncs();
+    bool is_busy = event <= now_ || binlog_->numbers().refusing || has_syncs;
     for (const auto& [number, wire] : wires_) {
       is_busy = is_busy || wire.session->has_output();
       is_busy = is_busy || (!wire.to_server.empty() && wire.session->wants_input());
