@@ -341,35 +341,51 @@ TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
 
 // Of a late server -----------------------------------------------------------------------------
 
+constexpr JobId kJobOfFirst = 7;
+
+// A file of a folder of its own: the job, or nothing but that another one is deleted.
+std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest_needed) {
+  constexpr std::uint64_t kStore = 99;
+  LogMaker file({.salt = salt_of(kStore, number),
+                 .next_id = kJobOfFirst + 1,
+                 .file_number = number,
+                 .store_id = kStore,
+                 .run = run_of_epoch(epoch),
+                 .epoch = epoch,
+                 .oldest_needed = oldest_needed});
+  const std::string body = body_for(kJobOfFirst, 10) + "\r\n";
+  if (number == 1) {
+    file.add(full_record(kJobOfFirst, "default", body));
+  } else {
+    file.add(change_record(kJobOfFirst + 100, RecordState::deleted));
+  }
+  return file.bytes();
+}
+
 // A loss of power may bring back a file that a server had removed, and take what told of its jobs.
 // The next server has found them, and what it says of the files it needs holds from there on.
 TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
-  constexpr std::uint64_t kStore = 99;
-  constexpr JobId kJob = 7;
-  const auto signature = [](std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest) {
-    return Signature{.salt = salt_of(kStore, number),
-                     .next_id = kJob + 1,
-                     .file_number = number,
-                     .store_id = kStore,
-                     .run = run_of_epoch(epoch),
-                     .epoch = epoch,
-                     .oldest_needed = oldest};
-  };
-  const std::string body = body_for(kJob, 10) + "\r\n";
-  LogMaker has_come_back(signature(1, 1, 1));
-  has_come_back.add(full_record(kJob, "default", body));
-  LogMaker of_the_same_server(signature(2, 1, 2));
-  of_the_same_server.add(change_record(kJob + 100, RecordState::deleted));
   for (const std::uint32_t oldest : {1U, 3U}) {
-    LogMaker of_the_next(signature(3, 2, oldest));
-    of_the_next.add(change_record(kJob + 100, RecordState::deleted));
     SimDisk disk;
-    disk.put("binlog.1", has_come_back.bytes());
-    disk.put("binlog.2", of_the_same_server.bytes());
-    disk.put("binlog.3", of_the_next.bytes());
+    disk.put("binlog.1", file_of(1, 1, 1));
+    disk.put("binlog.2", file_of(2, 1, 2));
+    disk.put("binlog.3", file_of(3, 2, oldest));
     const FoundByReplay found(disk);
-    EXPECT_EQ(found.engine.peek(kJob) != JobRef::none, oldest == 1) << oldest;
+    EXPECT_EQ(found.engine.peek(kJobOfFirst) != JobRef::none, oldest == 1) << oldest;
   }
+}
+
+// It stays until compaction removes it, and so the next server may find it, too.
+TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo) {
+  SharedVolume volume(1);
+  volume.disk.put("binlog.1", file_of(1, 1, 1));
+  volume.disk.put("binlog.2", file_of(2, 2, 2));
+  volume.write_epoch(3);
+  SharingServer server(volume, 3);
+  ASSERT_TRUE(server.open()) << server.error;
+  EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
+  ASSERT_TRUE(volume.disk.has("binlog.1") && volume.disk.has("binlog.3"));
+  EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
 }
 
 // The call has failed, and the name is there all the same: so a volume that loses an answer has it,

@@ -23,6 +23,7 @@ struct Segment {
   std::uint64_t name_number = 0;
   std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
   bool is_gone = false;      // Somebody has taken the file away.
+  bool was_passed_over = false;  // At the start: it was not needed for sure.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
   std::uint64_t cut_to = 0;      // What is after this length has yet to be cut off; 0: nothing.

@@ -131,6 +131,7 @@ void Replay::pass_over_unneeded() {
     read_.passed_over_below = unneeded_for_sure_;
     Segment& segment = segments_.at(i);
     while (segment.first != JobRef::none) drop(segment.first);
+    segment.was_passed_over = true;
     FileReport& report = read_.files[i];
     report = report_on(i, report.bytes);
     report.accepted_bytes = report.bytes;

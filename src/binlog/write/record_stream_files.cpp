@@ -16,8 +16,9 @@ std::uint64_t RecordStream::oldest_needed() const {
   const Segments& segments = *state_.segments;
   if (segments.empty()) return 0;
   // The oldest is being removed.
-  const bool goes = syncs_.has_removal() && segments.size() > 1;
-  return segments.at(goes ? 1 : 0).number;
+  std::size_t index = syncs_.has_removal() && segments.size() > 1 ? 1 : 0;
+  while (index + 1 < segments.size() && segments.at(index).was_passed_over) ++index;
+  return segments.at(index).number;
 }
 
 std::optional<SegmentWriter::Ending> RecordStream::end_file() {
