@@ -145,46 +145,6 @@ void add_key(Request& request, test::Random& chance, const Model& model, int cli
   if (request.tombstone_s > 0) request.line += ":" + std::to_string(request.tombstone_s);
 }
 
-// So many names that groups come to their ends. Most puts wait for a group that is there. A line
-// has no room for long names beside a long key.
-void add_groups(Request& request, test::Random& chance, const Model& model) {
-  if (chance.one_in(2)) request.group = random_group(chance);
-  if (request.group.empty() || chance.one_in(2)) request.after = random_group(chance);
-  for (const auto& [id, job] : model.jobs()) {
-    const bool is_taken = !request.after.empty() && !job.group.empty() && chance.one_in(3);
-    if (is_taken) request.after = job.group;
-  }
-  if (request.after == request.group) request.after.clear();
-  if (!request.group.empty()) request.line += " grp:" + request.group;
-  if (!request.after.empty()) request.line += " aft:" + request.after;
-}
-
-void make_put(Request& request, test::Random& chance, const Model& model, int client,
-              const Mix& mix, std::uint32_t job_bytes_max) {
-  request.priority = random_priority(chance);
-  request.seconds = random_delay(chance);
-  request.ttr_s = random_ttr(chance);
-  request.body = random_body(chance, client, job_bytes_max);
-  while (model.has_other_put_of(request.body.size(), client)) {
-    request.body = std::string(chance.below(600), 'b');
-  }
-  if (chance.one_in(60)) request.body.resize(job_bytes_max + 1 + chance.below(3000), 'b');
-  request.body_ends_well = !chance.one_in(50);
-  make_line(request, Verb::put,
-            number(request.priority) + number(request.seconds) + number(request.ttr_s) +
-                number(request.body.size()));
-  const bool has_tags = model.client(client).commands != CommandSet::standard;
-  if (mix.has_extended && has_tags && chance.one_in(3)) {
-    request.tries = 1 + chance.below32(3);
-    request.line += " " + tags_text(request.tries);
-  }
-  if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
-  if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
-  if (mix.has_extended && has_tags && chance.one_in(3)) add_groups(request, chance, model);
-  // The body of one that is too big is thrown away whatever stands after its size.
-  if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
-}
-
 void make_look(Request& request, test::Random& chance, const Model& model, int client) {
   switch (chance.below(40)) {
     case 0:
@@ -231,6 +191,86 @@ void make_tubes(Request& request, test::Random& chance, const Mix& mix) {
   }
 }
 
+void make_malformed(Request& request, test::Random& chance) {
+  if (chance.one_in(4)) {
+    request.kind = Request::Kind::too_long;
+    request.line = chance.one_in(2) ? "put 1 2 3 " : "stats\r";
+    request.line.resize(kLineBytesMax - 1 + (chance.one_in(2) ? 0 : chance.below(700)), 'x');
+    if (chance.one_in(5)) request.line.back() = '\r';
+    return;
+  }
+  const MalformedLine& chosen = chance.pick(kMalformedLines);
+  request.kind = Request::Kind::malformed;
+  request.line = chosen.line;
+  request.answer = chosen.answer;
+  request.is_counted = chosen.counted != Verb::quit;
+  request.verb = chosen.counted;
+}
+
+}  // namespace
+
+std::string random_tube(test::Random& chance) {
+  static const std::string long_tube(200, 'l');
+  const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", long_tube};
+  return std::string(chance.pick(names));
+}
+
+JobId random_id(test::Random& chance, const Model& model, int client) {
+  const auto& jobs = model.jobs();
+  if (jobs.empty() || chance.one_in(10)) {
+    return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
+  }
+  if (!chance.one_in(3)) {
+    std::vector<JobId> held;
+    for (const auto& [id, job] : jobs) {
+      if (job.state == JobState::reserved && job.holder == client) held.push_back(id);
+    }
+    if (!held.empty()) return chance.pick(held);
+  }
+  return std::next(jobs.begin(), static_cast<std::ptrdiff_t>(chance.below(jobs.size())))->first;
+}
+
+std::string number(std::uint64_t value) {
+  return " " + std::to_string(value);
+}
+
+void make_line(Request& request, Verb verb, std::string_view arguments) {
+  request.verb = verb;
+  request.line = row_of(verb).name();
+  request.line += arguments;
+}
+
+std::string name(const std::string& tube) {
+  return " " + tube;
+}
+
+void make_put(Request& request, test::Random& chance, const Model& model, int client,
+              const Mix& mix, std::uint32_t job_bytes_max) {
+  request.priority = random_priority(chance);
+  request.seconds = random_delay(chance);
+  request.ttr_s = random_ttr(chance);
+  request.body = random_body(chance, client, job_bytes_max);
+  while (model.has_other_put_of(request.body.size(), client)) {
+    request.body = std::string(chance.below(600), 'b');
+  }
+  if (chance.one_in(60)) request.body.resize(job_bytes_max + 1 + chance.below(3000), 'b');
+  request.body_ends_well = !chance.one_in(50);
+  make_line(request, Verb::put,
+            number(request.priority) + number(request.seconds) + number(request.ttr_s) +
+                number(request.body.size()));
+  const bool has_tags = model.client(client).commands != CommandSet::standard;
+  if (mix.has_extended && has_tags && chance.one_in(3)) {
+    request.tries = 1 + chance.below32(3);
+    request.line += " " + tags_text(request.tries);
+  }
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
+  const bool may_group = mix.has_extended && has_tags;
+  if (may_group && (mix.is_of_groups || chance.one_in(3))) add_groups(request, chance, model);
+  // The body of one that is too big is thrown away whatever stands after its size.
+  if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
+}
+
 void make_reserve(Request& request, test::Random& chance, const Model& model, int client) {
   if (chance.one_in(5)) {
     request.id = random_id(chance, model, client);
@@ -265,66 +305,7 @@ void make_change(Request& request, test::Random& chance, const Model& model, int
   }
 }
 
-void make_malformed(Request& request, test::Random& chance) {
-  if (chance.one_in(4)) {
-    request.kind = Request::Kind::too_long;
-    request.line = chance.one_in(2) ? "put 1 2 3 " : "stats\r";
-    request.line.resize(kLineBytesMax - 1 + (chance.one_in(2) ? 0 : chance.below(700)), 'x');
-    if (chance.one_in(5)) request.line.back() = '\r';
-    return;
-  }
-  const MalformedLine& chosen = chance.pick(kMalformedLines);
-  request.kind = Request::Kind::malformed;
-  request.line = chosen.line;
-  request.answer = chosen.answer;
-  request.is_counted = chosen.counted != Verb::quit;
-  request.verb = chosen.counted;
-}
-
-}  // namespace
-
-std::string random_tube(test::Random& chance) {
-  static const std::string long_tube(200, 'l');
-  const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", long_tube};
-  return std::string(chance.pick(names));
-}
-
-std::string random_group(test::Random& chance) {
-  const std::string_view names[] = {"default", "-h", "key", "x;$_.()/+-"};
-  return chance.one_in(4) ? std::string(chance.pick(names))
-                          : "g" + std::to_string(chance.below(40));
-}
-
-JobId random_id(test::Random& chance, const Model& model, int client) {
-  const auto& jobs = model.jobs();
-  if (jobs.empty() || chance.one_in(10)) {
-    return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
-  }
-  if (!chance.one_in(3)) {
-    std::vector<JobId> held;
-    for (const auto& [id, job] : jobs) {
-      if (job.state == JobState::reserved && job.holder == client) held.push_back(id);
-    }
-    if (!held.empty()) return chance.pick(held);
-  }
-  return std::next(jobs.begin(), static_cast<std::ptrdiff_t>(chance.below(jobs.size())))->first;
-}
-
-std::string number(std::uint64_t value) {
-  return " " + std::to_string(value);
-}
-
-void make_line(Request& request, Verb verb, std::string_view arguments) {
-  request.verb = verb;
-  request.line = row_of(verb).name();
-  request.line += arguments;
-}
-
-std::string name(const std::string& tube) {
-  return " " + tube;
-}
-
-Request small_put(test::Random& chance, int client) {
+Request small_put(test::Random& chance, const Mix& mix, int client) {
   Request request{.priority = chance.below32(20),
                   .seconds = chance.one_in(10) ? 1000U : 0U,
                   .ttr_s = 100,
@@ -332,6 +313,7 @@ Request small_put(test::Random& chance, int client) {
   make_line(request, Verb::put,
             number(request.priority) + number(request.seconds) + number(request.ttr_s) +
                 number(request.body.size()));
+  if (mix.is_of_groups) add_group_of_crowd(request, chance);
   request.bytes = request.line + "\r\n" + request.body + "\r\n";
   return request;
 }
@@ -343,7 +325,9 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
   // Those who do not have the set send some of it as well.
   const bool is_extended = chance.chance(mix.has_extended ? 58 : 2);
-  if (is_extended) {
+  if (mix.is_of_groups && !chance.one_in(3)) {
+    make_of_groups(request, chance, mix, model, client, job_bytes_max);
+  } else if (is_extended) {
     make_extended(request, chance, mix, model, client);
   } else if (kind < 25) {
     make_reserve(request, chance, model, client);

@@ -15,6 +15,7 @@ struct Mix {
   // Tubes come to have more jobs than a call of the engine moves. Few of them are held, and none is
   // paused: the model knows no more of what is long than kicks and flushes.
   bool is_crowded = false;
+  bool is_of_groups = false;  // Most commands are about groups and the jobs that they hold.
 };
 
 // Requests to a server whose jobs are those of the model, more or less: what is under way has yet
@@ -22,6 +23,6 @@ struct Mix {
 Request random_request(test::Random& chance, const Mix& mix, const Model& model, int client,
                        std::uint32_t job_bytes_max);
 // One of many small jobs.
-Request small_put(test::Random& chance, int client);
+Request small_put(test::Random& chance, const Mix& mix, int client);
 
 }  // namespace haricot::simulation

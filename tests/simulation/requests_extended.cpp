@@ -164,13 +164,6 @@ void make_reports(Request& request, test::Random& chance) {
   make_line(request, Verb::stats_tubes, name(request.tube) + number(request.bound));
 }
 
-void make_flush(Request& request, test::Random& chance) {
-  request.tube = chance.one_in(10) ? "nowhere" : random_tube(chance);
-  if (chance.one_in(4)) return make_line(request, Verb::flush_buried, name(request.tube));
-  if (chance.one_in(2)) request.state = random_state(chance, false);
-  make_line(request, Verb::flush_tube, name(request.tube) + word_of(request.state));
-}
-
 // Of jobs whose TTRs end at the same instant a turn works off only so many. What the client has
 // asked for in front of it counts: it may have come by then.
 bool may_touch_all(const Model& model, int client) {
@@ -194,16 +187,6 @@ void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) 
     arguments += number(request.seconds);
   }
   make_line(request, Verb::reserve_batch, arguments);
-}
-
-void make_wait_job(Request& request, test::Random& chance, const Model& model) {
-  std::vector<JobId> all;
-  for (const auto& [id, job] : model.jobs()) all.push_back(id);
-  const bool is_any = all.empty() || chance.one_in(10);
-  request.id = is_any ? chance.bits() >> chance.below(64) : chance.pick(all);
-  request.seconds = chance.one_in(10) ? 0 : chance.below32(4);
-  if (chance.one_in(30)) request.seconds = 4294967295;
-  make_line(request, Verb::wait_job, number(request.id) + number(request.seconds));
 }
 
 void make_weight(Request& request, test::Random& chance) {
@@ -280,6 +263,23 @@ void make_drain(Request& request, test::Random& chance, const Model& model) {
 }
 
 }  // namespace
+
+void make_flush(Request& request, test::Random& chance) {
+  request.tube = chance.one_in(10) ? "nowhere" : random_tube(chance);
+  if (chance.one_in(4)) return make_line(request, Verb::flush_buried, name(request.tube));
+  if (chance.one_in(2)) request.state = random_state(chance, false);
+  make_line(request, Verb::flush_tube, name(request.tube) + word_of(request.state));
+}
+
+void make_wait_job(Request& request, test::Random& chance, const Model& model) {
+  std::vector<JobId> all;
+  for (const auto& [id, job] : model.jobs()) all.push_back(id);
+  const bool is_any = all.empty() || chance.one_in(10);
+  request.id = is_any ? chance.bits() >> chance.below(64) : chance.pick(all);
+  request.seconds = chance.one_in(10) ? 0 : chance.below32(4);
+  if (chance.one_in(30)) request.seconds = 4294967295;
+  make_line(request, Verb::wait_job, number(request.id) + number(request.seconds));
+}
 
 void make_extended(Request& request, test::Random& chance, const Mix& mix, const Model& model,
                    int client) {

@@ -1,6 +1,6 @@
 // Runs seeds, one after another, and says what they did.
 //
-//   simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1]
+//   simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1] [--groups 1]
 //
 // HARICOT_SEED=S runs that seed alone. A run that went wrong prints the line that repeats it.
 
@@ -22,6 +22,7 @@
 
 namespace {
 
+using haricot::simulation::Leaning;
 using haricot::simulation::Mismatch;
 using haricot::simulation::Simulation;
 
@@ -29,7 +30,7 @@ struct Options {
   std::uint64_t runs = 50;
   std::uint64_t commands = 20'000;  // Of each run.
   std::uint64_t seconds = 0;        // Not 0: runs until the time is over.
-  bool hands_over = false;          // See Simulation.
+  Leaning leaning;
   std::optional<std::uint64_t> seed;
 };
 
@@ -37,7 +38,7 @@ struct Options {
 const Simulation* g_current = nullptr;
 std::uint64_t g_seed = 0;
 std::uint64_t g_commands = 0;
-bool g_hands_over = false;
+Leaning g_leaning;
 const char* g_program = "simulate";
 
 void tell_failure(const char* what) {
@@ -46,8 +47,9 @@ void tell_failure(const char* what) {
     std::fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ", after:\n%s", g_seed,
                  g_current->steps(), g_current->last_events().c_str());
   }
-  std::fprintf(stderr, "to repeat it: HARICOT_SEED=%" PRIu64 " %s --commands %" PRIu64 "%s\n",
-               g_seed, g_program, g_commands, g_hands_over ? " --hand-overs 1" : "");
+  std::fprintf(stderr, "to repeat it: HARICOT_SEED=%" PRIu64 " %s --commands %" PRIu64 "%s%s\n",
+               g_seed, g_program, g_commands, g_leaning.hands_over ? " --hand-overs 1" : "",
+               g_leaning.has_groups ? " --groups 1" : "");
   std::fflush(stderr);
 }
 
@@ -109,7 +111,7 @@ std::uint64_t extended_sent(const Totals& totals) {
 bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
   g_seed = seed;
   try {
-    Simulation simulation(seed, g_hands_over);
+    Simulation simulation(seed, g_leaning);
     g_current = &simulation;
     try {
       simulation.run(commands);
@@ -159,7 +161,9 @@ bool read_options(int count, char** words, Options& options) {
     } else if (word == "--seconds") {
       options.seconds = value;
     } else if (word == "--hand-overs") {
-      options.hands_over = value != 0;
+      options.leaning.hands_over = value != 0;
+    } else if (word == "--groups") {
+      options.leaning.has_groups = value != 0;
     } else {
       return false;
     }
@@ -173,12 +177,13 @@ int main(int count, char** words) {
   Options options;
   if (!read_options(count, words, options)) {
     std::fprintf(stderr,
-                 "usage: simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1]\n");
+                 "usage: simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1] "
+                 "[--groups 1]\n");
     return 2;
   }
   g_program = words[0];
   g_commands = options.commands;
-  g_hands_over = options.hands_over;
+  g_leaning = options.leaning;
   std::signal(SIGABRT, on_abort);
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] {
@@ -210,7 +215,7 @@ int main(int count, char** words) {
       totals.holds_ended, totals.holds_back, totals.groups_ended_before, seconds(),
       static_cast<double>(totals.commands) / seconds());
   const bool has_handed_over =
-      !options.hands_over || options.seed || totals.transfers >= totals.runs;
+      !options.leaning.hands_over || options.seed || totals.transfers >= totals.runs;
   if (!has_handed_over) std::fprintf(stderr, "too few servers were handed over\n");
   // Short runs end before keys do that outlive their jobs.
   const bool is_short =

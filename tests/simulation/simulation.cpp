@@ -40,13 +40,14 @@ std::string shortened(std::string text) {
 
 void Simulation::run(std::uint64_t commands) {
   const std::uint64_t end = model_.commands_run() + commands;
+  const std::uint64_t turns_of_life = leaning_.hands_over ? 60 : leaning_.has_groups ? 150 : 600;
   while (model_.commands_run() < end) {
     clients_act();
     turn();
     if (steps_ % 64 == 0) check_invariants();
     if (chance_.one_in(40)) disturb_disk();
     if (chance_.one_in(400)) come_to_rest();
-    if (chance_.one_in(hands_over_ ? 60 : 600)) end_life();
+    if (chance_.one_in(turns_of_life)) end_life();
     pass_time();
   }
   come_to_rest();
@@ -431,7 +432,8 @@ void Simulation::act(Wire& wire) {
     send_request(wire, random_request(chance_, mix_, model_, wire.number, job_bytes_max_));
   }
   if (mix_.is_crowded && model_.jobs().size() < kCrowd && chance_.one_in(60)) {
-    for (int i = 0; i < kPutsOfCrowd; ++i) send_request(wire, small_put(chance_, wire.number));
+    for (int i = 0; i < kPutsOfCrowd; ++i)
+      send_request(wire, small_put(chance_, mix_, wire.number));
   }
   if (chance_.one_in(300)) {
     Request quit{.verb = Verb::quit, .line = chance_.one_in(2) ? "quit" : "quit x"};

@@ -24,10 +24,15 @@
 
 namespace haricot::simulation {
 
+// What a run has more of than others.
+struct Leaning {
+  bool hands_over = false;  // Servers end more often, and give what they have to the next one.
+  bool has_groups = false;  // Servers end more often, in any way, and have mostly jobs of groups.
+};
+
 class Simulation {
  public:
-  // `hands_over`: servers end more often, and give what they have to the next one if they can.
-  Simulation(std::uint64_t seed, bool hands_over);
+  Simulation(std::uint64_t seed, const Leaning& leaning);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -130,7 +135,7 @@ class Simulation {
   std::string pending(const Wire& wire) const;
   void note(std::string event);
 
-  const bool hands_over_;
+  const Leaning leaning_;
   test::Random chance_;
   Mix mix_;
   std::uint32_t job_bytes_max_;

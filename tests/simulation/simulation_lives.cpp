@@ -23,9 +23,10 @@ binlog::BinlogOptions random_options(test::Random& chance) {
 }
 
 // Seven of eight runs have the extended set; some of those, tubes with very many jobs.
-Mix random_mix(test::Random& chance) {
+Mix random_mix(test::Random& chance, const Leaning& leaning) {
   Mix mix;
-  mix.has_extended = !chance.one_in(8);
+  mix.is_of_groups = leaning.has_groups;
+  mix.has_extended = !chance.one_in(8) || mix.is_of_groups;
   mix.is_crowded = mix.has_extended && chance.one_in(16);
   return mix;
 }
@@ -52,10 +53,10 @@ binlog::Fault random_fault(test::Random& chance) {
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t seed, bool hands_over)
-    : hands_over_(hands_over),
+Simulation::Simulation(std::uint64_t seed, const Leaning& leaning)
+    : leaning_(leaning),
       chance_(seed),
-      mix_(random_mix(chance_)),
+      mix_(random_mix(chance_, leaning)),
       job_bytes_max_(chance_.one_in(2) ? 6000 : 2000),
       options_(random_options(chance_)),
       disk_(std::make_unique<binlog::SimDisk>()),
@@ -139,8 +140,8 @@ void Simulation::end_life() {
   // A client that closes after the end of a turn may have jobs buried, which the next one writes.
   bool all_is_written =
       !binlog_->numbers().refusing && recorder_->records() == records_at_end_of_turn_;
-  const std::uint64_t end = hands_over_ ? 0 : chance_.below(3);
-  const bool may_hand_over = end == 0 && (hands_over_ || chance_.one_in(2));
+  const std::uint64_t end = leaning_.hands_over ? 0 : chance_.below(3);
+  const bool may_hand_over = end == 0 && (leaning_.hands_over || chance_.one_in(2));
   if (chance_.one_in(2) && !may_hand_over) {
     ++steps_;
     advance();
