@@ -45,8 +45,10 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   to.begin(kSession);
   to.value(session.stopped_);
   to.value(session.peer_);
-  to.value(session.was_occupied_);
-  to.value(session.active_);
+  // Where nobody looked who is idle, that begins now.
+  const bool is_watched = service_.limits_.idle_timeout_s > 0;
+  to.value(is_watched ? session.was_occupied_ : service_.is_occupied(session));
+  to.value(is_watched ? session.active_ : service_.now_);
   to.value(session.commands_run_);
   to.value(session.came_s_);
   to.value(session.still_since_s_);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "service/service_state.hpp"
 #include "service/service_world.hpp"
 
 namespace haricot {
@@ -95,6 +96,16 @@ TEST_F(IdleTimeout, WhoWaitsIsNot) {
   expect_no_end(session);
   EXPECT_EQ(world.ask(world.connect(), whole_put("x")), "INSERTED 1\r\n");
   EXPECT_EQ(world.hear(session), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(IdleTimeout, WhoWaitsForTheEndOfAJobIsNot) {
+  Session& session = world.connect();
+  EXPECT_EQ(world.ask(session, whole_put("x")), "INSERTED 1\r\n");
+  world.say(session, "wait-job 1 4294967295\r\n");
+  expect_no_end(session);
+  EXPECT_EQ(world.ask(world.connect(), "delete 1\r\n"), "DELETED\r\n");
+  EXPECT_EQ(world.hear(session), "DELETED\r\n");
+  expect_end_after(session, kTimeout_s);
 }
 
 TEST_F(IdleTimeout, ItBeginsWhenAWaitHasEnded) {
@@ -198,6 +209,30 @@ TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
     world.service.advance(world.now);
   }
   EXPECT_LE(events, 11);
+}
+
+// A server without the timeout has not looked who is idle: nobody is closed at once by the next
+// one.
+TEST_F(IdleTimeout, WhoWasNotWatchedBeginsItWithTheHandOver) {
+  ServiceWorld before;
+  before.connect();
+  before.pass_s(1'000'000);
+  expect_end_after(*test::hand_over(before, world, {&world}).at(0), kTimeout_s);
+}
+
+// As with everybody who holds a job.
+TEST_F(IdleTimeout, WhoWasNotWatchedAndLosesAJobHasAtLeastAsLongAndAtMostTwice) {
+  ServiceWorld before;
+  before.ask(before.connect(), "put 0 0 5 1\r\nx\r\nreserve\r\n");
+  Session& session = *test::hand_over(before, world, {&world}).at(0);
+  expect_end_after(session, 2 * kTimeout_s);
+}
+
+TEST_F(IdleTimeout, WhoWasWatchedKeepsItsTime) {
+  ServiceWorld before{Limits{.idle_timeout_s = 100 * kTimeout_s}};
+  before.connect();
+  before.pass_s(kTimeout_s - 3);
+  expect_end_after(*test::hand_over(before, world, {&world}).at(0), 3);
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "haricot/service/service_transfer.hpp"
+#include "service/service_state.hpp"
 #include "service/service_world.hpp"
-#include "support/engine_state.hpp"
 
 namespace haricot {
 namespace {
@@ -81,21 +80,9 @@ TEST_F(SessionsThatWaitForAJob, CountAsNoWorkers) {
 
 TEST_F(SessionsThatWaitForAJob, GoOnInAnotherProcess) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\nlist-tube-used\r\n"), "");
-  std::string bytes;
-  StateWriter writer(test::sink_to(bytes));
-  ServiceTransfer(service).write(writer, Bodies::in_state);
-  ASSERT_TRUE(writer.end());
   ServiceWorld next;
-  next.now = world.now;
-  StateReader reader(bytes);
-  ServiceTransfer transfer(next.service);
-  ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
-  std::vector<Session*> sessions(transfer.sessions());
-  for (Session*& session : sessions) {
-    ASSERT_TRUE(transfer.read_session(reader, &next, false, next.now, session));
-  }
-  ASSERT_TRUE(transfer.finish(reader, next.now));
-  next.service.engine().check_invariants();
+  const std::vector<Session*> sessions = test::hand_over(world, next, {&next, &next});
+  ASSERT_EQ(sessions.size(), 2U);
   next.settle();
   EXPECT_FALSE(sessions[0]->has_output());
   EXPECT_EQ(next.ask(*sessions[1], "delete 1\r\n"), "DELETED\r\n");

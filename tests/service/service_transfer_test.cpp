@@ -8,8 +8,8 @@
 
 #include "haricot/base/little_endian.hpp"
 #include "service/service_fixture.hpp"
+#include "service/service_state.hpp"
 #include "service/service_world.hpp"
-#include "support/engine_state.hpp"
 
 namespace haricot {
 namespace {
@@ -27,31 +27,19 @@ class Transferred : public ServiceTest {
     sessions_.push_back(&world.connect(&next_));
     return *sessions_.back();
   }
-  std::string state() {
-    std::string bytes;
-    StateWriter writer(test::sink_to(bytes));
-    ServiceTransfer(service).write(writer, Bodies::in_state);
-    EXPECT_TRUE(writer.end());
-    return bytes;
-  }
   // Another service goes on with all sessions, but for those whose owner was set to null.
   void go_on() {
-    while (!ServiceTransfer(service).is_at_rest()) world.settle();
-    const std::string bytes = state();
-    next_.now = world.now;
-    StateReader reader(bytes);
-    ServiceTransfer transfer(next_.service);
-    ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
-    ASSERT_EQ(transfer.sessions(), sessions_.size());
-    for (std::size_t i = 0; i < sessions_.size(); ++i) {
-      ASSERT_TRUE(transfer.read_session(reader, owners_[i], false, next_.now, sessions_[i]));
-    }
-    ASSERT_TRUE(transfer.finish(reader, next_.now));
-    next_.service.engine().check_invariants();
+    sessions_ = test::hand_over(world, next_, owners_);
+    ASSERT_EQ(sessions_.size(), owners_.size());
   }
   std::string hear(std::size_t i) {
     next_.settle();
     return next_.hear(*sessions_[i]);
+  }
+  // Whether a server can go on with it.
+  bool is_taken(const std::string& state) {
+    ServiceWorld other;
+    return !test::go_on_with(state, other, owners_).empty();
   }
   std::string ask(std::size_t i, std::string_view bytes) { return next_.ask(*sessions_[i], bytes); }
 
@@ -186,24 +174,11 @@ TEST_F(Transferred, ALongListGoesOn) {
   EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
 }
 
-// Whether a server can go on with it.
-bool is_taken(const std::string& state) {
-  ServiceWorld other;
-  StateReader reader(state);
-  ServiceTransfer transfer(other.service);
-  if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return false;
-  for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
-    Session* session = nullptr;
-    if (!transfer.read_session(reader, &other, false, other.now, session)) return false;
-  }
-  return transfer.finish(reader, other.now);
-}
-
 TEST_F(Transferred, EachPartOfAStateIsRefused) {
   world.say(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
-  const std::string whole = state();
+  const std::string whole = test::service_state(service);
   ASSERT_TRUE(is_taken(whole));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(is_taken(whole.substr(0, size))) << size;
@@ -216,7 +191,7 @@ TEST_F(Transferred, APutThatCannotBeUnderWayIsRefused) {
   world.say(connect(), "put 77 0 60 5\r\nab");
   world.say(connect(), "put 88 0 60 5\r\nab");
   ASSERT_EQ(world.ask(connect(), whole_put("job")), "INSERTED 3\r\n");
-  const std::string whole = state();
+  const std::string whole = test::service_state(service);
   constexpr std::size_t kIdBytes = 8;
   constexpr std::size_t kBodyBytesAfterPriority = 12;
   const std::size_t priority = whole.find(std::string("\x4d\0\0\0\0\0\0\0\x3c\0\0\0", 12));

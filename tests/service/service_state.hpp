@@ -1,0 +1,52 @@
+// The state of a service with its sessions as bytes, and a service that goes on with it.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "haricot/service/service_transfer.hpp"
+#include "service/service_world.hpp"
+#include "support/engine_state.hpp"
+
+namespace haricot::test {
+
+inline std::string service_state(Service& service) {
+  std::string state;
+  StateWriter writer(sink_to(state));
+  ServiceTransfer(service).write(writer, Bodies::in_state);
+  EXPECT_TRUE(writer.end());
+  return state;
+}
+
+// All sessions in their order, each with its owner; one whose owner is null has lost its connection
+// and is null. Nothing: the state cannot be gone on with.
+inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& next,
+                                        const std::vector<void*>& owners) {
+  StateReader reader(state);
+  ServiceTransfer transfer(next.service);
+  if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return {};
+  std::vector<Session*> sessions;
+  for (void* const owner : owners) {
+    sessions.emplace_back();
+    if (!transfer.read_session(reader, owner, false, next.now, sessions.back())) return {};
+  }
+  const bool has_all = transfer.sessions() == owners.size() && transfer.finish(reader, next.now);
+  if (!has_all) return {};
+  next.service.engine().check_invariants();
+  return sessions;
+}
+
+// `next` goes on at once with one session or more.
+inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
+                                       const std::vector<void*>& owners) {
+  while (!ServiceTransfer(before.service).is_at_rest()) before.settle();
+  next.now = before.now;
+  std::vector<Session*> sessions = go_on_with(service_state(before.service), next, owners);
+  EXPECT_FALSE(sessions.empty());
+  return sessions;
+}
+
+}  // namespace haricot::test
