@@ -38,6 +38,13 @@ void add(Steps& steps, Steps more) {
   for (Step& step : more) steps.push_back(std::move(step));
 }
 
+// Those of 20 bytes arrive in pieces.
+void add_put(Steps& steps, const std::string& numbers, const std::string& tags, std::size_t bytes) {
+  Step tagged = put(producer, numbers, bytes);
+  tagged.line += " " + tags;
+  steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
+}
+
 // Ids begin at 1 without a binlog and at 9 with the one of the trial; both are used, and what is
 // not there is one more case.
 void each_job(Steps& steps, const std::string& before, const std::string& behind, int client) {
@@ -267,22 +274,17 @@ Steps lanes() {
 // Puts of a few keys: some that a job has, wherever it is, and some that were flushed.
 Steps keys() {
   Steps steps = {say(producer, "use keys"), say(worker, "watch keys")};
-  const auto put_key = [&](const std::string& numbers, const std::string& tags, std::size_t bytes) {
-    Step tagged = put(producer, numbers, bytes);
-    tagged.line += " " + tags;
-    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
-  };
-  put_key("9 0 60", "idp:one", 10);
-  put_key("9 0 60", "idp:one", 20);
-  put_key("5 0 60", "idp:one", 2000);
-  put_key("9 60 60", "con:lane idp:two", 20);
-  put_key("4 0 60", "idp:two", 10);
+  add_put(steps, "9 0 60", "idp:one", 10);
+  add_put(steps, "9 0 60", "idp:one", 20);
+  add_put(steps, "5 0 60", "idp:one", 2000);
+  add_put(steps, "9 60 60", "con:lane idp:two", 20);
+  add_put(steps, "4 0 60", "idp:two", 10);
   add(steps, {say(worker, "reserve-with-timeout 0")});
-  put_key("1 0 60", "idp:one", 10);
+  add_put(steps, "1 0 60", "idp:one", 10);
   add(steps,
       {vanish(worker), connect(worker), say(worker, "watch keys"), say(other, "flush-tube keys")});
-  put_key("9 0 60", "con:a-lane-with-a-long-name idp:one", 10);
-  put_key("9 0 60", "idp:two", 2000);
+  add_put(steps, "9 0 60", "con:a-lane-with-a-long-name idp:one", 10);
+  add_put(steps, "9 0 60", "idp:two", 2000);
   add(steps, {say(other, "scan-jobs 0 1000 keys"), say(other, "flush-tube keys")});
   return steps;
 }
@@ -291,9 +293,7 @@ Steps keys() {
 Steps kept_keys(int about) {
   Steps steps = {say(producer, "use kept"), say(worker, "watch kept")};
   const auto put_key = [&](const std::string& tags, std::size_t bytes) {
-    Step tagged = put(producer, "9 0 60", bytes);
-    tagged.line += " " + tags;
-    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
+    add_put(steps, "9 0 60", tags, bytes);
   };
   put_key("idp:one:30", 10);
   for (const int n : {-1, 0, 1, 7, 8, 9}) {
@@ -322,28 +322,23 @@ Steps kept_keys(int about) {
 // reserves them before that.
 Steps groups() {
   Steps steps = {say(producer, "use stages"), say(worker, "watch stages")};
-  const auto put_job = [&](const std::string& numbers, const std::string& tags, std::size_t bytes) {
-    Step tagged = put(producer, numbers, bytes);
-    tagged.line += " " + tags;
-    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
-  };
-  put_job("9 0 60", "grp:a-group-that-is-not-kept-in-place", 10);
-  put_job("9 0 60", "try:3 grp:a-group-that-is-not-kept-in-place", 2000);
-  put_job("9 0 60", "grp:two aft:a-group-that-is-not-kept-in-place", 10);
-  put_job("8 60 60", "con:lane idp:held aft:a-group-that-is-not-kept-in-place", 20);
-  put_job("7 0 60", "idp:held", 10);
-  put_job("9 0 60", "aft:two", 2000);
-  put_job("9 60 60", "aft:two", 10);
+  add_put(steps, "9 0 60", "grp:a-group-that-is-not-kept-in-place", 10);
+  add_put(steps, "9 0 60", "try:3 grp:a-group-that-is-not-kept-in-place", 2000);
+  add_put(steps, "9 0 60", "grp:two aft:a-group-that-is-not-kept-in-place", 10);
+  add_put(steps, "8 60 60", "con:lane idp:held aft:a-group-that-is-not-kept-in-place", 20);
+  add_put(steps, "7 0 60", "idp:held", 10);
+  add_put(steps, "9 0 60", "aft:two", 2000);
+  add_put(steps, "9 60 60", "aft:two", 10);
   add(steps,
       {say(other, "stats-group two"), say(other, "list-jobs stages delayed 9"),
        say(other, "flush-tube stages ready"), pass_ms(100), say(worker, "reserve-with-timeout 0"),
        say(other, "stats-group two"), vanish(worker), connect(worker), say(worker, "watch stages"),
        say(other, "flush-tube stages ready"), pass_ms(100), say(worker, "reserve-with-timeout 0"),
        vanish(worker), connect(worker)});
-  put_job("9 0 60", "grp:three", 10);
-  put_job("9 5 60", "aft:three", 10);
-  put_job("9 0 60", "aft:three", 10);
-  put_job("9 0 60", "aft:three", 10);
+  add_put(steps, "9 0 60", "grp:three", 10);
+  add_put(steps, "9 5 60", "aft:three", 10);
+  add_put(steps, "9 0 60", "aft:three", 10);
+  add_put(steps, "9 0 60", "aft:three", 10);
   add(steps, {say(producer, "kick 1"), say(other, "flush-tube stages delayed"),
               say(other, "flush-tube stages")});
   return steps;

@@ -6,20 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "queue/engine_tags.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {
 
-using test::EngineTest;
+using test::EngineTags;
 
-class EngineGroupsTest : public EngineTest {
+class EngineGroupsTest : public EngineTags {
  protected:
-  JobId put(std::string_view tags, std::uint32_t delay_s = 0) {
-    const JobId id = world.put(client, {.delay_s = delay_s, .tags = tags});
-    engine.check_invariants();
-    return id;
-  }
   void remove(JobId id) {
     ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
     engine.check_invariants();
@@ -30,7 +26,7 @@ class EngineGroupsTest : public EngineTest {
     return found == nullptr ? 0 : found->held;
   }
 
-  Client& client = world.connect();
+  Client& client = producer;
 };
 
 TEST_F(EngineGroupsTest, AJobIsHeldUntilTheLastOneOfTheGroupIsDeleted) {

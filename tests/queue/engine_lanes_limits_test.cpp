@@ -7,23 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "queue/engine_tags.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {
 
-using test::EngineTest;
+using test::EngineTags;
 using test::Got;
 using test::got_job;
 using test::Gots;
 
-class EngineLaneLimitsTest : public EngineTest {
+class EngineLaneLimitsTest : public EngineTags {
  protected:
-  JobId put(std::string_view tags, std::uint32_t delay_s = 0) {
-    const JobId id = world.put(producer, {.delay_s = delay_s, .tags = tags});
-    engine.check_invariants();
-    return id;
-  }
   std::vector<Client*> waiting_workers(std::uint32_t count) {
     std::vector<Client*> workers;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -33,7 +29,6 @@ class EngineLaneLimitsTest : public EngineTest {
     return workers;
   }
 
-  Client& producer = world.connect();
   Client& worker = world.connect();
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "binlog/parts_world.hpp"
 
 namespace haricot::binlog {
@@ -15,6 +17,28 @@ bool recover(PartsWorld& world) {
     world.pass(Duration::milliseconds(10));
   }
   return !world.stream.is_refusing();
+}
+
+// The world, with some jobs in several files.
+std::vector<JobRef> fill_files(PartsWorld& world) {
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
+  world.settle();
+  EXPECT_GT(world.state.segments->size(), 3U);
+  return jobs;
+}
+
+void find_files_gone(PartsWorld& world) {
+  world.watch.begin();
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+}
+
+// One that is neither the first nor the last. Syncs end when they are told to.
+void lose_file(PartsWorld& world) {
+  world.disk.take_away("binlog.3");
+  find_files_gone(world);
+  world.disk.set_sync_mode(SyncMode::when_told);
 }
 
 TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
@@ -76,15 +100,11 @@ TEST(Recovery, IsTriedAgainAfterAPause) {
 
 TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
   PartsWorld world;
-  world.begin();
-  std::vector<JobRef> jobs;
-  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
-  world.settle();
+  const std::vector<JobRef> jobs = fill_files(world);
   world.disk.take_away_all();
   world.pass(Duration::seconds(2));
-  world.watch.begin();
   const std::uint64_t newest = world.stream.writer().number();
-  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  find_files_gone(world);
   ASSERT_TRUE(recover(world));
   EXPECT_EQ(world.state.segments->gone_until(), 0U);
   for (const JobRef job : jobs) EXPECT_GT(world.state.segments->of(job)->number, newest);
@@ -94,14 +114,8 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
 // An older file may still be there, with jobs that nobody has written anew durably.
 TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   PartsWorld world;
-  world.begin();
-  for (int i = 0; i < 40; ++i) world.put(300);
-  world.settle();
-  ASSERT_GT(world.state.segments->size(), 3U);
-  world.disk.take_away("binlog.3");
-  world.watch.begin();
-  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
-  world.disk.set_sync_mode(SyncMode::when_told);
+  fill_files(world);
+  lose_file(world);
   bool is_told = false;
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.recovery.go_on(world.budget());
@@ -117,15 +131,8 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
 // When the old file of a job is removed, its copy is all that there is of it.
 TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   PartsWorld world;
-  world.begin();
-  std::vector<JobRef> jobs;
-  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
-  world.settle();
-  ASSERT_GT(world.state.segments->size(), 3U);
-  world.disk.take_away("binlog.3");
-  world.watch.begin();
-  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
-  world.disk.set_sync_mode(SyncMode::when_told);
+  const std::vector<JobRef> jobs = fill_files(world);
+  lose_file(world);
   for (int turn = 0; turn < 100 && world.disk.has("binlog.1"); ++turn) {
     world.recovery.go_on(world.budget());
     world.disk.complete_syncs();
@@ -148,9 +155,7 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
 
 // The world, with its folder gone and some jobs that were in it.
 void lose_folder(PartsWorld& world) {
-  world.begin();
-  for (int i = 0; i < 40; ++i) world.put(300);
-  world.settle();
+  fill_files(world);
   world.disk.set_folder(FolderState::removed);
   world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
   world.recovery.go_on(world.budget());
