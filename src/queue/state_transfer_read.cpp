@@ -163,6 +163,9 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
       (!is_tag_text(saved.tags) || saved.body.size() != saved.body_bytes)) {
     return false;
   }
+  // A held job is one whose delay has no end.
+  const bool is_endless = saved.state == JobState::delayed && saved.deadline == Instant::never();
+  if (saved.is_held != is_endless) return false;
   if (saved.is_held && tags_in(saved.tags).after.empty()) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
