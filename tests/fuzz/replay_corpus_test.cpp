@@ -59,6 +59,9 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
     groups.add(text_record(TextKind::tags, id, tags, 0));
     groups.add(job);
   }
+  // Killed after the last deletion of a group, before the end of a hold.
+  LogMaker groups_end(2);
+  groups_end.add(deletion_of(1));
   const std::string records = first.bytes().substr(kFirstRecordOffset);
   std::string torn = second.bytes();
   torn.resize(torn.size() - 100);
@@ -68,6 +71,7 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
           {"three_files", {0, {first.bytes(), second.bytes(), third.bytes()}}},
           {"three_repaired", {7, {first.bytes(), second.bytes(), third.bytes()}}},
           {"groups", {0, {groups.bytes(), "", ""}}},
+          {"groups_ended", {0, {groups.bytes(), groups_end.bytes(), ""}}},
           {"torn", {0, {first.bytes(), torn, ""}}},
           {"damaged", {0, {damaged, second.bytes(), ""}}},
           {"legacy", {0, {legacy_file(records), "", third.bytes()}}},

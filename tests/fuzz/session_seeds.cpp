@@ -329,6 +329,42 @@ std::vector<Action> groups() {
           send(third, "stats-group z\r\nflush-tube default\r\nkick 9\r\n")};
 }
 
+// Waits for the ends of jobs: each way to end one, and who shows in the pages meanwhile.
+std::vector<Action> job_waits() {
+  return {send(first, put("5 0 9", "a") + put("6 0 1", "b", " try:1") + put("7 9 9", "later")),
+          send(second, "wait-job 1 0\r\nwait-job 99 5\r\nwait-job 1 5\r\nlist-tube-used\r\n"),
+          send(third, "wait-job 1 4294967295\r\nwait-job 1"),
+          send(first, "list-clients 0 9\r\nlist-clients 2 1\r\nlist-clients 9 1000\r\nreserve\r\n"),
+          send(first, "scan-jobs 0 9\r\nbury 1 0\r\n"),
+          send(second, "wait-job 1 1\r\nwait-job 2 1\r\n"),
+          pass(kTwoSeconds),
+          send(second, "wait-job 2 9\r\n"),
+          send(third, " 9\r\nwait-job 3 9\r\n"),
+          send(first, "reserve\r\ntouch-all\r\nlist-clients 0 1000\r\n"),
+          pass(kTwoSeconds),
+          send(first, "kick 9\r\nflush-tube default delayed\r\n" + put("1 0 9", "c")),
+          send(second, "wait-job 1 9\r\nwait-job 4 9\r\nwait-job 2 9\r\n"),
+          send(third, "wait-job 4 9\r\n"),
+          send(first, "delete-batch 1 2 3\r\nlist-clients 0 0\r\nlist-clients 0 1001\r\n"),
+          half_close(second),
+          vanish(third),
+          send(third, "wait-job 4 1\r\nwait-job 4\r\nwait-job 4 4294967296\r\nlist-clients 1\r\n"),
+          pass(kTenSeconds),
+          send(first, "wait-job 4 9\r\ndelete 4\r\n"),
+          send(third, "delete 4\r\nlist-clients 0 9\r\n")};
+}
+
+// Waits for one job behind each other.
+std::vector<Action> many_job_waits() {
+  return {send(first, put("5 0 9", "a")),
+          send(second, "wait-job 1 9\r\n"),
+          again(second, 250),
+          send(third, "wait-job 1 9\r\n"),
+          again(third, 100),
+          send(first, "list-clients 0 9\r\ndelete 1\r\nlist-clients 0 9\r\n"),
+          pass(kTenSeconds)};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -364,6 +400,10 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"extended_none", {kNoExtensions, extended()}},
           {"groups", {0, groups()}},
           {"groups_binlog", {kBinlog | kSlowSyncs, groups()}},
+          {"job_waits", {0, job_waits()}},
+          {"job_waits_binlog", {kBinlog | kSlowSyncs, job_waits()}},
+          {"job_waits_none", {kNoExtensions, job_waits()}},
+          {"many_job_waits", {kBinlog, many_job_waits()}},
           {"tags", {0, tags()}},
           {"tags_binlog", {kBinlog | kSlowSyncs, tags()}},
           {"extended_lines", {0, extended_lines()}},

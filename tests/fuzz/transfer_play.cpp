@@ -81,7 +81,8 @@ class Server {
     for (Session* session = service_->first_session(); session != nullptr;) {
       Session* const next = service_->session_after(*session);
       say(*session,
-          "\r\nxxxxx\r\nstats\r\nput 0 0 1 1\r\na\r\nreserve-with-timeout 2\r\nkick 9\r\n");
+          "\r\nxxxxx\r\nstats\r\nput 0 0 1 1\r\na\r\nreserve-with-timeout 2\r\nkick 9\r\n"
+          "list-clients 0 9\r\nwait-job 2 1\r\ndelete-batch 1 11\r\nstats-group g\r\n");
       session = next;
     }
     come_to_rest();
@@ -187,7 +188,12 @@ void fill(Server& server) {
   server.connect("watch work\r\nreserve-with-timeout 100\r\nlist-tube-used\r\n");
   server.connect("watch a\r\nwatch b\r\nreserve-batch 5 50\r\n");
   server.connect("use groups\r\n" + put_of("9 0 60", "m", " grp:g") +
-                 put_of("9 7 60", "h", " aft:g grp:then") + put_of("9 0 60", "h", " aft:then"));
+                 put_of("9 7 60", "h", " aft:g grp:then") + put_of("9 0 60", "h", " aft:then") +
+                 put_of("9 0 60", "h", " con:lane idp:held aft:g") +
+                 put_of("9 0 60", "h", " aft:g"));
+  server.connect("wait-job 2 100\r\nlist-tube-used\r\n");
+  server.connect("wait-job 11 4294967295\r\n");
+  server.connect("wait-job 11 1\r\nwait-job 11 3\r\n");
   server.connect("list-tube");
   server.connect("put 0 0 60 9\r\nabc");
   server.connect("put 0 0 60 3000 idp:k con:l\r\n" + large.substr(0, 2000));
