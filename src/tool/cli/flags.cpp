@@ -1,5 +1,6 @@
 #include "tool/cli/flags.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -167,6 +168,19 @@ std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t
     to = *number;
     return true;
   };
+}
+
+Flag count_flag(std::string_view help, std::uint64_t& to, char letter) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return {letter, "count", "N", help, set_count(to, 1, kMax), "a number of at least 1"};
+}
+
+Flag from_flag(std::uint64_t& to) {
+  const auto apply = [&to](std::string_view value) {
+    to = read_number(value).value_or(0);
+    return to > 0;
+  };
+  return {'i', "from", "ID", "begin with this id (1)", apply, "an id, which is at least 1"};
 }
 
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,

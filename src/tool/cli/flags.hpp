@@ -71,6 +71,10 @@ std::function<bool(std::string_view)> set(bool& to);
 std::function<bool(std::string_view)> set(std::string& to);
 std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
                                                 std::uint64_t max);
+// The flag --count: at least 1. `help` outlives it, and so does `to`.
+Flag count_flag(std::string_view help, std::uint64_t& to, char letter = 'n');
+// The flag --from of a list in the order of ids.
+Flag from_flag(std::uint64_t& to);
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
                                                        std::uint64_t max = kMillisecondsMax);
 std::function<bool(std::string_view)> set_seconds(std::uint64_t& to);

@@ -7,6 +7,7 @@
 
 #include "haricot/base/json.hpp"
 #include "tool/cli/safe_text.hpp"
+#include "tool/client/list_table.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
@@ -73,12 +74,6 @@ std::string time_cell(const TubeStats& tube, std::size_t column) {
   const std::uint64_t p50 = column == 1 ? times.wait_p50_ms : times.work_p50_ms;
   const std::uint64_t p99 = column == 1 ? times.wait_p99_ms : times.work_p99_ms;
   return p99 == 0 ? "-" : format_milliseconds(p50) + "/" + format_milliseconds(p99);
-}
-
-void append_cell(std::string& line, std::string_view text, std::size_t width) {
-  if (!line.empty()) line += ' ';
-  if (text.size() < width) line.append(width - text.size(), ' ');
-  line += text;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // haricot bury: sets jobs aside until somebody kicks them.
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "tool/client/errand.hpp"
@@ -61,9 +60,7 @@ int bury(Words words) {
   Choice choice;
   Subjects subjects(errand);
   subjects.add_tube_flag();
-  errand.add({'n', "count", "N", "so many jobs at most",
-              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
+  errand.add(count_flag("so many jobs at most", choice.count));
   errand.add({0, "all", "", "all jobs that are ready when the command starts", set(choice.all)});
   add_priority_flag(errand, choice.ending);
   JobRound::add_quiet_flag(errand, choice.quiet);

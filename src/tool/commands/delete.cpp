@@ -45,8 +45,7 @@ int delete_jobs(Words words) {
   subjects.add_tube_flag();
   add_place_flags(errand, clearing.places);
   errand.add({0, "all", "", "ready, delayed and buried jobs of the tube", set(all)});
-  errand.add({'n', "count", "N", "so many jobs at most",
-              set_count(clearing.count, 1, TubeClearing::kAll), "a number of at least 1"});
+  errand.add(count_flag("so many jobs at most", clearing.count));
   add_clearing_flags(errand, clearing);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;

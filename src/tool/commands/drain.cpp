@@ -1,15 +1,11 @@
 // haricot drain: waits until the workers have emptied a tube, or the server.
 
-#include <poll.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
-#include "os/clock.hpp"
-#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/subjects.hpp"
+#include "tool/commands/watching.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -30,85 +26,56 @@ struct Left {
   std::uint64_t reserved = 0;
   std::uint64_t delayed = 0;
   std::uint64_t buried = 0;
-
-  friend bool operator==(const Left&, const Left&) = default;
 };
 
 struct Choice {
   std::string tube;
-  std::uint64_t wait_ms = 0;
-  bool has_limit = false;
-  std::uint64_t interval_ms = 500;
+  Watching watching;
   bool with_buried = false;
-  bool quiet = false;
   bool start = false;
   bool stop = false;
 };
 
 class Drain {
  public:
-  Drain(Errand& errand, const Choice& choice)
-      : errand_(errand),
-        choice_(choice),
-        progress_("jobs left:", choice.quiet, Progress::Results::as_they_come) {}
+  Drain(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
 
   int run() {
-    const Instant begin = os::read_clock();
-    while (look()) {
-      const Instant now = os::read_clock();
-      const Instant end =
-          choice_.has_limit
-              ? begin + Duration::milliseconds(static_cast<std::int64_t>(choice_.wait_ms))
-              : Instant::never();
-      const bool is_over = is_empty() || now >= end;
-      tell(is_over, now - begin);
-      if (is_over) return errand_.done(is_empty() ? 0 : kExitFailure);
-      const auto interval = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
-      const Duration pause = std::min(interval, end - now);
-      progress_.show(now, left_.ready + left_.reserved + left_.delayed);
-      ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
-    }
-    progress_.clear();
-    return errand_.failed();
+    const std::optional<Duration> time =
+        watch(errand_, choice_.watching, [this] { return look(); });
+    if (!time) return errand_.failed();
+    if (errand_.json()) print(json(*time));
+    return errand_.done(is_empty() ? kExitDone : kExitFailure);
   }
 
  private:
-  bool look() {
+  std::optional<Look> look() {
     bool is_there = false;
     const std::string command = choice_.tube.empty() ? "stats" : "stats-tube " + choice_.tube;
     const std::optional<StatsText> stats = errand_.server().ask_stats(command, is_there);
-    if (!stats) return false;
+    if (!stats) return std::nullopt;
     left_.ready = stats->number("current-jobs-ready").value_or(0);
     left_.reserved = stats->number("current-jobs-reserved").value_or(0);
     left_.delayed = stats->number("current-jobs-delayed").value_or(0);
     left_.buried = stats->number("current-jobs-buried").value_or(0);
     const std::string* draining = stats->find("draining");
-    takes_jobs_ = draining != nullptr && *draining == "false";
-    pid_ = stats->number("pid").value_or(0);
-    return true;
+    if (draining != nullptr && *draining == "false") warn(stats->number("pid").value_or(0));
+    return Look{is_empty(), jobs_left(),
+                "ready " + std::to_string(left_.ready) + ", reserved " +
+                    std::to_string(left_.reserved) + ", delayed " + std::to_string(left_.delayed) +
+                    ", buried " + std::to_string(left_.buried) + "\n"};
   }
 
-  bool is_empty() const {
-    return left_.ready + left_.reserved + left_.delayed +
-               (choice_.with_buried ? left_.buried : 0) ==
-           0;
+  std::uint64_t jobs_left() const {
+    return left_.ready + left_.reserved + left_.delayed + (choice_.with_buried ? left_.buried : 0);
   }
+  bool is_empty() const { return jobs_left() == 0; }
 
-  void tell(bool is_over, Duration time) {
-    if (takes_jobs_ && !has_warned_ && !choice_.quiet && !is_empty()) {
-      errand_.warn("the server still takes jobs; drain --start, or SIGUSR1 to its process (" +
-                   std::to_string(pid_) + "), ends that");
-      has_warned_ = true;
-    }
-    if (errand_.json()) {
-      if (is_over) print(json(time));
-    } else if (!choice_.quiet && (!told_ || *told_ != left_)) {
-      print("ready " + std::to_string(left_.ready) + ", reserved " +
-            std::to_string(left_.reserved) + ", delayed " + std::to_string(left_.delayed) +
-            ", buried " + std::to_string(left_.buried) + "\n");
-      flush();
-      told_ = left_;
-    }
+  void warn(std::uint64_t pid) {
+    if (has_warned_ || choice_.watching.quiet || is_empty()) return;
+    errand_.warn("the server still takes jobs; drain --start, or SIGUSR1 to its process (" +
+                 std::to_string(pid) + "), ends that");
+    has_warned_ = true;
   }
 
   std::string json(Duration time) const {
@@ -123,12 +90,8 @@ class Drain {
 
   Errand& errand_;
   const Choice& choice_;
-  Progress progress_;
   Left left_;
-  std::optional<Left> told_;
-  bool takes_jobs_ = false;
   bool has_warned_ = false;
-  std::uint64_t pid_ = 0;
 };
 
 // Begins or ends drain mode. False: the server refuses, or failed.
@@ -148,10 +111,10 @@ int run(Errand& errand, const Choice& choice) {
     return errand.server().failure().status == kExitRefused ? errand.failed(kAdvice)
                                                             : errand.failed();
   }
-  if (choice.start && choice.has_limit) return Drain(errand, choice).run();
+  if (choice.start && choice.watching.has_limit) return Drain(errand, choice).run();
   if (errand.json()) {
     print(std::string("{\"draining\":") + (choice.start ? "true" : "false") + "}\n");
-  } else if (!choice.quiet) {
+  } else if (!choice.watching.quiet) {
     print(choice.start ? "the server takes no new jobs\n" : "the server takes new jobs\n");
   }
   return errand.done();
@@ -168,7 +131,7 @@ std::optional<int> check(const Errand& errand, const Choice& choice) {
   if (!choice.tube.empty() && (choice.start || choice.stop)) {
     return errand.mistake("--start and --stop are for the whole server, not for a tube");
   }
-  if (choice.stop && choice.has_limit) return errand.mistake("--stop waits for nothing");
+  if (choice.stop && choice.watching.has_limit) return errand.mistake("--stop waits for nothing");
   return std::nullopt;
 }
 
@@ -180,14 +143,12 @@ int drain(Words words) {
   Choice choice;
   errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
               [&choice](std::string_view value) {
-                choice.has_limit = true;
-                return set_milliseconds(choice.wait_ms, 0)(value);
+                choice.watching.has_limit = true;
+                return set_milliseconds(choice.watching.wait_ms, 0)(value);
               },
               kTimeWanted});
-  errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
-              set_milliseconds(choice.interval_ms, 1), kTimeWanted});
+  add_watching_flags(errand, choice.watching);
   errand.add({'b', "buried", "", "wait until buried jobs are gone too", set(choice.with_buried)});
-  errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
   errand.add({0, "start", "", "have the server refuse new jobs", set(choice.start)});
   errand.add({0, "stop", "", "have the server take new jobs again", set(choice.stop)});
   subjects.add_tube_flag();

@@ -1,15 +1,11 @@
 // haricot group: how many jobs of a group are left, once or until none is.
 
-#include <poll.h>
-
-#include <algorithm>
 #include <string>
 
 #include "haricot/base/json.hpp"
-#include "os/clock.hpp"
-#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
+#include "tool/commands/watching.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -26,11 +22,8 @@ constexpr ErrandText kText = {
 
 struct Choice {
   std::string name;
-  std::uint64_t wait_ms = 0;
-  bool has_limit = false;
+  Watching watching;
   bool waits = false;
-  std::uint64_t interval_ms = 500;
-  bool quiet = false;
 };
 
 struct Left {
@@ -41,71 +34,38 @@ struct Left {
   std::uint64_t held = 0;
 
   std::uint64_t jobs() const { return ready + reserved + delayed + buried; }
-  friend bool operator==(const Left&, const Left&) = default;
 };
 
-class Watch {
+class Group {
  public:
-  Watch(Errand& errand, const Choice& choice)
-      : errand_(errand),
-        choice_(choice),
-        progress_("jobs left:", choice.quiet, Progress::Results::as_they_come) {}
+  Group(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
 
   int run() {
-    const Instant begin = os::read_clock();
-    while (look()) {
-      const Instant now = os::read_clock();
-      const Instant end =
-          choice_.has_limit
-              ? begin + Duration::milliseconds(static_cast<std::int64_t>(choice_.wait_ms))
-              : Instant::never();
-      const bool is_over = !choice_.waits || left_.jobs() == 0 || now >= end;
-      tell(is_over);
-      if (is_over) return finish();
-      const auto interval = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
-      const Duration pause = std::min(interval, end - now);
-      progress_.show(now, left_.jobs());
-      ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
-    }
-    progress_.clear();
-    return errand_.failed();
-  }
-
- private:
-  // False: the server failed.
-  bool look() {
-    bool is_there = false;
-    const std::optional<StatsText> stats =
-        errand_.server().ask_stats("stats-group " + choice_.name, is_there);
-    if (!stats) return false;
-    const auto number = [&stats](std::string_view key) { return stats->number(key).value_or(0); };
-    left_ = {number("ready"), number("reserved"), number("delayed"), number("buried"),
-             number("waiting-jobs")};
-    return true;
-  }
-
-  // A group that has ended is what --wait has waited for, and otherwise one that is not there.
-  int finish() {
-    progress_.clear();
+    if (!watch(errand_, choice_.watching, [this] { return look(); })) return errand_.failed();
+    if (errand_.json()) print(json());
+    // A group that has ended is what --wait has waited for, and otherwise one that is not there.
     if ((left_.jobs() == 0) == choice_.waits) return errand_.done();
-    if (choice_.waits) return errand_.done(kExitFailure);
-    if (errand_.json()) return errand_.done(kExitFailure);
+    if (choice_.waits || errand_.json()) return errand_.done(kExitFailure);
     return errand_.no("the server has no job of group " + choice_.name);
   }
 
-  void tell(bool is_over) {
-    if (errand_.json()) {
-      if (is_over) print(json());
-      return;
-    }
+ private:
+  std::optional<Look> look() {
+    bool is_there = false;
+    const std::optional<StatsText> stats =
+        errand_.server().ask_stats("stats-group " + choice_.name, is_there);
+    if (!stats) return std::nullopt;
+    const auto number = [&stats](std::string_view key) { return stats->number(key).value_or(0); };
+    left_ = {number("ready"), number("reserved"), number("delayed"), number("buried"),
+             number("waiting-jobs")};
     const bool says_no = !choice_.waits && left_.jobs() == 0 && left_.held == 0;
-    if (choice_.quiet || says_no || told_ == left_) return;
-    progress_.clear();
-    print("ready " + std::to_string(left_.ready) + ", reserved " + std::to_string(left_.reserved) +
-          ", delayed " + std::to_string(left_.delayed) + ", buried " +
-          std::to_string(left_.buried) + ", held after it " + std::to_string(left_.held) + "\n");
-    flush();
-    told_ = left_;
+    return Look{left_.jobs() == 0, left_.jobs(), says_no ? "" : line()};
+  }
+
+  std::string line() const {
+    return "ready " + std::to_string(left_.ready) + ", reserved " + std::to_string(left_.reserved) +
+           ", delayed " + std::to_string(left_.delayed) + ", buried " +
+           std::to_string(left_.buried) + ", held after it " + std::to_string(left_.held) + "\n";
   }
 
   std::string json() const {
@@ -118,9 +78,7 @@ class Watch {
 
   Errand& errand_;
   const Choice& choice_;
-  Progress progress_;
   Left left_;
-  std::optional<Left> told_;
 };
 
 }  // namespace
@@ -128,16 +86,16 @@ class Watch {
 int group(Words words) {
   Errand errand(kText);
   Choice choice;
+  choice.watching.has_limit = true;  // Without --wait it looks once.
   errand.add({'w', "wait", "S", "wait for its end; give up after S, with status 1 (or forever)",
               [&choice](std::string_view value) {
                 choice.waits = true;
-                choice.has_limit = value != "forever";
-                return !choice.has_limit || set_milliseconds(choice.wait_ms, 0)(value);
+                Watching& watching = choice.watching;
+                watching.has_limit = value != "forever";
+                return !watching.has_limit || set_milliseconds(watching.wait_ms, 0)(value);
               },
               "a time, such as 90, 250ms or 5m, or forever"});
-  errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
-              set_milliseconds(choice.interval_ms, 1), kTimeWanted});
-  errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
+  add_watching_flags(errand, choice.watching);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() != 1) return errand.mistake("it takes one group");
   choice.name = errand.operands().front();
@@ -148,7 +106,7 @@ int group(Words words) {
   if (const std::optional<int> over = errand.connect()) return *over;
   // Whoever lacks groups answers to stats-group as to a line that is wrong.
   TagSupport support(errand.server());
-  return support.takes(tags) ? Watch(errand, choice).run() : errand.failed();
+  return support.takes(tags) ? Group(errand, choice).run() : errand.failed();
 }
 
 }  // namespace haricot::tool

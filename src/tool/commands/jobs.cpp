@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/number.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/client/list_table.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/sample.hpp"
 #include "tool/client/subjects.hpp"
@@ -51,22 +50,16 @@ struct Choice {
   bool quiet = false;
 };
 
-// A column is a key of the job. `width`: at least.
-struct Column {
-  std::string_view title;
-  std::string_view key;
-  int width;
-};
-constexpr Column kColumns[] = {{"id", "id", 8},
-                               {"state", "state", 8},
-                               {"pri", "pri", 10},
-                               {"age", "age", 8},
-                               {"left", "time-left", 8},
-                               {"ttr", "ttr", 6},
-                               {"reserves", "reserves", 8},
-                               {"holder", "holder", 6},
-                               {"bytes", "bytes", 8},
-                               {"tube", "tube", 0}};
+constexpr ListColumn kColumns[] = {{"id", "id", 8},
+                                   {"state", "state", 8},
+                                   {"pri", "pri", 10},
+                                   {"age", "age", 8},
+                                   {"left", "time-left", 8},
+                                   {"ttr", "ttr", 6},
+                                   {"reserves", "reserves", 8},
+                                   {"holder", "holder", 6},
+                                   {"bytes", "bytes", 8},
+                                   {"tube", "tube", 0}};
 
 std::uint64_t jobs_in(const TubeStats& tube, std::string_view state) {
   if (state == "ready") return tube.ready;
@@ -76,12 +69,6 @@ std::uint64_t jobs_in(const TubeStats& tube, std::string_view state) {
 
 std::uint64_t id_of(const StatsText& job) {
   return job.number("id").value_or(0);
-}
-
-void append_cell(std::string& line, std::string_view text, int width) {
-  if (!line.empty()) line += ' ';
-  line.append(static_cast<std::size_t>(std::max(0, width - static_cast<int>(text.size()))), ' ');
-  line += text;
 }
 
 class Jobs {
@@ -226,21 +213,10 @@ class Jobs {
     if (errand_.json()) {
       print("{" + job.json_members() + "}\n");
     } else {
-      if (shown_ == 0) print_titles();
-      std::string line;
-      for (const Column& column : kColumns) {
-        const std::string* value = job.find(column.key);
-        append_cell(line, value == nullptr ? "-" : safe_word(*value), column.width);
-      }
-      print(line + tags_of(job).text() + "\n");
+      if (shown_ == 0) print(titles_of(kColumns) + " tags\n");
+      print(row_of(kColumns, job) + tags_of(job).text() + "\n");
     }
     ++shown_;
-  }
-
-  static void print_titles() {
-    std::string line;
-    for (const Column& column : kColumns) append_cell(line, column.title, column.width);
-    print(line + " tags\n");
   }
 
   Errand& errand_;
@@ -275,15 +251,8 @@ int jobs(Words words) {
               "ready, reserved, delayed or buried"});
   errand.add({'m', "match", "TEXT", "only jobs whose body has this text in it", set(choice.text),
               "a text"});
-  errand.add({'n', "count", "N", "so many jobs at most",
-              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
-  errand.add({'i', "from", "ID", "begin with this id (1)",
-              [&choice](std::string_view value) {
-                choice.from = read_number(value).value_or(0);
-                return choice.from > 0;
-              },
-              "the id of a job"});
+  errand.add(count_flag("so many jobs at most", choice.count));
+  errand.add(from_flag(choice.from));
   errand.add({'N', "next", "", "the next jobs of the tube, in the order of service; at most 1000",
               set(choice.next)});
   Subjects subjects(errand);

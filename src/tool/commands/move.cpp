@@ -162,9 +162,7 @@ int move_jobs(Words words) {
                 return choice.places.count() == 1;
               },
               "ready, delayed or buried"});
-  errand.add({'n', "count", "N", "so many jobs at most",
-              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
+  errand.add(count_flag("so many jobs at most", choice.count));
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(2)) return *over;

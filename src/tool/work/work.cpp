@@ -52,9 +52,7 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
               kTimeWanted});
   errand.add({0, "delay-max", "S", "the longest delay, in seconds (3600)",
               set_seconds(plan.delay_max_s), kTimeWanted});
-  errand.add({'c', "count", "N", "end after so many jobs",
-              set_count(plan.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
+  errand.add(count_flag("end after so many jobs", plan.count, 'c'));
   errand.add({'w', "wait", "S", "end if no job comes for so many seconds (never)",
               [&plan](std::string_view value) {
                 std::uint64_t seconds = 0;

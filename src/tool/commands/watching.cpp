@@ -1,0 +1,43 @@
+#include "tool/commands/watching.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "os/clock.hpp"
+#include "tool/cli/progress.hpp"
+
+namespace haricot::tool {
+
+void add_watching_flags(Errand& errand, Watching& to) {
+  errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
+              set_milliseconds(to.interval_ms, 1), kTimeWanted});
+  errand.add({'q', "quiet", "", "print nothing", set(to.quiet)});
+}
+
+std::optional<Duration> watch(Errand& errand, const Watching& choice,
+                              const std::function<std::optional<Look>()>& look) {
+  Progress progress("jobs left:", choice.quiet, Progress::Results::as_they_come);
+  const Instant begin = os::read_clock();
+  const auto milliseconds = [](std::uint64_t count) {
+    return Duration::milliseconds(static_cast<std::int64_t>(count));
+  };
+  const Instant end = choice.has_limit ? begin + milliseconds(choice.wait_ms) : Instant::never();
+  std::string told;
+  while (const std::optional<Look> seen = look()) {
+    const Instant now = os::read_clock();
+    if (!choice.quiet && !errand.json() && seen->line != told) {
+      progress.clear();
+      print(seen->line);
+      flush();
+      told = seen->line;
+    }
+    if (seen->is_over || now >= end) return now - begin;
+    progress.show(now, seen->jobs_left);
+    const Duration pause = std::min(milliseconds(choice.interval_ms), end - now);
+    ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace haricot::tool
