@@ -40,6 +40,7 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"pause", "keep the jobs of a tube from being reserved for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
     {"group", "show how far a group of jobs is, or wait for its end", &tool::group},
+    {"wait", "wait until jobs are deleted or buried", &tool::wait_for_jobs},
     {"bench", "load a server and report how fast it is", &tool::bench},
     {"web", "serve a page, metrics and an API for servers", &tool::serve_web, false},
     {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog, false},

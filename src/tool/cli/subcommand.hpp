@@ -16,8 +16,8 @@ enum ExitStatus : int {
   kExitRefused = 4,   // The server refuses the command, or does not know it.
   kExitUsage = 5,     // A mistake on the command line.
   kExitLocal = 6,     // This side: a file, a folder or stdout fails, or a limit of the process.
-  // Of `work` alone, and then as every program that runs another one:
-  kExitBuried = 7,         // Some jobs were buried.
+  kExitBuried = 7,    // Jobs were buried: those of `work`, or those that `wait` has waited for.
+  // Of `work` alone, as of every program that runs another one:
   kExitNotExecuted = 126,  // The program is there, and cannot be executed.
   kExitNotFound = 127,     // There is no such program.
 };
@@ -64,5 +64,6 @@ int bury(Words words);
 int pause_tube(Words words);  // haricot pause
 int drain(Words words);
 int group(Words words);
+int wait_for_jobs(Words words);  // haricot wait
 
 }  // namespace haricot::tool

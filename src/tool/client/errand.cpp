@@ -96,6 +96,14 @@ std::optional<int> Errand::connect() {
   return std::nullopt;
 }
 
+std::optional<Response> Errand::ask_and_wait(std::string_view command, std::uint64_t seconds) {
+  const Duration wait = Duration::seconds(static_cast<std::uint32_t>(seconds));
+  server().set_patience(Duration::nanoseconds(patience().count() + wait.count()));
+  std::optional<Response> response = server().ask(command);
+  server().set_patience(patience());
+  return response;
+}
+
 int Errand::mistake(const std::string& reason) const {
   warn(reason + "\nTry haricot " + std::string(text_.name) + " --help.");
   return kExitUsage;

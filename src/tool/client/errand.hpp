@@ -56,6 +56,10 @@ class Errand final {
   std::optional<int> find();
   // Requires: connect() or find() went well.
   Remote& server() { return servers_.front(); }
+  // Who waits for longer than this asks again, so that a server that is gone is noticed.
+  static constexpr std::uint64_t kTurnS = 30;
+  // Asks server() what it may answer so many seconds later than other commands. At most kTurnS.
+  std::optional<Response> ask_and_wait(std::string_view command, std::uint64_t seconds);
   // All that were named, at least one; each once, however often it was named.
   std::deque<Remote>& servers() { return servers_; }
 

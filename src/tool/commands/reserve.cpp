@@ -23,9 +23,6 @@ constexpr ErrandText kText = {
     "    haricot reserve mail --wait 0 --then release        # look at the next job\n"
     "    haricot reserve mail --then delete > body\n"};
 
-// A server that is gone is noticed after so many seconds and --timeout.
-constexpr std::uint64_t kTurnS = 30;
-
 struct Choice {
   bool has_limit = false;
   std::uint64_t wait_s = 0;
@@ -48,11 +45,10 @@ std::optional<Response> wait_for_job(Errand& errand, const Choice& choice, int& 
   Remote& server = errand.server();
   std::uint64_t left_s = choice.wait_s;
   while (true) {
-    const std::uint64_t turn_s = choice.has_limit ? std::min(left_s, kTurnS) : kTurnS;
-    server.set_patience(Duration::nanoseconds(
-        errand.patience().count() + Duration::seconds(static_cast<std::uint32_t>(turn_s)).count()));
-    std::optional<Response> job = server.ask("reserve-with-timeout " + std::to_string(turn_s));
-    server.set_patience(errand.patience());
+    const std::uint64_t turn_s =
+        choice.has_limit ? std::min(left_s, Errand::kTurnS) : Errand::kTurnS;
+    std::optional<Response> job =
+        errand.ask_and_wait("reserve-with-timeout " + std::to_string(turn_s), turn_s);
     if (job && job->code == ReplyCode::reserved) return job;
     if (job && job->code != ReplyCode::timed_out) {
       server.refuse("reserve-with-timeout", job->code, job->line);

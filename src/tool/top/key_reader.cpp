@@ -25,6 +25,7 @@ Key key_of(char c) {
       {'r', Key::reverse},
       {'i', Key::idle},
       {'v', Key::next_server},
+      {'c', Key::clients},
       {'+', Key::faster},
       {'-', Key::slower},
       {'k', Key::up},

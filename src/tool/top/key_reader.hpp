@@ -21,6 +21,7 @@ enum class Key : std::uint8_t {
   reverse,
   idle,
   next_server,
+  clients,
   faster,
   slower,
   up,

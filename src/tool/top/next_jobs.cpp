@@ -87,6 +87,7 @@ std::optional<Abilities> ask_abilities(Remote& server) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
   abilities.lists_jobs = has("list-jobs");
+  abilities.lists_clients = has("list-clients");
   abilities.flushes = has("flush-tube");
   return abilities;
 }

@@ -18,6 +18,7 @@ namespace haricot::tool {
 // Which commands beyond those of beanstalkd the server has.
 struct Abilities {
   bool lists_jobs = false;
+  bool lists_clients = false;
   bool flushes = false;
 };
 

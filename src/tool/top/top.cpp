@@ -17,6 +17,7 @@
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
 #include "tool/client/subjects.hpp"
+#include "tool/top/details.hpp"
 #include "tool/top/key_reader.hpp"
 #include "tool/top/server_memory.hpp"
 #include "tool/top/server_sum.hpp"
@@ -53,17 +54,16 @@ constexpr std::int64_t kPauseFactor = 10;
 constexpr auto kPauseMax = Duration::seconds(3);
 // A figure that is older than it should be by this is shown with its age.
 constexpr auto kAgePatience = Duration::seconds(2);
-// What one server may take for its next jobs, while the others are not asked.
-constexpr auto kDetailPatience = Duration::seconds(2);
 constexpr auto kLookInterval = Duration::milliseconds(500);
+
+Duration pause_after(Duration cost) {
+  return std::min(Duration::nanoseconds(cost.count() * kPauseFactor), kPauseMax);
+}
 
 class Top {
  public:
   Top(Errand& errand, Choice choice)
-      : errand_(errand),
-        view_(choice.view),
-        choice_(std::move(choice)),
-        has_abilities_(errand.servers().size(), false) {
+      : errand_(errand), view_(choice.view), choice_(std::move(choice)), details_(errand, view_) {
     view_.servers = errand.servers().size();
     states_.resize(view_.servers + first());
     for (std::size_t i = 0; i < view_.servers; ++i) {
@@ -99,7 +99,6 @@ class Top {
   void add_up_servers();
   void set_ages(Instant now);
   void add_details();
-  void ask_jobs(std::size_t index);
   void perform_act();
   bool handle_events(const Terminal::Events& events);
   void handle_keys(const std::vector<Keystroke>& strokes);
@@ -133,7 +132,7 @@ class Top {
   KeyReader keys_;
   Instant escape_end_;  // When an ESC, if the last byte was one, is the key.
   std::vector<ScreenLine> shown_;
-  std::vector<bool> has_abilities_;  // Of the server of this connection.
+  Details details_;
   bool is_over_ = false;
   bool asks_now_ = false;
   std::optional<Act> act_;
@@ -190,8 +189,7 @@ bool Top::take_finding(std::size_t index) {
   std::optional<Finding> finding = server.watch.take();
   if (!finding) return false;
   const auto interval = Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
-  const auto pause = Duration::nanoseconds(finding->cost.count() * kPauseFactor);
-  server.due = os::read_clock() + std::max(interval, std::min(pause, kPauseMax));
+  server.due = os::read_clock() + std::max(interval, pause_after(finding->cost));
   if (!finding->sample) {
     server.failure = finding->failure;
     state.trouble = finding->failure.reason;
@@ -239,41 +237,13 @@ void Top::add_details() {
     TopState& state = states_[first() + i];
     state.history.add(state.sample);
     state.memory = server_memory(state.sample.server);
-    if (chosen() == i) ask_jobs(i);
+    const bool is_chosen = chosen() == i;
+    if (!is_chosen || !view_.clients.is_shown) state.clients.reset();
+    if (!is_chosen) continue;
+    const Duration cost = details_.ask(i, jobs_wanted(terminal_->size()), state);
+    watched_[i].due = std::max(watched_[i].due, os::read_clock() + pause_after(cost));
   }
   if (is_new && first() > 0) states_.front().history.add(states_.front().sample);
-}
-
-// The next jobs of the tube whose screen is shown, and what the server can do.
-void Top::ask_jobs(std::size_t index) {
-  Remote& server = errand_.servers()[index];
-  TopState& state = states_[first() + index];
-  const bool needs_jobs = !view_.tube.empty();
-  if (!needs_jobs && !view_.allows_changes) return;
-  server.set_patience(std::min(errand_.patience(), kDetailPatience));
-  if (!server.is_open()) has_abilities_[index] = false;
-  if (!server.is_open() && !server.open()) {
-    state.trouble = server.failure().reason;
-    return;
-  }
-  if (!has_abilities_[index]) {
-    if (const std::optional<Abilities> abilities = ask_abilities(server)) {
-      state.abilities = *abilities;
-      has_abilities_[index] = true;
-    }
-  }
-  const bool is_there =
-      std::any_of(state.sample.tubes.begin(), state.sample.tubes.end(),
-                  [this](const TubeStats& tube) { return tube.name == view_.tube; });
-  NextJobs jobs;
-  const std::string tube = view_.tube;  // A key may change it meanwhile.
-  if (server.is_open() && needs_jobs && is_there &&
-      ask_next_jobs(server, state.abilities, tube, jobs_wanted(terminal_->size()), jobs)) {
-    state.jobs = std::move(jobs);
-    return;
-  }
-  if (server.is_open() && !(needs_jobs && is_there)) return;
-  state.trouble = server.failure().reason;
 }
 
 int Top::failed(const Watched& server) const {
@@ -434,9 +404,7 @@ int top(Words words) {
   Choice choice;
   errand.add(
       {'b', "batch", "", "write one screen after the other, and read no keys", set(choice.batch)});
-  errand.add({'n', "count", "N", "end after so many screens",
-              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
+  errand.add(count_flag("end after so many screens", choice.count));
   errand.add({'i', "interval", "S", "ask the server every so many seconds (1)",
               [&choice](std::string_view value) {
                 return set_milliseconds(choice.view.interval_ms, TopView::kIntervalMsMin)(value) &&

@@ -24,9 +24,10 @@ constexpr std::string_view kHelp[] = {
     "  /                 show tubes with a part of a name, or that match a shell",
     "                    pattern; Enter keeps the filter, Esc ends it",
     "  < > left right    sort by the column on the left, on the right",
-    "  s n               sort by the next column, by the name",
+    "  s n               sort by the next column, by the name or id",
     "  r                 sort the other way round",
     "  i                 hide or show tubes that have no job and no waiting worker",
+    "  c                 who is connected, as haricot clients; c or Esc goes back",
     "  v                 of several servers, the next one, and then their sum again",
     "  + -               ask twice as often, half as often",
     "  blank, Ctrl-L     ask now, draw everything anew",
@@ -39,6 +40,20 @@ constexpr std::string_view kHelp[] = {
 
 constexpr std::size_t kLinesAboveTable = kHeadLines + 2;  // And the status, and the titles.
 
+std::string pace(const TopView& view) {
+  char every[40];
+  std::snprintf(every, sizeof every, "every %g s", static_cast<double>(view.interval_ms) / 1e3);
+  return every;
+}
+
+ScreenLine client_status(const TopState& state, const TopView& view, std::size_t columns) {
+  std::vector<ScreenLine::Piece> phrases;
+  if (state.clients) phrases.push_back(order_of(*state.clients, view.clients));
+  for (const char* const phrase : {"c: back", "h: help", "q: quit"}) phrases.push_back({phrase});
+  phrases.push_back({pace(view)});
+  return line_of(phrases, columns);
+}
+
 ScreenLine usual_status(const TopView& view, std::size_t shown, std::size_t columns) {
   std::vector<ScreenLine::Piece> phrases;
   phrases.push_back({grouped(shown) + (shown == 1 ? " tube by " : " tubes by ") +
@@ -47,9 +62,7 @@ ScreenLine usual_status(const TopView& view, std::size_t shown, std::size_t colu
   if (view.hides_idle) phrases.push_back({"without idle ones"});
   phrases.push_back({"h: help"});
   phrases.push_back({"q: quit"});
-  char every[40];
-  std::snprintf(every, sizeof every, "every %g s", static_cast<double>(view.interval_ms) / 1e3);
-  phrases.push_back({every});
+  phrases.push_back({pace(view)});
   return line_of(phrases, columns);
 }
 
@@ -78,6 +91,8 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
     line.add(safe_word(state.trouble), Tone::title);
   } else if (!view.message.empty()) {
     line.add(safe_word(view.message), view.message_is_bad ? Tone::warning : Tone::strong);
+  } else if (view.clients.is_shown) {
+    return client_status(state, view, columns);
   } else if (!view.tube.empty()) {
     return line_of({{"Esc: back"},
                     {"blank: ask now"},
@@ -91,6 +106,22 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
   return line;
 }
 
+// What stands below the status line.
+void add_clients(const TopState& state, const TopView& view, const ScreenSize& size,
+                 std::vector<ScreenLine>& lines) {
+  if (state.servers) {
+    lines.emplace_back("this is the sum of several servers: choose one of them with v");
+  } else if (!state.clients) {
+    lines.emplace_back("the server has not been asked yet");
+  } else if (!state.clients->can_be_listed) {
+    lines.emplace_back("the server does not know list-clients");
+  } else {
+    const std::vector<ScreenLine> table =
+        draw_clients(*state.clients, view.clients, page_of(size), size.columns);
+    lines.insert(lines.end(), table.begin(), table.end());
+  }
+}
+
 }  // namespace
 
 std::size_t page_of(const ScreenSize& size) {
@@ -102,6 +133,10 @@ std::vector<ScreenLine> draw_top(const TopState& state, const TopView& view, con
   std::vector<ScreenLine> lines;
   if (view.shows_help) {
     for (const std::string_view line : kHelp) lines.emplace_back(line);
+  } else if (view.clients.is_shown) {
+    lines = draw_head(state, size.columns);
+    lines.push_back(status_line(state, view, 0, size.columns));
+    add_clients(state, view, size, lines);
   } else if (!view.tube.empty()) {
     lines = draw_tube(state, view.tube, status_line(state, view, 0, size.columns), size, style);
   } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tool/client/sample.hpp"
+#include "tool/top/client_screen.hpp"
 #include "tool/top/history.hpp"
 #include "tool/top/next_jobs.hpp"
 
@@ -23,6 +24,7 @@ struct TopState {
   History history;
   Abilities abilities;
   NextJobs jobs;                             // Of the tube whose screen is shown.
+  std::optional<SeenClients> clients = {};   // Nothing: it was not asked since they are shown.
   std::optional<std::uint64_t> memory = {};  // Of the server's process in bytes, if it is known.
   std::uint64_t age_s = 0;  // Of the sample, if it is older than it should be; otherwise 0.
   std::string trouble;      // Why there is nothing newer; empty: all is well.

@@ -111,6 +111,28 @@ void set_pace(Key key, TopView& view) {
   }
 }
 
+// Keys of the table of tubes, and of the screen of one. True: the server is to be asked for what is
+// shown now.
+bool apply_to_tubes(Key key, const TopState& state, std::size_t page, TopView& view) {
+  const std::vector<TubeStats> tubes = tubes_in_view(state, view);
+  settle(tubes, page, view);
+  const TubeStats* tube = tube_at_hand(tubes, state, view);
+  const bool is_about_tube =
+      key == Key::enter || key == Key::pause || key == Key::kick || key == Key::flush;
+  // Whatever comes of it, the tube stays at hand.
+  if (is_about_tube && tube != nullptr) view.selected = tube->name;
+  if (key == Key::pause) begin_act(Act::Kind::pause, tube, state, view);
+  if (key == Key::kick) begin_act(Act::Kind::kick, tube, state, view);
+  if (key == Key::flush) begin_act(Act::Kind::flush, tube, state, view);
+  const bool opens = key == Key::enter && view.tube.empty() && tube != nullptr;
+  if (opens) view.tube = tube->name;
+  if (view.tube.empty()) {
+    move(key, tubes, page, view);
+    arrange(key, view);
+  }
+  return opens;
+}
+
 }  // namespace
 
 std::vector<TubeStats> tubes_in_view(const TopState& state, const TopView& view) {
@@ -162,28 +184,20 @@ Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, Top
     view.shows_help = false;
   } else if (stroke.key == Key::help) {
     view.shows_help = true;
+  } else if (stroke.key == Key::clients) {
+    view.clients.is_shown = !view.clients.is_shown;
+    wish.asks = view.clients.is_shown;
+  } else if (stroke.key == Key::escape && view.clients.is_shown) {
+    view.clients.is_shown = false;
   } else if (stroke.key == Key::escape) {
     (view.tube.empty() ? view.filter : view.tube).clear();
   } else if (stroke.key == Key::filter) {
-    view.types_filter = view.tube.empty();
+    view.types_filter = view.tube.empty() && !view.clients.is_shown;
   } else {
-    const std::vector<TubeStats> tubes = tubes_in_view(state, view);
-    settle(tubes, page, view);
-    const TubeStats* tube = tube_at_hand(tubes, state, view);
-    const bool is_about_tube = stroke.key == Key::enter || stroke.key == Key::pause ||
-                               stroke.key == Key::kick || stroke.key == Key::flush;
-    // Whatever comes of it, the tube stays at hand.
-    if (is_about_tube && tube != nullptr) view.selected = tube->name;
-    if (stroke.key == Key::pause) begin_act(Act::Kind::pause, tube, state, view);
-    if (stroke.key == Key::kick) begin_act(Act::Kind::kick, tube, state, view);
-    if (stroke.key == Key::flush) begin_act(Act::Kind::flush, tube, state, view);
-    if (stroke.key == Key::enter && view.tube.empty() && tube != nullptr) {
-      view.tube = tube->name;
-      wish.asks = true;  // For its jobs.
-    }
-    if (view.tube.empty()) {
-      move(stroke.key, tubes, page, view);
-      arrange(stroke.key, view);
+    if (view.clients.is_shown) {
+      apply(stroke.key, state.clients ? state.clients->clients.size() : 0, page, view.clients);
+    } else {
+      wish.asks = apply_to_tubes(stroke.key, state, page, view);
     }
     set_pace(stroke.key, view);
     if (stroke.key == Key::next_server && view.servers > 1) {

@@ -10,6 +10,7 @@
 
 #include "tool/client/tube_stats.hpp"
 #include "tool/top/acts.hpp"
+#include "tool/top/client_screen.hpp"
 #include "tool/top/key_reader.hpp"
 #include "tool/top/top_state.hpp"
 
@@ -37,7 +38,8 @@ struct TopView {
 
   std::string filter;  // Tubes that match it are shown; empty: all.
   bool types_filter = false;
-  std::string tube;  // Its screen is shown; empty: the table.
+  std::string tube;    // Its screen is shown; empty: the table.
+  ClientView clients;  // If it is shown, then in the place of the table or of a tube.
   std::optional<Question> question;
   std::string message;  // What came of an act, until a key is typed.
   bool message_is_bad = false;
