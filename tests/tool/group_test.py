@@ -147,6 +147,23 @@ class Carry(GroupTest):
         self.assertEqual(self.good("import", stdin=text), "imported 6\n")
         self.check_stages()
 
+    def test_a_held_job_without_its_group_is_told(self):
+        self.put("part", "--group", "g", tube="news")
+        self.put("report", "--after", "g")
+        self.put("second", "--after", "g")
+        self.put("other", "--after", "g", "--group", "h", tube="news")
+        text = self.good("export", "mail").encode()
+        self.assertEqual(self.good("import", stdin=text), "imported 2\n")
+        for tube in ("mail", "news"):
+            self.good("flush", "-qy", tube)
+        status, output, error = self.haricot("import", stdin=text)
+        self.assertEqual((status, output, error), (
+            DONE, b"imported 2\n", "haricot import: line 1: the server has no job of group g, so "
+            "jobs that wait for it are not held\n"))
+        self.assertEqual(self.jobs(), {"report": ("mail", "ready", False),
+                                       "second": ("mail", "ready", False)})
+        self.assertEqual(self.good("import", "--without-tags", "-q", stdin=text), "")
+
     def test_what_a_binlog_has_is_held_again(self):
         with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
             self.server, other = kept, self.server

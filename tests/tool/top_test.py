@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import termios
@@ -155,6 +156,30 @@ class Live(TopTest):
         screen.wait_for_text(question)
         screen.type(answer)
         screen.wait_for_text(wanted)
+
+    def test_connections_have_a_screen_of_their_own(self):
+        self.fill(default=1)
+        self.hold()
+        screen = self.top("-i", "0.1")
+        screen.wait_for_text("1 tube by ready")
+        screen.type(b"c")
+        if self.has("list-clients"):
+            screen.wait_for(lambda: "connections by jobs" in screen.lines[5])
+            self.assertEqual(screen.lines[6].split(), ["id", "state", "jobs", "age", "idle",
+                                                       "commands", "watching", "address", "used"])
+            screen.wait_for(lambda: screen.lines[7].split()[2:3] == ["1"])
+            link = socket.socket(socket.AF_UNIX)
+            self.addCleanup(link.close)
+            link.connect(self.server.path)
+            link.sendall(b"use afar\r\n")
+            screen.wait_for_text(" afar")  # It goes on looking.
+            screen.type(b"nr")
+            screen.wait_for_text("connections by id, reversed")
+            screen.wait_for(lambda: " running " in screen.lines[7])  # Its own.
+        else:
+            screen.wait_for_text("the server does not know list-clients")
+        screen.type(b"c")
+        screen.wait_for(lambda: self.tubes_on(screen)[:1] == ["default"])
 
     def test_acts_are_done_after_a_question(self):
         self.fill(mail=2)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Import {
     std::uint64_t id = 0;  // 0: not put yet.
     std::uint64_t priority = 0;
     bool is_buried = false;
+    std::string asked;  // The group that the server is asked for before the put; empty: none.
   };
 
   using Over = InputText::Over;
@@ -205,12 +207,20 @@ class Import {
     if (tube_ != job.tube) commands_ += "use " + job.tube + "\r\n";
     if (tube_ != job.tube) ++answers_;
     tube_ = job.tube;
+    // The answer to a put does not say whether the job is held.
+    const bool asks = job.tags.has(kAfterTag) && groups_.insert(job.after).second;
+    if (asks) commands_ += "stats-group " + job.after + "\r\n";
+    if (asks) ++answers_;
     const bool is_buried = job.place == Place::buried;
     commands_ += line_of(job);
     commands_ += job.body;
     commands_ += "\r\n";
     ++answers_;
-    pending_.push_back({.line = line_, .id = 0, .priority = job.priority, .is_buried = is_buried});
+    pending_.push_back({.line = line_,
+                        .id = 0,
+                        .priority = job.priority,
+                        .is_buried = is_buried,
+                        .asked = asks ? job.after : std::string()});
   }
 
   // Puts what was collected. False: the server failed or refused; refused_ says which.
@@ -222,7 +232,13 @@ class Import {
     std::size_t at = 0;
     const auto take = [&](const Answer& answer) {
       if (answer.code == ReplyCode::now_using) return;
-      Pending& job = pending_[std::min(at++, pending_.size() - 1)];
+      Pending& job = pending_[std::min(at, pending_.size() - 1)];
+      if (!job.asked.empty()) {
+        if (answer.code == ReplyCode::not_found) report_no_group(job);
+        job.asked.clear();
+        return;
+      }
+      ++at;
       answered_to_ = job.line;
       if (const std::optional<KeyOwner> owner = read_key_owner(answer.line)) {
         report_taken_key(job.line, *owner);
@@ -252,6 +268,13 @@ class Import {
     progress_.clear();
     errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(owner));
     ++taken_keys_;
+  }
+
+  // Whoever imports a part of what was exported may not mean that.
+  void report_no_group(const Pending& job) {
+    progress_.clear();
+    errand_.warn("line " + std::to_string(job.line) + ": the server has no job of group " +
+                 job.asked + ", so jobs that wait for it are not held");
   }
 
   void report_refusal(std::uint64_t line, const Answer& answer) {
@@ -347,9 +370,10 @@ class Import {
   std::uint64_t line_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t bad_lines_ = 0;
-  std::uint64_t taken_keys_ = 0;  // Lines whose keys other jobs have.
-  std::uint64_t untagged_ = 0;    // Jobs whose tags are left out.
-  std::string tube_;              // The one that is used.
+  std::uint64_t taken_keys_ = 0;            // Lines whose keys other jobs have.
+  std::uint64_t untagged_ = 0;              // Jobs whose tags are left out.
+  std::string tube_;                        // The one that is used.
+  std::unordered_set<std::string> groups_;  // Those that the server was asked for.
 
   std::vector<Pending> pending_;
   std::string commands_;

@@ -23,8 +23,8 @@ constexpr ErrandText kText = {
     "a job that is buried and kicked meanwhile is waited for on. The status is 0 if all were\n"
     "deleted, 1 if one was not found or is still there, and else 7, because one is buried. The\n"
     "server has to be haricotd.\n",
-    "    id=$(haricot put -t mail hello) && haricot wait \"$id\" --wait 5m && echo sent\n"
-    "    haricot wait --wait 0 17 18                         # only look\n"};
+    "    haricot wait 17 18 && echo done\n"
+    "    haricot wait 17 --wait 5m                           # not for longer\n"};
 
 // Jobs that are asked for at once.
 constexpr std::size_t kLooks = 500;

@@ -29,10 +29,10 @@ std::optional<Duration> watch(Errand& errand, const Watching& choice,
     if (!choice.quiet && !errand.json() && seen->line != told) {
       progress.clear();
       print(seen->line);
-      flush();
       told = seen->line;
     }
-    if (seen->is_over || now >= end) return now - begin;
+    const bool is_read = errand.done() == kExitDone;
+    if (seen->is_over || now >= end || !is_read) return now - begin;
     progress.show(now, seen->jobs_left);
     const Duration pause = std::min(milliseconds(choice.interval_ms), end - now);
     ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);

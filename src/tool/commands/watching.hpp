@@ -30,8 +30,8 @@ struct Look {
       line;  // Is printed whenever it is another one, but not with --json; empty: nothing is.
 };
 
-// Looks until it is over, at the latest after the first look that comes at the end of the limit.
-// Returns how long that took. Nothing: a look was nothing, because the server failed.
+// Looks until it is over, or until nobody reads the lines any more; at the latest until the first
+// look after the limit. Returns how long that took. Nothing: a look was nothing, because the server failed.
 std::optional<Duration> watch(Errand& errand, const Watching& choice,
                               const std::function<std::optional<Look>()>& look);
 

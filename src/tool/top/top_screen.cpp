@@ -48,7 +48,9 @@ std::string pace(const TopView& view) {
 
 ScreenLine client_status(const TopState& state, const TopView& view, std::size_t columns) {
   std::vector<ScreenLine::Piece> phrases;
-  if (state.clients) phrases.push_back(order_of(*state.clients, view.clients));
+  if (state.clients && state.clients->can_be_listed) {
+    phrases.push_back(order_of(*state.clients, view.clients));
+  }
   for (const char* const phrase : {"c: back", "h: help", "q: quit"}) phrases.push_back({phrase});
   phrases.push_back({pace(view)});
   return line_of(phrases, columns);

@@ -50,10 +50,13 @@ TEST(TopScreen, WhatNeedsAttentionStandsInTheFirstLineOfABatch) {
 
 TEST(TopScreen, EveryLineIsAsWideAsTheScreen) {
   TopView view;
-  const TopState state = state_with({"a", "b", std::string(200, 'x')});
-  for (const char* shown : {"", "help", "a", "gone"}) {
+  TopState state = state_with({"a", "b", std::string(200, 'x')});
+  state.clients =
+      SeenClients{.can_be_listed = true, .clients = {*StatsText::parse("---\nid: 7\n")}};
+  for (const char* shown : {"", "help", "clients", "a", "gone"}) {
     view.shows_help = std::string(shown) == "help";
-    view.tube = view.shows_help ? "" : shown;
+    view.clients.is_shown = std::string(shown) == "clients";
+    view.tube = view.shows_help || view.clients.is_shown ? "" : shown;
     for (const ScreenSize size : {ScreenSize{24, 80}, {3, 10}, {1, 1}, {6, 200}, {100, 7}}) {
       const std::vector<ScreenLine> lines = draw_top(state, view, size, {});
       ASSERT_EQ(lines.size(), size.rows);
@@ -171,6 +174,28 @@ TEST(TopScreen, ABatchHasAllTubesInFull) {
       R"("timeout":null,"commands":null,"connections":null,"cpu-percent":2.500},"server":{)" +
           state.sample.server.json_members() +
           R"(},"tubes":[{"name":"b","pause":0,"put-rate":null,"delete-rate":null}]}]})" + "\n");
+}
+
+TEST(TopScreen, WhyThereAreNoConnectionsIsSaid) {
+  TopState state = state_with({"mail"});
+  TopView view;
+  view.clients.is_shown = true;
+  const auto shown = [&](std::size_t row) {
+    return draw_top(state, view, {10, 80}, {})[row].text();
+  };
+  EXPECT_TRUE(shown(6).starts_with("the server has not been asked yet "));
+  EXPECT_TRUE(shown(5).starts_with("c: back, h: help"));
+  state.clients = SeenClients{.can_be_listed = false, .clients = {}};
+  EXPECT_TRUE(shown(6).starts_with("the server does not know list-clients "));
+  EXPECT_TRUE(shown(5).starts_with("c: back, h: help"));
+  state.clients =
+      SeenClients{.can_be_listed = true, .clients = {*StatsText::parse("---\nid: 7\n")}};
+  EXPECT_TRUE(shown(5).starts_with("1 connection by jobs, c: back"));
+  EXPECT_TRUE(shown(7).starts_with("     7 "));
+  state.servers = 2;
+  EXPECT_TRUE(shown(6).starts_with("this is the sum of several servers: choose one"));
+  state.trouble = "it is away";
+  EXPECT_TRUE(shown(5).starts_with("it is away"));
 }
 
 }  // namespace

@@ -230,5 +230,38 @@ TEST(TopView, TheSumOfServersCannotBeChanged) {
   EXPECT_NE(view.message.find("choose one of them with v"), std::string::npos) << view.message;
 }
 
+TEST(TopView, ConnectionsAreShownInThePlaceOfTubes) {
+  TopState state = state_of(3);
+  TopView view;
+  view.allows_changes = true;
+  EXPECT_TRUE(press(Key::clients, state, view).asks);
+  EXPECT_TRUE(view.clients.is_shown);
+  // Keys are about what is shown, and not about a tube that cannot be seen.
+  for (const Key key : {Key::enter, Key::flush, Key::kick, Key::pause, Key::down, Key::filter}) {
+    EXPECT_FALSE(press(key, state, view).act);
+  }
+  EXPECT_FALSE(view.question);
+  EXPECT_FALSE(view.types_filter);
+  EXPECT_TRUE(view.message.empty());
+  EXPECT_EQ(view.tube + view.selected, "");
+  press(Key::next_column, state, view);
+  EXPECT_EQ(view.sort, TubeColumn::ready);
+  EXPECT_EQ(view.clients.sort, 3U);
+  press(Key::slower, state, view);
+  EXPECT_EQ(view.interval_ms, 2000U);
+  EXPECT_FALSE(press(Key::clients, state, view).asks);
+  EXPECT_FALSE(view.clients.is_shown);
+}
+
+TEST(TopView, EscGoesBackFromTheConnectionsToTheTube) {
+  const TopState state = state_of(3);
+  TopView view;
+  press(Key::enter, state, view);
+  press(Key::clients, state, view);
+  press(Key::escape, state, view);
+  EXPECT_FALSE(view.clients.is_shown);
+  EXPECT_EQ(view.tube, "tubea");
+}
+
 }  // namespace
 }  // namespace haricot::tool

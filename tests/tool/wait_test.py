@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""haricot wait, as a black box.
+
+    wait_test.py HARICOT SERVER [FLAG...]
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_case import OperatorTest, TOOL
+from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
+
+BURIED = 7
+
+
+class Without(OperatorTest):
+    """A server that lacks wait-job says so."""
+
+    def test_it_is_told(self):
+        if self.has("wait-job"):
+            self.skipTest("the server has wait-job")
+        complaint = "does not know wait-job: it is beanstalkd " + self.server.stat("version")
+        job = self.server.put("x")
+        self.assertEqual(self.refused(REFUSED, complaint, "wait", job), "")
+        self.assertEqual(self.refused(REFUSED, complaint, "wait", "-w", "0", job, "99"), "")
+
+
+class Wait(OperatorTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("wait-job"):
+            self.skipTest("the server has no wait-job")
+
+    def wait(self, *words):
+        """One that waits, and has begun to."""
+        process = subprocess.Popen([TOOL, "-a", self.server.address, "wait", *map(str, words)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_until(lambda: self.waits() or process.poll() is not None)
+        return process
+
+    def waits(self):
+        return "state: waiting" in self.server.ask("list-clients 1 100")
+
+    def end(self, process):
+        output, error = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(error, "")
+        return process.returncode, output
+
+    def test_it_lasts_until_the_job_is_deleted(self):
+        job = self.server.put("x")
+        process = self.wait(job)
+        self.hold().close()  # The job is ready again, which is no end.
+        self.bury(job)
+        self.assertEqual(self.end(process), (BURIED, f"{job} buried\n"))
+        self.good("kick", job)
+        process = self.wait(job, "--wait", "1h")
+        self.good("delete", job)
+        self.assertEqual(self.end(process), (DONE, f"{job} deleted\n"))
+
+    def bury(self, job):
+        self.good("bury", job)
+        return job
+
+    def test_each_job_has_a_line(self):
+        first, second, third, buried = (self.server.put("x") for _ in range(4))
+        self.bury(buried)
+        process = self.wait(first, second, 4711, third, buried)
+        # These two are over before it is their turn.
+        self.assertEqual(process.stdout.readline(), "4711 not found\n")
+        self.assertEqual(process.stdout.readline(), f"{buried} buried\n")
+        self.good("delete", second)
+        self.bury(third)
+        self.good("delete", first)
+        self.assertEqual(self.end(process), (NO, f"{first} deleted\n{second} deleted\n"
+                                             f"{third} buried\n"))
+
+    def test_the_status_says_the_worst(self):
+        there, buried = self.server.put("x"), self.bury(self.server.put("x"))
+        for words, status, output in (
+                ((buried,), BURIED, f"{buried} buried\n"),
+                ((buried, there), NO, f"{buried} buried\n{there} still there\n"),
+                ((0, buried), NO, f"0 not found\n{buried} buried\n"),
+                ((there, there), NO, f"{there} still there\n" * 2)):
+            self.assertEqual(self.haricot("wait", "-w", "0", *words), (status, output.encode(), ""))
+            self.assertEqual(self.haricot("wait", "-qw0", *words), (status, b"", ""))
+        status, output, _ = self.haricot("wait", "--json", "-w", "10ms", there, buried, 4711)
+        self.assertEqual((status, [json.loads(line) for line in output.splitlines()]),
+                         (NO, [{"id": buried, "end": "buried"}, {"id": 4711, "end": "not_found"},
+                               {"id": there, "end": "still_there"}]))
+
+    def test_hundreds_of_jobs(self):
+        jobs = [self.server.put("x") for _ in range(3)]
+        process = self.wait(*jobs, *range(1000, 2200))
+        for job in jobs:
+            self.good("delete", job)
+        status, output = self.end(process)
+        self.assertEqual((status, len(output.splitlines())), (NO, 1203))
+        self.assertEqual(output.splitlines()[-3:], [f"{job} deleted" for job in jobs])
+
+    def test_mistakes(self):
+        self.refused(USAGE, "it takes the ids of jobs", "wait")
+        for word in ("mail", "1a", "18446744073709551616"):
+            self.refused(USAGE, f"'{word}' is not the id of a job", "wait", word)
+        self.refused(USAGE, "is not a time", "wait", "-w", "x", "1")
+        self.assertEqual(self.haricot("wait", 2**64 - 1)[:2], (NO, b"18446744073709551615 not found\n"))
+
+    def test_a_server_that_goes_is_told(self):
+        job = self.server.put("x")
+        process = self.wait(job)
+        self.server.process.kill()
+        output, error = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, output), (NO_SERVER, ""))
+        self.assertIn("the server closed the connection during wait-job", error)
+
+    def test_a_server_that_is_silent_is_told(self):
+        job = self.server.put("x")
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            self.refused(NO_SERVER, "the server stays silent", "wait", "-T", "0.1", job)
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+
+    def test_signals_end_it(self):
+        job = self.server.put("x")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.wait(job)
+            process.send_signal(number)
+            self.assertEqual(self.end(process), (-number, ""))
+            wait_until(lambda: not self.waits())
+
+    def test_nobody_who_reads_ends_it(self):
+        first, second = self.server.put("x"), self.server.put("x")
+        process = self.wait(first, second)
+        process.stdout.close()
+        self.good("delete", first)
+        self.assertEqual(process.wait(DEADLINE_S), LOCAL)
+
+
+class Watching(OperatorTest):
+    """drain and group, which look again and again."""
+
+    def test_nobody_who_reads_ends_them(self):
+        commands = [["drain"]] + ([["group", "g", "--wait", "forever"]] if self.has("grp") else [])
+        for words in commands:
+            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
+            process = subprocess.Popen([TOOL, "-a", self.server.address, *words, "-i", "10ms"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            self.assertIn("ready ", process.stdout.readline())
+            process.stdout.close()
+            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
+            self.assertEqual(process.wait(DEADLINE_S), NO)
+
+
+if __name__ == "__main__":
+    unittest.main()
