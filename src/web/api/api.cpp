@@ -5,6 +5,7 @@
 #include "web/api/actions.hpp"
 #include "web/api/answer.hpp"
 #include "web/api/jobs.hpp"
+#include "web/api/listings.hpp"
 #include "web/api/parameters.hpp"
 #include "web/api/search.hpp"
 #include "web/api/tubes.hpp"
@@ -22,14 +23,21 @@ Route Api::row(Method method, std::string_view path) {
       .self = this};
 }
 
+template <Task (*kAnswer)(Server&, Api::Shared)>
+void Api::serve_of_server(Shared exchange) {
+  if (Server* server = server_of(*exchange)) kAnswer(*server, std::move(exchange));
+}
+
 std::vector<Route> Api::routes() {
   std::vector<Route> all = {row<&Api::serve_servers>(Method::get, "/api/servers"),
                             row<&Api::serve_history>(Method::get, "/api/history"),
                             row<&Api::serve_tubes>(Method::get, "/api/tubes"),
                             row<&Api::serve_tube>(Method::get, "/api/tube"),
-                            row<&Api::serve_jobs>(Method::get, "/api/jobs"),
-                            row<&Api::serve_job>(Method::get, "/api/job"),
-                            row<&Api::serve_search>(Method::get, "/api/search"),
+                            row<&Api::serve_of_server<answer_jobs>>(Method::get, "/api/jobs"),
+                            row<&Api::serve_of_server<answer_clients>>(Method::get, "/api/clients"),
+                            row<&Api::serve_of_server<answer_group>>(Method::get, "/api/group"),
+                            row<&Api::serve_of_server<answer_job>>(Method::get, "/api/job"),
+                            row<&Api::serve_of_server<answer_search>>(Method::get, "/api/search"),
                             row<&Api::serve_action>(Method::post, "/api/actions")};
   Route events = row<&Api::serve_events>(Method::get, "/api/events");
   events.is_events = true;
@@ -104,18 +112,6 @@ void Api::serve_tubes(Shared exchange) {
 
 void Api::serve_tube(Shared exchange) {
   if (Server* server = server_of(*exchange)) answer_tube(history_, *server, std::move(exchange));
-}
-
-void Api::serve_jobs(Shared exchange) {
-  if (Server* server = server_of(*exchange)) answer_jobs(*server, std::move(exchange));
-}
-
-void Api::serve_job(Shared exchange) {
-  if (Server* server = server_of(*exchange)) answer_job(*server, std::move(exchange));
-}
-
-void Api::serve_search(Shared exchange) {
-  if (Server* server = server_of(*exchange)) answer_search(*server, std::move(exchange));
 }
 
 void Api::serve_action(Shared exchange) {

@@ -39,6 +39,9 @@ class Api final {
   template <auto kHandler>
   Route row(Method method, std::string_view path);
 
+  // What only the server knows.
+  template <Task (*kAnswer)(Server&, Shared)>
+  void serve_of_server(Shared exchange);
   void serve_health(const Shared& exchange);
   void serve_readiness(const Shared& exchange);
   void serve_servers(const Shared& exchange);
@@ -46,9 +49,6 @@ class Api final {
   void serve_events(Shared exchange);
   void serve_tubes(Shared exchange);
   void serve_tube(Shared exchange);
-  void serve_jobs(Shared exchange);
-  void serve_job(Shared exchange);
-  void serve_search(Shared exchange);
   void serve_action(Shared exchange);
 
   // The server that a request names, or the only one. Null: it is answered that there is none.

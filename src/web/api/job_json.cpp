@@ -4,14 +4,18 @@
 #include "tool/client/put_tags.hpp"
 
 namespace haricot::web {
+namespace {
+
+void add_text(JsonWriter& json, const tool::StatsText& stats, std::string_view key) {
+  const std::string* value = stats.find(key);
+  json.add_json(key, value == nullptr ? "null" : json_string(*value));
+}
+
+}  // namespace
 
 void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes) {
-  const auto text = [&stats](std::string_view key) {
-    const std::string* value = stats.find(key);
-    return value == nullptr ? std::string("null") : json_string(*value);
-  };
   json.add("id", stats.number("id"));
-  json.add_json("tube", text("tube")).add_json("state", text("state"));
+  for (const std::string_view key : {"tube", "state"}) add_text(json, stats, key);
   json.add("priority", stats.number("pri")).add("age", stats.number("age"));
   json.add("delay", stats.number("delay")).add("ttr", stats.number("ttr"));
   json.add("time_left", stats.number("time-left"));
@@ -29,6 +33,19 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
     has_tags = true;
   }
   json.add_json("tags", has_tags ? tags.take() : "null");
+  // Who tells the bytes of a body tells these too.
+  told ? json.add("is_held", tool::is_held(stats)) : json.add_null("is_held");
+  json.add("holder", stats.number("holder"));
+}
+
+std::string client_json(const tool::StatsText& stats) {
+  JsonWriter json;
+  json.add("id", stats.number("id"));
+  for (const std::string_view key : {"address", "used", "state"}) add_text(json, stats, key);
+  for (const std::string_view key : {"age", "idle", "watching", "jobs", "commands"}) {
+    json.add(key, stats.number(key));
+  }
+  return json.take();
 }
 
 }  // namespace haricot::web

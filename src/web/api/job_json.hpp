@@ -1,4 +1,4 @@
-// A job as JSON.
+// A job, and a connection, as JSON.
 
 #pragma once
 

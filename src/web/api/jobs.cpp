@@ -72,48 +72,6 @@ Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube
   co_return next.take();
 }
 
-Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange) {
-  Parameters parameters(exchange->request());
-  const std::string tube = parameters.wanted_tube("tube");
-  std::string state = parameters.state("state");
-  if (state.empty()) state = "ready";
-  if (state == "reserved") parameters.complain("no server lists reserved jobs");
-  const std::uint64_t count = parameters.number("count", 100, tool::kPageJobsMax);
-  if (count == 0) parameters.complain("count is 0");
-  if (!parameters.error().empty()) {
-    refuse(*exchange, 400, parameters.error());
-    co_return;
-  }
-  if (!server.facts().can("list-jobs")) {
-    refuse(*exchange, 501, "this server cannot list its jobs");
-    co_return;
-  }
-  const std::string command =
-      "list-jobs " + tube + " " + state + " " + std::to_string(count) + "\r\n";
-  const std::optional<tool::Response> told = co_await server.ask(command);
-  if (!told) {
-    refuse_lost(*exchange);
-    co_return;
-  }
-  if (told->code == ReplyCode::not_found) {
-    refuse(*exchange, 404, "the server has no such tube");
-    co_return;
-  }
-  const std::optional<tool::JobPage> page = tool::parse_job_page(told->body);
-  if (!page) {
-    refuse(*exchange, 502, "the server answers: " + told->line);
-    co_return;
-  }
-  std::string list = "[";
-  for (const tool::StatsText& job : page->jobs) {
-    if (list.size() > 1) list += ',';
-    JsonWriter json;
-    add_job(json, job, std::nullopt);
-    list += json.take();
-  }
-  answer(*exchange, JsonWriter().add_json("jobs", list + "]").take());
-}
-
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
   const std::optional<std::uint64_t> id = parameters.optional_number("id");

@@ -1,4 +1,4 @@
-// /api/jobs and /api/job, and what else asks a server for jobs.
+// /api/job, and what else asks a server for jobs.
 
 #pragma once
 
@@ -17,7 +17,6 @@ namespace haricot::web {
 // Of a body, for a person to look at.
 inline constexpr std::uint64_t kBodyBytesShown = 65536;
 
-Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange);
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange);
 
 // What is known of a job: with its tags, where the server tells them. The outer one is nothing if

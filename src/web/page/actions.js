@@ -7,7 +7,12 @@ import * as format from './format.js';
 
 const kIdsMax = 1000;  // In one order.
 const kTubesMax = 500;  // In one answer of api/tubes.
-const kPauseSeconds = '600';
+const kPauseSeconds = 600;
+const kNumberMax = 4294967295;
+
+function numberField(name, label, min, value, max = kNumberMax) {
+  return {name, label, type: 'number', min, max, value, required: ''};
+}
 
 // Sends an order until the server has done all of it: it may do a piece at a time.
 async function actFully(order, signal, say) {
@@ -59,7 +64,7 @@ async function kick(server, tube, done) {
   const answers = await askFor({
     title: `Kick jobs of ${tube}`, verb: 'Kick',
     text: `${format.plural(from[1], 'job')} ${from[1] === 1 ? 'is' : 'are'} ${from[0]}. Kicked jobs are ready at once.`,
-    fields: [{name: 'count', label: 'How many', type: 'number', min: '1', max: String(from[1]), value: String(from[1]), required: ''}],
+    fields: [numberField('count', 'How many', 1, from[1], from[1])],
   });
   if (!answers) return;
   const count = Number(answers.count);
@@ -74,7 +79,7 @@ async function pause(server, tubes, done) {
   const what = tubes.length === 1 ? tubes[0] : format.plural(tubes.length, 'tube');
   const answers = await askFor({
     title: `Pause ${what}`, verb: 'Pause', text: 'Workers get no job of a paused tube. Producers may go on.',
-    fields: [{name: 'seconds', label: 'Seconds', type: 'number', min: '1', max: '4294967295', value: kPauseSeconds, required: ''}],
+    fields: [numberField('seconds', 'Seconds', 1, kPauseSeconds)],
   });
   if (answers) await setPause(server, tubes, Number(answers.seconds), done);
 }
@@ -100,8 +105,8 @@ async function flush(server, tube, done) {
     title: `Flush ${tube}`, verb: 'Delete the jobs', isDanger: true, mustType: tube,
     text: `This deletes jobs for good: ${format.count(all)} are there now (${format.count(now.ready)} ready, ` +
       `${format.count(now.delayed)} delayed, ${format.count(now.buried)} buried). Reserved jobs stay with their workers.`,
-    fields: [{name: 'state', label: 'Which', options: [['', `all ${format.count(all)}`], ['ready', `ready: ${format.count(now.ready)}`],
-      ['delayed', `delayed: ${format.count(now.delayed)}`], ['buried', `buried: ${format.count(now.buried)}`]]}],
+    fields: [{name: 'state', label: 'Which', options: [['', `all ${format.count(all)}`],
+      ...format.kWaiting.map((state) => [state, `${state}: ${format.count(now[state])}`])]}],
   });
   if (!answers) return;
   const state = answers.state === '' ? {} : {state: answers.state};
@@ -116,9 +121,8 @@ async function put(server, tube, done) {
   const answers = await askFor({
     title: `Put a job into ${tube}`, verb: 'Put', text: 'The body is sent as UTF-8, exactly as it stands here.',
     fields: [{name: 'body', label: 'Body', type: 'textarea'},
-      {name: 'priority', label: 'Priority (0 is the most urgent)', type: 'number', min: '0', max: '4294967295', value: '1024', required: ''},
-      {name: 'delay', label: 'Delay in seconds', type: 'number', min: '0', max: '4294967295', value: '0', required: ''},
-      {name: 'ttr', label: 'Time to run in seconds', type: 'number', min: '1', max: '4294967295', value: '60', required: ''}],
+      numberField('priority', 'Priority (0 is the most urgent)', 0, 1024), numberField('delay', 'Delay in seconds', 0, 0),
+      numberField('ttr', 'Time to run in seconds', 1, 60)],
   });
   if (!answers) return;
   await progress('Put', async (signal) => {

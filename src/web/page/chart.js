@@ -1,6 +1,7 @@
 // Charts of the last hour, and spark lines: SVG paths in a box of 240 by 100 that the style sheet
 // stretches, and text beside it as HTML, which stays sharp.
 import {el, setHidden, setText, svg} from './dom.js';
+import {kStates} from './format.js';
 
 const kWidth = 240;
 const kHeight = 100;
@@ -58,7 +59,7 @@ export function chart(title, lines, format) {
   const update = (answer) => {
     history = answer;
     const all = lines.flatMap((line) => answer[line.key] ?? []).filter((value) => value !== null);
-    const highest = ceiling(all.reduce((a, b) => Math.max(a, b), 0));
+    const highest = ceiling(largest(all));
     lines.forEach((line, i) => paths[i].setAttribute('d', pathOf(answer[line.key] ?? [], highest)));
     setHidden(nothing, all.length > 0);
     setText(top, all.length > 0 ? format(highest) : '');
@@ -68,11 +69,14 @@ export function chart(title, lines, format) {
   return {element, update};
 }
 
+function largest(values) {
+  return values.reduce((a, b) => Math.max(a, b), 0);
+}
+
 function summary(line, answer, format) {
   const known = (answer[line.key] ?? []).filter((value) => value !== null);
   if (known.length === 0) return `${line.label}: not known yet`;
-  const highest = known.reduce((a, b) => Math.max(a, b), 0);
-  return `${line.label}: now ${format(known[known.length - 1])}, at most ${format(highest)}`;
+  return `${line.label}: now ${format(known[known.length - 1])}, at most ${format(largest(known))}`;
 }
 
 // A small drawing of in and out without numbers: those stand beside it.
@@ -83,7 +87,7 @@ export function spark() {
                               'aria-hidden': 'true'}, into, out);
   const update = (ins, outs) => {
     const all = [...(ins ?? []), ...(outs ?? [])].filter((value) => value !== null);
-    const highest = all.reduce((a, b) => Math.max(a, b), 0);
+    const highest = largest(all);
     for (const [path, values] of [[into, ins], [out, outs]]) {
       const stretched = kWidth / Math.max(1, (values?.length ?? 1) - 1);
       path.setAttribute('d', values && highest > 0 ? pathOf(values, highest, (index) => index * stretched) : '');
@@ -134,9 +138,4 @@ export const kRateLines = [
   {key: 'delete_rate', label: 'out', kind: 'out'},
 ];
 
-export const kStateLines = [
-  {key: 'ready', label: 'ready', kind: 'ready'},
-  {key: 'reserved', label: 'reserved', kind: 'reserved'},
-  {key: 'delayed', label: 'delayed', kind: 'delayed'},
-  {key: 'buried', label: 'buried', kind: 'buried'},
-];
+export const kStateLines = kStates.map((state) => ({key: state, label: state, kind: state}));

@@ -1,5 +1,5 @@
 // Dialogs: questions before something changes, and the progress of what takes long.
-import {button, el, setText, toast} from './dom.js';
+import {button, el, field, setText, toast} from './dom.js';
 
 // Asks, and gives the answers as {name: text}, or null if nothing is to happen. `fields`: [{name,
 // label, value, type, ...attributes}]. `mustType`: a text that has to be typed before the button
@@ -9,11 +9,11 @@ export function askFor({title, text, fields = [], verb, isDanger = false, mustTy
     const inputs = fields.map(({name, label, value, type, options, ...more}) => {
       const input = type === 'textarea' ? el('textarea', {name, rows: '6', spellcheck: 'false', ...more})
         : options ? el('select', {name, ...more}, options.map(([key, words]) => el('option', {value: key}, words)))
-          : el('input', {name, type: type ?? 'text', autocomplete: 'off', spellcheck: 'false', ...more});
+          : field({name, type: type ?? 'text', ...more});
       if (value !== undefined) input.value = value;
       return [input, el('label', {}, el('span', {}, label), input)];
     });
-    const typed = el('input', {type: 'text', autocomplete: 'off', spellcheck: 'false', name: 'typed'});
+    const typed = field({type: 'text', name: 'typed'});
     const go = el('button', {type: 'submit', class: isDanger ? 'danger' : 'main', value: 'go'}, verb);
     const heading = el('h2', {id: 'dialog-title'}, title);
     const form = el('form', {method: 'dialog'}, heading,

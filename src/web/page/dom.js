@@ -45,6 +45,11 @@ export function button(label, onclick, properties = {}) {
   return el('button', {type: 'button', onclick, ...properties}, label);
 }
 
+// A field that the browser neither fills nor corrects.
+export function field(properties) {
+  return el('input', {autocomplete: 'off', spellcheck: 'false', ...properties});
+}
+
 // A row of numbers with names under it. set({ready: '12'}) changes them; `fields` is a list of
 // [key, label, class], 12 or 16 of them: they stand in columns of one width.
 export function numberStrip(fields) {
@@ -59,6 +64,20 @@ export function numberStrip(fields) {
   return {element: el('div', {class: 'strip-room'}, list), list, set};
 }
 
+// What is known by its names: a line for each.
+export function pairs(values) {
+  return Object.entries(values ?? {}).map(([key, value]) => el('div', {}, el('dt', {}, key), el('dd', {}, String(value))));
+}
+
+// A line that is there while something is wrong: say(what), or say('').
+export function troubleLine() {
+  const element = el('p', {class: 'gone', hidden: true});
+  const say = (what = '') => {
+    setHidden(element, !what);
+    setText(element, what);
+  };
+  return {element, say};
+}
 
 // A line that comes and goes, and is read out.
 export function toast(text, isError = false) {

@@ -3,6 +3,9 @@
 const kWhole = new Intl.NumberFormat('en-US');
 const kNone = '–';
 
+export const kStates = ['ready', 'reserved', 'delayed', 'buried'];
+export const kWaiting = kStates.filter((state) => state !== 'reserved');
+
 // 1,234,567. What nobody knows is a dash.
 export function count(value) {
   return isKnown(value) ? kWhole.format(value) : kNone;

@@ -2,7 +2,8 @@
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {bodyView, decode, jobName} from './body.js';
-import {button, el, numberStrip, replace, setHidden, setText} from './dom.js';
+import {clientLink} from './clients.js';
+import {button, el, numberStrip, pairs, replace, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {link} from './view.js';
 
@@ -11,27 +12,34 @@ export function jobLink(server, job) {
 }
 
 // A plain table: such lists have at most a thousand rows. `extra`: [label, class, (job) => text].
-export function jobTable(label, extra = []) {
-  const heads = ['Job', ...extra.map(([name]) => name), 'State', 'Priority', 'Age', 'Left', 'TTR', 'Tries', 'Bytes'];
-  const kinds = ['id', ...extra.map(([, kind]) => kind), 'state', 'number', 'number', 'number', 'number', 'number', 'number'];
+export function jobTable(server, label, extra = []) {
+  const number = (name, form, key) => [name, 'number', (job) => form(job[key])];
+  const columns = [['Job', 'id', (job) => jobLink(server, job)], ...extra, ['State', 'state', (job) => stateOf(server, job)],
+    number('Priority', format.count, 'priority'), number('Age', format.duration, 'age'), ['Left', 'number', timeLeft],
+    number('TTR', format.duration, 'ttr'), number('Tries', format.count, 'reserves'), number('Bytes', format.count, 'bytes')];
   const body = el('tbody');
   const table = el('table', {class: 'jobs'}, el('caption', {class: 'unseen'}, label),
-    el('thead', {}, el('tr', {}, heads.map((head, i) => el('th', {scope: 'col', class: kinds[i]}, head)))), body);
-  const element = el('div', {class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': label}, table);
-  const row = (server, job) => el('tr', {}, el('th', {scope: 'row', class: 'id'}, jobLink(server, job)),
-    extra.map(([, kind, text]) => el('td', {class: kind}, text(job))),
-    [job.state, format.count(job.priority), format.duration(job.age), timeLeft(job),
-      format.duration(job.ttr), format.count(job.reserves), format.count(job.bytes)]
-      .map((text, i) => el('td', {class: kinds[i + 1 + extra.length]}, text)));
+    el('thead', {}, el('tr', {}, columns.map(([name, kind]) => el('th', {scope: 'col', class: kind}, name)))), body);
+  const element = el('div', {class: 'scrolls', hidden: true, tabindex: '0', role: 'region', 'aria-label': label}, table);
+  const row = (job) => el('tr', {}, columns.map(([, kind, text], i) => el(i > 0 ? 'td' : 'th', {scope: i > 0 ? null : 'row', class: kind}, text(job))));
   return {
     element,
-    add: (server, jobs) => body.append(...jobs.map((job) => row(server, job))),
-    clear: () => replace(body),
+    // In the place of what was there, or after it.
+    show: (jobs, isMore = false) => {
+      if (!isMore) replace(body);
+      body.append(...jobs.map(row));
+      setHidden(element, !body.hasChildNodes());
+    },
   };
 }
 
+function stateOf(server, job) {
+  if (job.holder) return ['reserved by ', clientLink(server, job.holder)];
+  return job.is_held ? 'delayed, held' : job.state;
+}
+
 function timeLeft(job) {
-  return job.time_left > 0 && (job.state === 'delayed' || job.state === 'reserved') ? format.duration(job.time_left) : '–';
+  return job.time_left > 0 ? format.duration(job.time_left) : '–';
 }
 
 // The next job of a state, with its body.
@@ -55,18 +63,17 @@ export function nextJob(state, server) {
   return {element, update};
 }
 
-const kStates = ['ready', 'delayed', 'buried'];
 const kCounts = [100, 1000];
 
 // The list of a tube's jobs, by state. It is asked for once, and anew by its button: a list that
 // moves cannot be read.
 export function jobList(server, tube, life) {
-  const table = jobTable(`Jobs of ${tube}`);
+  const table = jobTable(server, `Jobs of ${tube}`);
   const note = el('p', {class: 'nothing', role: 'status'});
-  let state = kStates[0];
+  let state = format.kWaiting[0];
   let ids = [];
   const bar = actionBar.ofJobs(server, () => ids, () => load());
-  const choices = kStates.map((one) => button(one, () => {
+  const choices = format.kWaiting.map((one) => button(one, () => {
     state = one;
     load();
   }));
@@ -75,23 +82,20 @@ export function jobList(server, tube, life) {
     choices.forEach((one) => one.setAttribute('aria-pressed', String(one.textContent === state)));
     try {
       const {jobs} = await ask('jobs', {server, tube, state, count}, life.signal);
-      table.clear();
-      table.add(server, jobs);
+      table.show(jobs);
       ids = jobs.map((job) => job.id);
       setText(note, jobs.length === 0 ? `No job is ${state}.` : `The first ${format.plural(jobs.length, 'job')}, in the order in which they will leave.`);
       more.hidden = jobs.length < count || count === kCounts[1];
     } catch (error) {
       if (error.name === 'AbortError') return;
-      table.clear();
+      table.show([]);
       ids = [];
       setText(note, error.status === 501 ? 'This server has no list of jobs: a beanstalkd shows the next job of each state only. The search finds others.' : error.message);
       more.hidden = true;
     }
-    setHidden(table.element, ids.length === 0);
-    setHidden(bar.holder, ids.length === 0);
+    setHidden(holder, ids.length === 0);
   };
-  bar.holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All that are listed:'), bar.element);
-  setHidden(table.element, true);
+  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All that are listed:'), bar.element);
   more.hidden = true;
   const begin = button('List the jobs', () => {
     begin.remove();
@@ -99,13 +103,9 @@ export function jobList(server, tube, life) {
     load();
   });
   const list = el('div', {hidden: true}, el('div', {class: 'tools'}, el('div', {class: 'choices', role: 'group', 'aria-label': 'State'}, choices),
-    button('Refresh', () => load()), more, bar.holder), note, table.element);
+    button('Refresh', () => load()), more, holder), note, table.element);
   const element = el('section', {class: 'card'}, el('h2', {}, 'Jobs'), begin, list);
-  const allow = (isAllowed, now) => {
-    bar.allow(isAllowed, now);
-    bar.holder.classList.toggle('none', !isAllowed);
-  };
-  return {element, allow};
+  return {element, allow: bar.allow};
 }
 
 const kJobFields = [
@@ -114,10 +114,21 @@ const kJobFields = [
 ];
 const kDurations = new Set(['age', 'delay', 'ttr', 'time_left']);
 
+// How many jobs are left in the group of a job, and in the one that it waits for.
+async function groupsOf(server, {tags, is_held: isHeld}, signal) {
+  const lines = {};
+  for (const group of [tags?.grp, isHeld ? tags?.aft : null]) {
+    const now = group ? await ask('group', {server, group}, signal).catch(() => null) : null;
+    const states = format.kStates.filter((state) => now?.[state]).map((state) => `${format.count(now[state])} ${state}`);
+    if (now) lines[`jobs of ${group}`] = `${states.join(', ')} · ${format.count(now.waiting_jobs)} held until its end`;
+  }
+  return lines;
+}
+
 export function jobView({server, id, tube}, life) {
   const strip = numberStrip(kJobFields);
   const name = el('p', {class: 'summary'});
-  const trouble = el('p', {class: 'gone', hidden: true});
+  const trouble = troubleLine();
   const place = el('div', {class: 'card'});
   const tags = el('dl', {class: 'pairs'});
   const tagCard = el('section', {class: 'card', hidden: true}, el('h2', {}, 'Tags'), tags);
@@ -127,26 +138,25 @@ export function jobView({server, id, tube}, life) {
       setHidden(strip.element, false);
       setHidden(place, false);
       const title = jobName(decode(job.body_base64));
-      setText(name, [title, `in tube ${job.tube}`].filter(Boolean).join(' · '));
+      replace(name, title ? `${title} · ` : '', `in tube ${job.tube} · `, stateOf(server, job));
       strip.set(Object.fromEntries(kJobFields.map(([key]) => [key,
         typeof job[key] === 'string' ? job[key] : kDurations.has(key) ? format.duration(job[key]) : format.count(job[key])])));
-      replace(tags, Object.entries(job.tags ?? {}).map(([key, value]) => el('div', {}, el('dt', {}, key), el('dd', {}, String(value)))));
+      replace(tags, pairs({...job.tags, ...await groupsOf(server, job, life.signal)}));
       setHidden(tagCard, !tags.hasChildNodes());
       replace(place, el('h2', {}, 'Body'), bodyView(job));
-      setHidden(trouble, true);
+      trouble.say();
     } catch (error) {
       if (error.name === 'AbortError') return;
-      setText(trouble, error.status === 404 ? `Job ${id} is gone: somebody has deleted it, or it never was there.` : error.message);
+      trouble.say(error.status === 404 ? `Job ${id} is gone: somebody has deleted it, or it never was there.` : error.message);
       [strip.element, place, tagCard].forEach((one) => setHidden(one, true));
-      setHidden(trouble, false);
     }
   };
   load();
   const bar = actionBar.ofJobs(server, () => [Number(id)], load);
   const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, `Job ${id}`), name, el('span', {class: 'gap'}), bar.element, button('Refresh', load)),
-    trouble, strip.element, tagCard, place);
-  const update = (data) => bar.allow(data.allow_changes, data.servers.find((one) => one.name === server));
+    trouble.element, strip.element, tagCard, place);
+  const update = (data, mine) => bar.allow(data.allow_changes, mine);
   const path = tube ? [[tube, link('tube', {server, tube})]] : [];
-  return {element, update, title: `Job ${id}`, crumbs: [[server, link('server', {server})], ...path, [`job ${id}`, link('job', {server, id, tube})]]};
+  return {element, update, title: `Job ${id}`, crumbs: [...path, [`job ${id}`, link('job', {server, id, tube})]]};
 }
 

@@ -1,5 +1,6 @@
 // The frame of the page: which view is shown, the line at the top, the keys.
 import {Live} from './api.js';
+import {clientsView} from './clients.js';
 import {tell} from './dialog.js';
 import {el, replace, setHidden, setText} from './dom.js';
 import * as format from './format.js';
@@ -8,10 +9,10 @@ import {searchView} from './search.js';
 import {serverView} from './server.js';
 import {serversView} from './servers.js';
 import {tubeView} from './tube.js';
-import {Life, readLink} from './view.js';
+import {Life, link, readLink} from './view.js';
 
-const kViews = {'': serversView, server: serverView, tube: tubeView, job: jobView, search: searchView};
-const kNeeds = {server: ['server'], tube: ['server', 'tube'], job: ['server', 'id'], search: ['server']};
+const kViews = {'': serversView, server: serverView, tube: tubeView, job: jobView, search: searchView, clients: clientsView};
+const kNeeds = {tube: 'tube', job: 'id'};  // Beside a server.
 
 const main = document.getElementById('main');
 const crumbs = document.getElementById('crumbs');
@@ -27,14 +28,20 @@ function show() {
   life?.end();
   life = new Life();
   const {name, parameters} = readLink();
-  const isWhole = kViews[name] && (kNeeds[name] ?? []).every((key) => parameters[key]);
+  const {server} = parameters;
+  const isWhole = kViews[name] && (!name || (server && (!kNeeds[name] || parameters[kNeeds[name]])));
   view = isWhole ? kViews[name](parameters, life) : missingView();
   replace(main, view.element);
   document.title = `${view.title} · haricot`;
-  const path = [['Servers', '#/'], ...view.crumbs];
+  const path = [['Servers', '#/'], ...(isWhole && name ? [[server, link('server', {server})]] : []), ...view.crumbs];
   replace(crumbs, el('ol', {}, path.map(([text, href], i) => el('li', {},
     el('a', {href, 'aria-current': i === path.length - 1 ? 'page' : null}, text)))));
-  if (servers) view.update(servers);
+  update();
+}
+
+function update() {
+  const {server} = readLink().parameters;
+  if (servers) view.update(servers, servers.servers.find((one) => one.name === server));
 }
 
 function missingView() {
@@ -65,7 +72,7 @@ themeButton.addEventListener('click', () => {
 setTheme(document.documentElement.dataset.theme ?? 'system');
 
 const kKeys = [
-  ['/', 'to the filter, or to the search'], ['↑ ↓', 'from row to row of the tubes'], ['← →', 'along a chart that has the focus'],
+  ['/', 'to the filter, or to the search'], ['↑ ↓', 'from row to row of a table'], ['← →', 'along a chart that has the focus'],
   ['g', 'to all servers'], ['Esc', 'closes a dialog, leaves a field'], ['?', 'this help'],
 ];
 
@@ -106,7 +113,7 @@ show();
 new Live((data) => {
   servers = data;
   setHidden(logout, !data.has_login);
-  view.update(data);
+  update();
 }, (state, since) => {
   setText(live, {live: 'live', polling: 'polling', lost: 'no contact'}[state]);
   live.dataset.state = state;

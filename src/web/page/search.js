@@ -3,7 +3,7 @@
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {decode, excerpt, jobName} from './body.js';
-import {button, el, setHidden, setText} from './dom.js';
+import {button, el, field, setHidden, setText} from './dom.js';
 import * as format from './format.js';
 import {jobTable} from './jobs.js';
 import {keepInLink, link} from './view.js';
@@ -21,17 +21,17 @@ function nameAndBody(job) {
 }
 
 export function searchBox({server, tube, contains, state, id}, life, isView) {
-  const words = el('input', {type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body', autocomplete: 'off', spellcheck: 'false'});
-  const number = el('input', {type: 'text', inputmode: 'numeric', name: 'id', pattern: '[0-9]*', size: '10', 'aria-label': 'Id of a job', placeholder: 'or an id', autocomplete: 'off'});
-  const states = el('select', {name: 'state', 'aria-label': 'State'}, ['', 'ready', 'reserved', 'delayed', 'buried'].map((one) => el('option', {value: one}, one || 'any state')));
+  const words = field({type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body'});
+  const number = field({inputmode: 'numeric', name: 'id', pattern: '[0-9]*', size: '10', 'aria-label': 'Id of a job', placeholder: 'or an id'});
+  const states = el('select', {name: 'state', 'aria-label': 'State'}, ['', ...format.kStates].map((one) => el('option', {value: one}, one || 'any state')));
   words.value = contains ?? '';
   number.value = id ?? '';
   states.value = state ?? '';
-  const where = isView ? el('input', {name: 'tube', 'aria-label': 'Tube', placeholder: 'any tube', autocomplete: 'off', spellcheck: 'false'}) : null;
+  const where = isView ? field({name: 'tube', 'aria-label': 'Tube', placeholder: 'any tube'}) : null;
   if (where) where.value = tube ?? '';
   const note = el('p', {class: 'found'});
   const status = el('p', {class: 'unseen', role: 'status'});  // Read out at an end only.
-  const table = jobTable('Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', nameAndBody]]);
+  const table = jobTable(server, 'Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', nameAndBody]]);
   let hits = [];
   let run = null;
   const stop = button('Stop', () => run?.abort());
@@ -65,8 +65,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
         lookedAt += answer.looked_at;
         cursor = answer.next;
         hits.push(...answer.hits.map((job) => job.id));
-        table.add(server, answer.hits);
-        setHidden(table.element, hits.length === 0);
+        table.show(answer.hits, true);
         setHidden(holder, hits.length === 0);
         if (answer.done || cursor === null) return sayEnd(': that is all');
         if (hits.length >= room) return pausedAt(': there may be more');
@@ -89,8 +88,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     hits = [];
     cursor = null;
     lookedAt = 0;
-    table.clear();
-    setHidden(table.element, true);
+    table.show([]);
     setHidden(holder, true);
     if (isView) keepInLink({tube: '', contains: '', state: '', id: '', ...given()});
     if (words.value === '' && number.value === '') {
@@ -104,19 +102,15 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     event.preventDefault();
     search();
   }}, words, number, where, states, el('button', {type: 'submit', class: 'main'}, 'Search'), stop, more);
-  [stop, more, table.element].forEach((one) => setHidden(one, true));
+  [stop, more].forEach((one) => setHidden(one, true));
   if (isView && (contains || id)) search();
-  const allow = (isAllowed, now) => {
-    bar.allow(isAllowed, now);
-    holder.classList.toggle('none', !isAllowed);
-  };
-  return {element: el('div', {class: isView ? 'card' : null}, form, note, status, holder, table.element), allow, focus: () => words.focus()};
+  return {element: el('div', {class: isView ? 'card' : null}, form, note, status, holder, table.element), allow: bar.allow, focus: () => words.focus()};
 }
 
 export function searchView(parameters, life) {
   const {server} = parameters;
   const box = searchBox(parameters, life, true);
   const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, 'Search jobs'), el('p', {class: 'summary'}, `All jobs of ${server}`)), box.element);
-  const update = (data) => box.allow(data.allow_changes, data.servers.find((one) => one.name === server));
-  return {element, update, title: 'Search', crumbs: [[server, link('server', {server})], ['search', link('search', {server})]], focusFilter: box.focus};
+  const update = (data, mine) => box.allow(data.allow_changes, mine);
+  return {element, update, title: 'Search', crumbs: [['search', link('search', {server})]], focusFilter: box.focus};
 }

@@ -2,41 +2,32 @@
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {spark} from './chart.js';
-import {el, setHidden, setText} from './dom.js';
+import {el, field, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {serverHead} from './servers.js';
-import {BigTable, textCell} from './table.js';
+import {BigTable} from './table.js';
 import {keepInLink, link} from './view.js';
 
 const kWindow = 100;  // Rows asked for at once.
 const kRefreshEvery = 2000;  // Milliseconds.
 
-// Key of the API, label, class, and the text of a row.
-const kColumns = [
-  {key: 'name', label: 'Tube', kind: 'name'},
-  {key: 'ready', label: 'Ready', kind: 'number ready', text: (row) => format.shortCount(row.ready)},
-  {key: 'reserved', label: 'Reserved', kind: 'number reserved', text: (row) => format.shortCount(row.reserved)},
-  {key: 'delayed', label: 'Delayed', kind: 'number delayed', text: (row) => format.shortCount(row.delayed)},
-  {key: 'buried', label: 'Buried', kind: 'number buried', text: (row) => format.shortCount(row.buried)},
-  {key: 'put_rate', label: 'In /s', kind: 'number in', text: (row) => format.rate(row.put_rate)},
-  {key: 'delete_rate', label: 'Out /s', kind: 'number out', text: (row) => format.rate(row.delete_rate)},
+const columnsOf = (server) => [
+  {key: 'name', label: 'Tube', kind: 'name', rises: true, href: ({name}) => link('tube', {server, tube: name})},
+  ...format.kStates.map((state) => ({key: state, label: state[0].toUpperCase() + state.slice(1), kind: `number ${state}`, text: format.shortCount})),
+  {key: 'put_rate', label: 'In /s', kind: 'number in', text: format.rate},
+  {key: 'delete_rate', label: 'Out /s', kind: 'number out', text: format.rate},
   {key: 'spark', label: 'Last minutes', kind: 'drawing'},
-  {key: 'waiting', label: 'Waiting', kind: 'number wide', text: (row) => format.shortCount(row.waiting)},
-  {key: 'oldest', label: 'Oldest', kind: 'number wide', text: (row) => (row.ready > 0 ? format.duration(row.oldest_ready_seconds) : '–')},
+  {key: 'waiting', label: 'Waiting', kind: 'number wide', text: format.shortCount},
+  {key: 'oldest', label: 'Oldest', kind: 'number wide', text: (_, row) => (row.ready > 0 ? format.duration(row.oldest_ready_seconds) : '–')},
 ];
 
-function makeCells() {
-  const cells = kColumns.map((column) => textCell(column.kind));
-  cells[0].append(el('a', {href: '#/'}), el('span', {class: 'mark warn', hidden: true}), el('span', {class: 'mark bad', hidden: true}, 'growing'));
-  cells[7].append(spark().element);
-  return cells;
+function dress(cells) {
+  cells[0].append(el('span', {class: 'mark warn', hidden: true}), el('span', {class: 'mark bad', hidden: true}, 'growing'));
 }
 
-function fillRow(server, cells, row, element) {
+function fillRow(cells, row, element) {
   const [name, paused, growing] = cells[0].children;
-  setText(name, row ? row.name : '…');
-  name.href = row ? link('tube', {server, tube: row.name}) : '#/';
-  name.title = row ? row.name : '';
+  name.title = row?.name ?? '';
   const isPaused = (row?.paused_seconds ?? 0) > 0;
   setHidden(paused, !isPaused);
   if (isPaused) setText(paused, `paused ${format.roughly(row.paused_seconds)}`);
@@ -44,11 +35,6 @@ function fillRow(server, cells, row, element) {
   setHidden(growing, !row?.is_growing || isPaused);
   element.classList.toggle('is-paused', isPaused);
   element.classList.toggle('is-growing', Boolean(row?.is_growing));
-  kColumns.forEach((column, i) => {
-    if (!column.text) return;
-    setText(cells[i], row ? column.text(row) : '');
-    cells[i].classList.toggle('is-zero', !row?.[column.key === 'oldest' ? 'oldest_ready_seconds' : column.key]);
-  });
   drawSpark(cells[7], row);
 }
 
@@ -67,9 +53,8 @@ export function serverView(parameters, life) {
   const head = serverHead(server, life, false);
   const found = el('span', {class: 'found'});
   const status = el('span', {class: 'unseen', role: 'status'});  // Read out once for each filter.
-  const trouble = el('p', {class: 'gone', hidden: true});
-  const filter = el('input', {type: 'search', id: 'filter', placeholder: 'Filter tubes  ( / )', 'aria-label': 'Filter tubes by name',
-                              autocomplete: 'off', spellcheck: 'false', 'aria-keyshortcuts': '/'});
+  const trouble = troubleLine();
+  const filter = field({type: 'search', id: 'filter', placeholder: 'Filter tubes  ( / )', 'aria-label': 'Filter tubes by name', 'aria-keyshortcuts': '/'});
   filter.value = query.filter;
   let wanted = [0, kWindow];
   let asked = null;
@@ -77,14 +62,8 @@ export function serverView(parameters, life) {
   let said = query.filter;
 
   const table = new BigTable({
-    label: `Tubes of ${server}`, columns: kColumns, makeCells,
-    fillRow: (cells, row, element) => fillRow(server, cells, row, element),
-    onSort: (key) => {
-      if (key === 'spark') return;
-      query.reverse = query.sort === key && query.reverse === '0' ? '1' : '0';
-      query.sort = key;
-      changed();
-    },
+    label: `Tubes of ${server}`, columns: columnsOf(server), query, dress, fillRow,
+    onSort: () => changed(),
     onRange: (first, last) => {
       wanted = [Math.max(0, Math.floor((first + last - kWindow) / 2)), kWindow];
       let isMissing = false;
@@ -92,9 +71,7 @@ export function serverView(parameters, life) {
       // What was asked for last is on its way, or comes with the next refresh.
       if (isMissing && !(asked && asked[0] <= first && asked[0] + asked[1] >= last)) refresh();
     },
-  });
-  table.heads[7].replaceChildren('Last minutes');
-  life.signal.addEventListener('abort', () => table.end());
+  }, life);
 
   let asking = null;
   const refreshNow = async () => {
@@ -120,17 +97,10 @@ export function serverView(parameters, life) {
       if (asking === mine) asking = null;
     }
   };
-  const showTrouble = (error) => {
-    setHidden(trouble, error === null);
-    if (error) setText(trouble, `The tubes cannot be listed: ${error.message}`);
-  };
   const act = actionBar.ofTubes(server, query, () => refresh());
 
-  // Names begin with the first, numbers with the largest.
-  const showSort = () => table.setSort(query.sort, (query.sort === 'name') === (query.reverse === '1'));
   const changed = () => {
     keepInLink(query);
-    showSort();
     table.forget();
     asked = null;
     table.top();
@@ -145,17 +115,16 @@ export function serverView(parameters, life) {
     event.preventDefault();
     table.focusRow(0);
   });
-  showSort();
-
+  const clients = el('a', {class: 'button', hidden: true, href: link('clients', {server})}, 'Clients');
   const element = el('div', {}, el('h1', {class: 'unseen'}, `Server ${server}`), head.element,
     el('div', {class: 'tools'}, filter, found, status, el('span', {class: 'gap'}), act.element,
-       el('a', {class: 'button', href: link('search', {server})}, 'Search jobs')),
-    trouble, table.element);
-  refresh = life.every(kRefreshEvery, refreshNow, showTrouble);
-  const update = (data) => {
-    const mine = data.servers.find((one) => one.name === server);
+       clients, el('a', {class: 'button', href: link('search', {server})}, 'Search jobs')),
+    trouble.element, table.element);
+  refresh = life.every(kRefreshEvery, refreshNow, (error) => trouble.say(error ? `The tubes cannot be listed: ${error.message}` : ''));
+  const update = (data, mine) => {
+    setHidden(clients, !mine?.capabilities.includes('list-clients'));
     if (mine) head.update(mine);
     act.allow(data.allow_changes, mine);
   };
-  return {element, update, title: server, crumbs: [[server, link('server', {server})]], focusFilter: () => filter.focus()};
+  return {element, update, title: server, crumbs: [], focusFilter: () => filter.focus()};
 }

@@ -1,7 +1,7 @@
 // All servers at a glance, and the head of one server.
 import {ask} from './api.js';
 import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
-import {el, numberStrip, replace, setHidden, setText} from './dom.js';
+import {el, numberStrip, replace, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {link} from './view.js';
 
@@ -11,8 +11,7 @@ const kHistoryEvery = 15000;  // Milliseconds: a new point comes so often.
 const kFields = [
   ['puts', 'in /s', 'in lead'], ['deletes', 'out /s', 'out lead'], ['reserves', 'reserves /s', 'lead'],
   ['timeouts', 'timeouts /s', 'lead'],
-  ['ready', 'ready', 'ready'], ['reserved', 'reserved', 'reserved'], ['delayed', 'delayed', 'delayed'],
-  ['buried', 'buried', 'buried'],
+  ...format.kStates.map((state) => [state, state, state]),
   ['waiting', 'waiting'], ['workers', 'workers'], ['producers', 'producers'], ['connections', 'connections'],
   ['tubes', 'tubes'], ['memory', 'memory'], ['binlog', 'binlog'], ['uptime', 'up for'],
 ];
@@ -22,8 +21,7 @@ function textsOf(server) {
   return {
     puts: format.rate(rates.puts), deletes: format.rate(rates.deletes), reserves: format.rate(rates.reserves),
     timeouts: format.rate(rates.timeouts),
-    ready: format.shortCount(jobs.ready), reserved: format.shortCount(jobs.reserved),
-    delayed: format.shortCount(jobs.delayed), buried: format.shortCount(jobs.buried),
+    ...Object.fromEntries(format.kStates.map((state) => [state, format.shortCount(jobs[state])])),
     waiting: format.shortCount(server.workers_waiting), workers: format.shortCount(server.workers),
     producers: format.shortCount(server.producers), connections: format.shortCount(server.connections),
     tubes: format.shortCount(server.tubes), memory: format.bytes(server.memory_bytes),
@@ -64,11 +62,11 @@ export function serverHead(name, life, isLinked) {
   const heading = el('h2', {}, isLinked ? el('a', {href: link('server', {server: name})}, name) : name);
   const marks = el('span', {class: 'marks'});
   const about = el('span', {class: 'about'});
-  const gone = el('p', {class: 'gone', hidden: true});
+  const gone = troubleLine();
   const strip = numberStrip(kFields);
   const charts = chartRow(chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount));
   const element = el('section', {class: 'server', 'aria-label': `Server ${name}`},
-                     el('header', {}, heading, marks, about), gone, strip.element, charts.element);
+                     el('header', {}, heading, marks, about), gone.element, strip.element, charts.element);
   let shownMarks = '';
   life.every(kHistoryEvery, async () => charts.update(await ask('history', {server: name}, life.signal)));
   const update = (server) => {
@@ -78,8 +76,7 @@ export function serverHead(name, life, isLinked) {
       replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
     }
     setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
-    setText(gone, goneText(server));
-    setHidden(gone, server.state !== 'down');
+    gone.say(goneText(server));
     element.classList.toggle('is-gone', server.state === 'down');
     strip.set(textsOf(server));
     strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);

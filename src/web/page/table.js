@@ -1,34 +1,40 @@
 // A table of any number of rows, of which only those exist that can be seen. It says its rows'
 // numbers to screen readers, and the arrow keys go from row to row.
-import {el} from './dom.js';
+import {button, el, setText} from './dom.js';
 
 const kSpareRows = 6;  // Above and below what can be seen.
 const kScrollPixelsMax = 8e6;  // Browsers cannot scroll further than 16 to 33 million pixels.
 
-// `columns`: [{key, label, kind, sort}]; `fillRow(cells, row, index)` writes a row into its cells
-// (one element a column); row is undefined while it is not known. `onSort(key)`; `onRange(first,
-// last)`: these rows are to be seen, at each scroll.
+// `columns`: [{key, label, kind, text, href, rises}]. text(value, row) is what a cell says, and
+// href(row) where it leads, if anywhere; what rises begins with its smallest when it is sorted.
+// `dress(cells)` and `fillRow(cells, row, element)` do what else there is; row is undefined while it
+// is not known. `query`: {sort, reverse}, as in the address; `onSort()`: they have changed.
+// `onRange(first, last)`: these rows are to be seen, at each scroll. It ends with `life`.
 export class BigTable {
-  constructor({label, columns, makeCells, fillRow, onSort, onRange}) {
-    Object.assign(this, {columns, makeCells, fillRow, onRange});
+  constructor({label, columns, query, onSort, fillRow, dress = () => {}, onRange = () => {}}, life) {
+    Object.assign(this, {columns, query, fillRow, dress, onRange});
     this.total = 0;
     this.rows = new Map();  // What is known, by index.
     this.shown = new Map();  // Index -> {element, cells}.
     this.spare = [];
-    this.heads = columns.map((column) => el('div', {role: 'columnheader', class: column.kind},
-      el('button', {type: 'button', onclick: () => onSort(column.key)}, column.label)));
+    const sort = (key) => {
+      query.reverse = query.sort === key && query.reverse === '0' ? '1' : '0';
+      query.sort = key;
+      this.showSort();
+      onSort();
+    };
+    this.heads = columns.map(({key, label: text, kind}) => el('div', {role: 'columnheader', class: kind},
+      kind === 'drawing' ? text : button(text, () => sort(key))));
+    this.showSort();
     this.head = el('div', {role: 'rowgroup', class: 'head'}, el('div', {role: 'row', class: 'row', 'aria-rowindex': '1'}, this.heads));
     this.body = el('div', {role: 'rowgroup', class: 'rows'});
     this.table = el('div', {role: 'table', 'aria-label': label, 'aria-colcount': String(columns.length)}, this.head, this.body);
     this.element = el('div', {class: 'big-table', tabindex: '0', role: 'region', 'aria-label': `${label}, scrolls`}, this.table);
     this.element.addEventListener('scroll', () => this.draw(), {passive: true});
     this.element.addEventListener('keydown', (event) => this.onKey(event));
-    this.resized = new ResizeObserver(() => this.draw());
-    this.resized.observe(this.element);
-  }
-
-  end() {
-    this.resized.disconnect();
+    const resized = new ResizeObserver(() => this.draw());
+    resized.observe(this.element);
+    life.signal.addEventListener('abort', () => resized.disconnect());
   }
 
   // Pixels of the table for one pixel of the scroll bar: more than one in a table of a million rows.
@@ -38,9 +44,10 @@ export class BigTable {
     return all <= kScrollPixelsMax ? 1 : (all - room) / (kScrollPixelsMax - room);
   }
 
-  setSort(key, isDescending) {
-    this.columns.forEach((column, i) => {
-      const order = column.key !== key ? 'none' : isDescending ? 'descending' : 'ascending';
+  showSort() {
+    const {sort, reverse} = this.query;
+    this.columns.forEach(({key, rises = false}, i) => {
+      const order = key !== sort ? 'none' : rises === (reverse === '0') ? 'ascending' : 'descending';
       this.heads[i].setAttribute('aria-sort', order);
     });
   }
@@ -94,7 +101,7 @@ export class BigTable {
       row.isFilled = true;
       row.data = data;
       row.element.classList.toggle('is-unknown', data === undefined);
-      this.fillRow(row.cells, data, row.element);
+      this.fill(row, data);
     }
     this.spare.length = Math.min(this.spare.length, 20);
     if (last > first) this.onRange(first, last);
@@ -112,8 +119,20 @@ export class BigTable {
   }
 
   makeRow() {
-    const cells = this.makeCells();
+    const cells = this.columns.map(({kind, href}) => el('div', {role: 'cell', class: kind}, href ? el('a') : null));
+    this.dress(cells);
     return {cells, element: el('div', {role: 'row', class: 'row'}, cells)};
+  }
+
+  fill({cells, element}, row) {
+    this.columns.forEach(({key, kind, text = String, href}, i) => {
+      if (kind === 'drawing') return;
+      const place = href ? cells[i].firstChild : cells[i];
+      setText(place, row ? text(row[key], row) : href ? '…' : '');
+      if (href) place.href = row ? href(row) : '#/';
+      cells[i].classList.toggle('is-zero', ['0', '–'].includes(place.textContent));
+    });
+    this.fillRow(cells, row, element);
   }
 
   onKey(event) {
@@ -137,8 +156,3 @@ export class BigTable {
     this.shown.get(index)?.element.querySelector('a')?.focus({preventScroll: true});
   }
 }
-
-export function textCell(kind) {
-  return el('div', {role: 'cell', class: kind});
-}
-

@@ -2,7 +2,7 @@
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
-import {el, numberStrip, replace, setHidden, setText} from './dom.js';
+import {el, numberStrip, pairs, replace, setHidden, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {jobList, nextJob} from './jobs.js';
 import {searchBox} from './search.js';
@@ -18,13 +18,13 @@ const kTimeLines = [
 
 const kFields = [
   ['put_rate', 'in /s', 'in lead'], ['delete_rate', 'out /s', 'out lead'],
-  ['ready', 'ready', 'ready'], ['reserved', 'reserved', 'reserved'], ['delayed', 'delayed', 'delayed'], ['buried', 'buried', 'buried'],
+  ...format.kStates.map((state) => [state, state, state]),
   ['waiting', 'waiting'], ['watching', 'watching'], ['using', 'using'], ['oldest', 'oldest ready'],
   ['puts', 'puts, all'], ['deletes', 'deletes, all'],
 ];
 
 function textsOf(tube) {
-  const counts = ['ready', 'reserved', 'delayed', 'buried', 'waiting', 'watching', 'using', 'puts', 'deletes'];
+  const counts = [...format.kStates, 'waiting', 'watching', 'using', 'puts', 'deletes'];
   return {
     ...Object.fromEntries(counts.map((key) => [key, format.shortCount(tube[key])])),
     put_rate: format.rate(tube.put_rate), delete_rate: format.rate(tube.delete_rate),
@@ -32,18 +32,13 @@ function textsOf(tube) {
   };
 }
 
-function pairs(values) {
-  return Object.entries(values ?? {}).map(([key, value]) => el('div', {}, el('dt', {}, key), el('dd', {}, String(value))));
-}
-
 export function tubeView({server, tube}, life) {
   const strip = numberStrip(kFields);
   const marks = el('span', {class: 'marks'});
-  const trouble = el('p', {class: 'gone', hidden: true});
+  const trouble = troubleLine();
   const times = chart('Time in the queue', kTimeLines, format.milliseconds);
   const charts = chartRow(chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount), times);
-  const states = ['ready', 'delayed', 'buried'];
-  const next = states.map((state) => nextJob(state, server));
+  const next = format.kWaiting.map((state) => nextJob(state, server));
   const stats = el('dl', {class: 'pairs'});
   const search = searchBox({server, tube}, life, false);
   const list = jobList(server, tube, life);
@@ -59,14 +54,12 @@ export function tubeView({server, tube}, life) {
     if (marks.textContent !== words.join('')) {
       replace(marks, words.map((word) => el('span', {class: `mark ${word === 'growing' ? 'bad' : 'warn'}`}, word)));
     }
-    next.forEach((one, i) => one.update(now.next?.[states[i]] ?? null));
+    next.forEach((one, i) => one.update(now.next?.[format.kWaiting[i]] ?? null));
     // Only what is looked at.
     if (details.open) replace(stats, pairs({...now.stats, ...now.detail}));
   };
-  const showTrouble = (error) => {
-    setHidden(trouble, error === null);
-    if (error) setText(trouble, error.status === 404 ? `There is no tube ${tube} now. A tube exists while jobs or clients need it.` : error.message);
-  };
+  const showTrouble = (error) =>
+    trouble.say(error?.status === 404 ? `There is no tube ${tube} now. A tube exists while jobs or clients need it.` : error?.message);
   const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All that the server tells of this tube'), stats);
   const again = life.every(kRefreshEvery, load, showTrouble);
   life.every(kHistoryEvery, async () => {
@@ -74,20 +67,14 @@ export function tubeView({server, tube}, life) {
     setHidden(times.element, !history.wait_p50_ms);
     charts.update(history);
   });
-  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), bar.element), trouble,
+  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), bar.element), trouble.element,
     strip.element, charts.element, el('div', {class: 'next'}, next.map((one) => one.element)),
     el('section', {class: 'card'}, el('h2', {}, 'Search in this tube'), search.element), list.element, details);
-  const gone = (mine) => {
-    if (mine?.state !== 'down') return;
-    setHidden(trouble, false);
-    setText(trouble, `The server has been gone for ${format.duration(mine.down_seconds)}${mine.error ? `: ${mine.error}` : ''}.`);
-  };
-  const update = (data) => {
-    const mine = data.servers.find((one) => one.name === server);
-    gone(mine);
+  const update = (data, mine) => {
+    if (mine?.state === 'down') trouble.say(`The server has been gone for ${format.duration(mine.down_seconds)}${mine.error ? `: ${mine.error}` : ''}.`);
     bar.allow(data.allow_changes, mine);
     search.allow(data.allow_changes, mine);
     list.allow(data.allow_changes, mine);
   };
-  return {element, update, title: tube, crumbs: [[server, link('server', {server})], [tube, link('tube', {server, tube})]], focusFilter: search.focus};
+  return {element, update, title: tube, crumbs: [[tube, link('tube', {server, tube})]], focusFilter: search.focus};
 }

@@ -55,13 +55,30 @@ function wave(seed, points, height) {
 function makeJob(id, tube, state, body = kBodies[id % kBodies.length]) {
   const bytes = Buffer.from(body);
   return {id, tube, state, priority: 1024, age: 75.4 + id, delay: 0, ttr: 60, time_left: state === 'delayed' ? 12 : 0, reserves: id % 3, timeouts: 0,
-          releases: 0, buries: state === 'buried' ? 1 : 0, kicks: 0, bytes: bytes.length, tags: id % 2 ? {con: 'user-7'} : null,
+          releases: 0, buries: state === 'buried' ? 1 : 0, kicks: 0, holder: null, is_held: false, bytes: bytes.length, tags: id % 2 ? {con: 'user-7'} : null,
           body_base64: bytes.toString('base64'), is_cut: false};
+}
+
+const kReservedJob = 41;
+const kHeldJob = 43;
+
+// What /api/job answers: one is reserved, one is held, the others are buried.
+function jobOf(id) {
+  const job = makeJob(id, 'emails-000010', {[kReservedJob]: 'reserved', [kHeldJob]: 'delayed'}[id] ?? 'buried');
+  if (id === kReservedJob) return {...job, holder: 12};
+  return id === kHeldJob ? {...job, is_held: true, tags: {grp: 'import-12', aft: 'import-11'}} : job;
+}
+
+// Ids have gaps: connections have gone.
+function makeClient(i) {
+  return {id: i * 2 + 2, address: i < kHostile.length ? kHostile[i] : i % 5 ? `10.0.${i % 7}.${i % 250}:${40000 + i}` : 'unix', used: kHostile[i % 97] ?? 'emails-000010',
+          state: ['idle', 'waiting', 'running', 'body'][i % 4], age: i * 37, idle: i % 60, watching: i % 12 + 1, jobs: i % 11 ? 0 : i % 23, commands: i * 1000};
 }
 
 export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const world = {
     allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40,
+    clients: Array.from({length: 1200}, (_, i) => makeClient(i)),
     tubes: Array.from({length: tubes}, (_, i) => makeTube(i)),
   };
   const streams = new Set();
@@ -75,10 +92,10 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       const shift = Math.sin(Date.now() / 9000 + i);
       return {
         name, state: isDown ? 'down' : 'up', error: isDown ? 'Connection refused' : null, down_seconds: isDown ? 125 : null, sample_age_seconds: 0.4,
-        software: isHaricot ? 'haricot 0.1.0' : 'beanstalkd 1.10', is_haricot: isHaricot, capabilities: isHaricot ? ['scan-jobs', 'list-jobs'] : [], has_reserve_job: isHaricot,
+        software: isHaricot ? 'haricot 0.1.0' : 'beanstalkd 1.10', is_haricot: isHaricot, capabilities: isHaricot ? ['scan-jobs', 'list-jobs', 'list-clients', 'stats-group'] : [], has_reserve_job: isHaricot,
         hostname: `queue${i + 1}`, pid: 4100 + i, uptime_seconds: 913000 + i * 7000, is_draining: i === 2, is_refusing: false,
         jobs: {ready: [18240, 312, 0][i], urgent: 12, reserved: [64, 12, 3][i], delayed: [2210, 40, 0][i], buried: [17, 0, 0][i]},
-        tubes: [tubes, 14, 3][i], paused_tubes: i === 0 ? 2 : isHaricot ? 0 : null, workers_waiting: [22, 8, 4][i], connections: [148, 31, 9][i],
+        tubes: [tubes, 14, 3][i], paused_tubes: i === 0 ? 2 : isHaricot ? 0 : null, workers_waiting: [22, 8, 4][i], connections: [world.clients.length, 31, 9][i],
         producers: [60, 12, 3][i], workers: [86, 20, 6][i],
         rates: {puts: [1240, 86, 3.2][i] * (1 + shift / 10), reserves: [1225, 86, 3.2][i], deletes: [1210, 85.5, 3.2][i] * (1 - shift / 14),
                 timeouts: [0.2, 0, 0][i], commands: 5000},
@@ -108,6 +125,14 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     const from = Number(query.get('from'));
     return {sample_age_seconds: 0.3, total: world.tubes.length, matching: found.length, from, sums: {},
             tubes: world.forgetsRows ? [] : found.slice(from, from + Math.min(500, Number(query.get('count'))))};
+  };
+
+  // As haricotd: it looks at 1000 ids for a page.
+  const listClients = (query) => {
+    const from = Math.max(1, Number(query.get('from')));
+    const found = world.clients.filter((one) => one.id >= from && one.id < from + 1000).slice(0, Number(query.get('count')));
+    const begin = found.length === Number(query.get('count')) ? found.at(-1).id + 1 : from + 1000;
+    return {clients: found, next: world.clients.some((one) => one.id >= begin) ? begin : null};
   };
 
   const search = (query) => {
@@ -151,7 +176,9 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       case '/api/jobs':
         if (isPlain) return [501, {error: 'this server cannot list its jobs'}];
         return [200, {jobs: Array.from({length: Math.min(Number(query.get('count')), tube[query.get('state')])}, (_, i) => makeJob(i + 1, tube.name, query.get('state')))}];
-      case '/api/job': return Number(query.get('id')) > 1e9 ? [404, {error: 'no such job'}] : [200, makeJob(Number(query.get('id')), 'emails-000010', 'buried')];
+      case '/api/job': return Number(query.get('id')) > 1e9 ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
+      case '/api/clients': return isPlain ? [501, {error: 'this server cannot list its clients'}] : [200, listClients(query)];
+      case '/api/group': return [200, {group: query.get('group'), ready: 3, reserved: 2, delayed: 0, buried: 1, waiting_jobs: 4}];
       case '/api/search': return [200, search(query)];
       case '/api/actions': return world.allowChanges ? [200, doOrder(JSON.parse(body))] : [403, {error: 'changes are not allowed'}];
       default: return [404, {error: 'no such path'}];
