@@ -16,4 +16,7 @@ namespace haricot::web {
 // the statistics do not have that.
 void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes);
 
+// A connection, as list-clients tells it.
+std::string client_json(const tool::StatsText& stats);
+
 }  // namespace haricot::web

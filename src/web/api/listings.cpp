@@ -99,7 +99,7 @@ Task answer_clients(Server& server, std::shared_ptr<Exchange> exchange) {
       parameters.number("from", 0, std::numeric_limits<std::uint64_t>::max());
   const std::string count = std::to_string(count_of(parameters));
   Wish wish = {.command = "list-clients " + std::to_string(from) + " " + count,
-               .lacking = "this server cannot list its clients",
+               .lacking = "this server cannot list its clients: only haricotd can",
                .not_found = "the server has no clients"};
   const std::optional<std::string> told =
       co_await ask_for(server, *exchange, parameters, std::move(wish));

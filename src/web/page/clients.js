@@ -31,21 +31,23 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
   const trouble = troubleLine();
   const first = el('a', {class: 'button', href: link('clients', {server})}, 'First page');
   const next = el('a', {class: 'button'}, 'Next page');
-  let all = null;  // The connections of the server, on this page or not.
+  let all = null;  // So many clients has the server, on this page or not.
   let answer = {clients: [], next: null};
   const columns = columnsOf(server);
   const show = () => {
-    const rises = Boolean(columns.find((one) => one.key === query.sort)?.rises);
+    const {rises = false} = columns.find((one) => one.key === query.sort) ?? {};
     const sign = rises === (query.reverse === '0') ? 1 : -1;
     const order = (a, b) => (a < b ? -1 : Number(a > b));
     answer.clients.sort((a, b) => sign * order(a[query.sort], b[query.sort]) || a.id - b.id);
-    table.forget();
-    table.setRows(0, answer.clients);
-    table.setTotal(answer.clients.length);
+    table.setAll(answer.clients);
     next.href = link('clients', {server, ...query, from: answer.next});
     setHidden(next, !answer.next);
     setHidden(first, Number(from) <= 1);
-    setText(found, `${format.count(answer.clients.length)} of ${format.plural(all, 'client')}`);
+    say();
+  };
+  const say = () => {
+    const isAll = first.hidden && next.hidden;
+    setText(found, isAll ? format.plural(answer.clients.length, 'client') : `${format.count(answer.clients.length)} of ${format.plural(all, 'client')}, in the order of this page`);
   };
   const table = new BigTable({
     label: `Clients of ${server}`, columns, query,
@@ -67,13 +69,13 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
     show();
   }, (error) => {
     const isThere = !id || answer.clients.some((row) => String(row.id) === id);
-    if (error) trouble.say(error.status === 501 ? 'This server has no list of its clients: a beanstalkd tells their number only.' : error.message);
-    else trouble.say(isThere ? '' : `Client ${id} is gone.`);
+    trouble.say(error?.message ?? (isThere ? '' : `Client ${id} is gone.`));
   });
   const element = el('div', {class: 'clients'}, el('div', {class: 'title'}, el('h1', {}, 'Clients'), found, el('span', {class: 'gap'}), first, next),
     trouble.element, table.element);
   const update = (data, mine) => {
     all = mine?.connections;
+    say();
   };
   return {element, update, title: 'Clients', crumbs: [['clients', link('clients', {server})]]};
 }

@@ -60,6 +60,11 @@ export function clock(date) {
   return date.toLocaleTimeString('en-GB');
 }
 
+// Members of an object as texts.
+export function texts(form, of, keys) {
+  return Object.fromEntries(keys.map((key) => [key, form(of[key])]));
+}
+
 export function plural(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

@@ -15,7 +15,7 @@ export function jobLink(server, job) {
 export function jobTable(server, label, extra = []) {
   const number = (name, form, key) => [name, 'number', (job) => form(job[key])];
   const columns = [['Job', 'id', (job) => jobLink(server, job)], ...extra, ['State', 'state', (job) => stateOf(server, job)],
-    number('Priority', format.count, 'priority'), number('Age', format.duration, 'age'), ['Left', 'number', timeLeft],
+    number('Priority', format.count, 'priority'), number('Age', format.duration, 'age'), number('Left', (left) => (left > 0 ? format.duration(left) : '–'), 'time_left'),
     number('TTR', format.duration, 'ttr'), number('Tries', format.count, 'reserves'), number('Bytes', format.count, 'bytes')];
   const body = el('tbody');
   const table = el('table', {class: 'jobs'}, el('caption', {class: 'unseen'}, label),
@@ -36,10 +36,6 @@ export function jobTable(server, label, extra = []) {
 function stateOf(server, job) {
   if (job.holder) return ['reserved by ', clientLink(server, job.holder)];
   return job.is_held ? 'delayed, held' : job.state;
-}
-
-function timeLeft(job) {
-  return job.time_left > 0 ? format.duration(job.time_left) : '–';
 }
 
 // The next job of a state, with its body.

@@ -19,12 +19,10 @@ const kFields = [
 function textsOf(server) {
   const {rates = {}, jobs = {}, binlog} = server;
   return {
-    puts: format.rate(rates.puts), deletes: format.rate(rates.deletes), reserves: format.rate(rates.reserves),
-    timeouts: format.rate(rates.timeouts),
-    ...Object.fromEntries(format.kStates.map((state) => [state, format.shortCount(jobs[state])])),
-    waiting: format.shortCount(server.workers_waiting), workers: format.shortCount(server.workers),
-    producers: format.shortCount(server.producers), connections: format.shortCount(server.connections),
-    tubes: format.shortCount(server.tubes), memory: format.bytes(server.memory_bytes),
+    ...format.texts(format.rate, rates, ['puts', 'deletes', 'reserves', 'timeouts']),
+    ...format.texts(format.shortCount, jobs, format.kStates),
+    ...format.texts(format.shortCount, server, ['workers', 'producers', 'connections', 'tubes']),
+    waiting: format.shortCount(server.workers_waiting), memory: format.bytes(server.memory_bytes),
     binlog: binlogText(binlog),
     uptime: format.roughly(server.uptime_seconds),
   };

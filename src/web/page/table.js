@@ -58,6 +58,12 @@ export class BigTable {
     this.draw();
   }
 
+  // All rows there are.
+  setAll(rows) {
+    this.rows = new Map(rows.entries());
+    this.setTotal(rows.length);
+  }
+
   // What is known from here on; what was known elsewhere is kept until forget().
   setRows(from, rows) {
     rows.forEach((row, i) => this.rows.set(from + i, row));

@@ -24,10 +24,9 @@ const kFields = [
 ];
 
 function textsOf(tube) {
-  const counts = [...format.kStates, 'waiting', 'watching', 'using', 'puts', 'deletes'];
   return {
-    ...Object.fromEntries(counts.map((key) => [key, format.shortCount(tube[key])])),
-    put_rate: format.rate(tube.put_rate), delete_rate: format.rate(tube.delete_rate),
+    ...format.texts(format.shortCount, tube, [...format.kStates, 'waiting', 'watching', 'using', 'puts', 'deletes']),
+    ...format.texts(format.rate, tube, ['put_rate', 'delete_rate']),
     oldest: tube.ready > 0 ? format.roughly(tube.oldest_ready_seconds) : '–',
   };
 }

@@ -177,7 +177,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
         if (isPlain) return [501, {error: 'this server cannot list its jobs'}];
         return [200, {jobs: Array.from({length: Math.min(Number(query.get('count')), tube[query.get('state')])}, (_, i) => makeJob(i + 1, tube.name, query.get('state')))}];
       case '/api/job': return Number(query.get('id')) > 1e9 ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
-      case '/api/clients': return isPlain ? [501, {error: 'this server cannot list its clients'}] : [200, listClients(query)];
+      case '/api/clients': return isPlain ? [501, {error: 'this server cannot list its clients: only haricotd can'}] : [200, listClients(query)];
       case '/api/group': return [200, {group: query.get('group'), ready: 3, reserved: 2, delayed: 0, buried: 1, waiting_jobs: 4}];
       case '/api/search': return [200, search(query)];
       case '/api/actions': return world.allowChanges ? [200, doOrder(JSON.parse(body))] : [403, {error: 'changes are not allowed'}];

@@ -274,6 +274,7 @@ pageTest('a chart tells its values to the pointer and to the keys', () => tubeAd
 
 // Clients ------------------------------------------------------------------------------------
 
+let all;  // Clients, while a test has taken some away.
 const asks = (path) => world.asked.filter((url) => url.startsWith(path));
 const clientAt = (page, index, wanted) => until(page, ([at, text]) => document.querySelector(`.rows [aria-rowindex="${at}"] .client a`)?.textContent === text, [index + 2, wanted]);
 
@@ -284,7 +285,7 @@ pageTest('clients are a page at a time, and no view but this one asks for them',
   assert.deepEqual(asks('/api/clients'), []);
   await page.$$eval('.tools a', (all) => all.find((one) => one.textContent === 'Clients').click());
   await clientAt(page, 0, '2');
-  await until(page, () => document.querySelector('.found').textContent === '500 of 1,200 clients');
+  await until(page, () => document.querySelector('.found').textContent === '500 of 1,200 clients, in the order of this page');
   assert.equal(new URLSearchParams(asks('/api/clients')[0].split('?')[1]).get('count'), '500');
   assert.ok((await rowCount(page)) < 100);
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'Next page');
@@ -292,7 +293,7 @@ pageTest('clients are a page at a time, and no view but this one asks for them',
   await clientAt(page, 0, '1002');
   assert.equal(new URLSearchParams(asks('/api/clients').at(-1).split('?')[1]).get('from'), '1001');
   await page.goto(address('clients', {from: '2001'}));
-  await until(page, () => document.querySelector('.found').textContent === '200 of 1,200 clients');
+  await until(page, () => document.querySelector('.found').textContent === '200 of 1,200 clients, in the order of this page');
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'First page');
   await page.goto(address('tube', {tube: kTube}));
   await until(page, () => document.querySelector('.next-job'));
@@ -358,15 +359,33 @@ pageTest('the holder of a reserved job is a link to that client', () => address(
   await clientAt(page, 0, '14');
 });
 
+pageTest('clients come and go while they are shown', () => address('clients', {sort: 'id', reverse: '1'}), async (page) => {
+  all = world.clients;
+  try {
+    await clientAt(page, 0, '1000');
+    world.clients = all.slice(0, 3);
+    await until(page, () => document.querySelector('.found').textContent === '3 clients');
+    assert.equal(await rowCount(page), 3);
+    await clientAt(page, 0, '6');
+    world.clients = [];
+    await until(page, () => document.querySelector('.found').textContent === '0 clients');
+    world.clients = all;
+    await clientAt(page, 0, '1000');
+  } finally {
+    world.clients = all;
+  }
+});
+
 pageTest('free ids make no empty page', () => {
-  world.clients.splice(0, 1100);
+  all = world.clients;
+  world.clients = all.slice(1100);
   return address('clients');
 }, async (page) => {
   try {
     await clientAt(page, 0, '2202');
-    await until(page, () => document.querySelector('.found').textContent === '100 of 100 clients');
+    await until(page, () => document.querySelector('.found').textContent === '100 clients');
   } finally {
-    world.clients = makeUp({tubes: 1}).clients;
+    world.clients = all;
   }
 });
 
@@ -376,7 +395,7 @@ pageTest('a beanstalkd has no clients to show, and none are offered', () => `${b
   assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
   page.mayFail = true;
   await page.goto(`${base}#/clients?${new URLSearchParams({server: world.names[1]})}`);
-  await until(page, () => /has no list of its clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /cannot list its clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });
 
 pageTest('a held job says how many jobs are left in the group that it waits for, and in its own', () => address('job', {id: '43'}), async (page) => {

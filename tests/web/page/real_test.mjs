@@ -186,6 +186,54 @@ pageTest('a list of jobs, where the server has one', () => address('haricotd', '
   await until(page, () => /has no list of jobs/.test(document.querySelector('main').textContent));
 });
 
+pageTest('who is there, and who holds a job', () => address('haricotd', 'server'), async (page) => {
+  const {program} = servers.haricotd;
+  const holder = new Client(program.port);
+  await holder.ask('watch report-10');
+  await holder.ask('ignore default');
+  await holder.ask('use report-11');
+  const [, id] = /^RESERVED (\d+)/.exec(await holder.ask('reserve'));
+  await until(page, () => [...document.querySelectorAll('.tools a')].some((one) => one.textContent === 'Clients' && one.checkVisibility()));
+  await page.$$eval('.tools a', (all) => all.find((one) => one.textContent === 'Clients').click());
+  // Two producers, two workers, the holder and haricot web itself.
+  await until(page, () => document.querySelector('.found').textContent === '6 clients');
+  await press(page, 'Jobs', '.head');
+  await until(page, () => [...document.querySelectorAll('.rows .used a')].some((one) => one.textContent === 'report-11'));
+  assert.deepEqual(await axe(page), []);
+  await picture(page, kPictures, 'real-clients');
+  await page.goto(address('haricotd', 'job', {id}));
+  await until(page, () => /^in tube report-10 · reserved by client \d+$/.test(document.querySelector('.summary')?.textContent));
+  await page.click('.summary a');
+  await until(page, () => document.querySelector('.rows [aria-current=true] .used')?.textContent === 'report-11');
+  const cells = await page.$eval('.rows [aria-current=true]', (row) => [...row.children].map((cell) => cell.textContent));
+  assert.match(cells[1], /^127\.0\.0\.1:\d+$/);
+  assert.deepEqual([cells[2], cells[4], cells[5], cells[6]], ['idle', '1', '1', '4']);
+  holder.end();
+  await until(page, () => /^Client \d+ is gone\.$/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await page.goto(address('beanstalkd', 'server'));
+  await until(page, () => /beanstalkd 1\.12/.test(document.querySelector('.server .about')?.textContent));
+  assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
+  page.mayFail = true;
+  await page.goto(address('beanstalkd', 'clients'));
+  await until(page, () => /cannot list its clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+});
+
+pageTest('a held job says what is left of the group that it waits for', () => address('haricotd', 'server'), async (page) => {
+  const client = new Client(servers.haricotd.program.port);
+  await client.ask('use groups');
+  const put = async (tag) => /^INSERTED (\d+)/.exec(await client.ask(`put 0 0 60 1 ${tag}\r\nx`))[1];
+  const first = await put('grp:import-1');
+  await put('grp:import-1');
+  const last = await put('aft:import-1');
+  await page.goto(address('haricotd', 'job', {id: last}));
+  const says = (text) => until(page, (wanted) => [...document.querySelectorAll('.pairs div')].some((one) => one.textContent === wanted), text);
+  await says('jobs of import-12 ready · 1 held until its end');
+  await client.ask(`delete ${first}`);
+  await press(page, 'Refresh');
+  await says('jobs of import-11 ready · 1 held until its end');
+  client.end();
+});
+
 test('behind a prefix and a token: a login, and the page', {timeout: 300000}, async () => {
   const folder = mkdtempSync(`${tmpdir()}/haricot-page-`);
   const token = 'a-token-of-some-length';

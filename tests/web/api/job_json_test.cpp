@@ -1,0 +1,48 @@
+#include "web/api/job_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace haricot::web {
+namespace {
+
+std::string job(const std::string& lines) {
+  JsonWriter json;
+  add_job(json, *tool::StatsText::parse("---\nid: 1\n" + lines), std::nullopt);
+  const std::string text = json.take();
+  return text.substr(text.find("\"tags\""));
+}
+
+TEST(JobJson, ListedJobsSayWhetherTheyAreHeldAndWhoHoldsThem) {
+  EXPECT_EQ(job("bytes: 1\n"), R"("tags":null,"is_held":false,"holder":null})");
+  EXPECT_EQ(job("bytes: 1\ngrp: \"a\"\naft: \"7\"\nheld: true\n"),
+            R"("tags":{"grp":"a","aft":"7"},"is_held":true,"holder":null})");
+  EXPECT_EQ(job("bytes: 1\nholder: 12\n"), R"("tags":null,"is_held":false,"holder":12})");
+}
+
+TEST(JobJson, StatsJobDoesNotTellWhetherAJobIsHeld) {
+  EXPECT_EQ(job("file: 0\n"), R"("tags":null,"is_held":null,"holder":null})");
+}
+
+TEST(ClientJson, HasNumbersAndTexts) {
+  const auto stats = tool::StatsText::parse(
+      "---\nid: 12\naddress: \"10.0.0.7:4000\"\nage: 9\nused: \"12\"\nwatching: 2\nstate: waiting\n"
+      "jobs: 1\ncommands: 18446744073709551615\nidle: 3\nnew: 1\n");
+  EXPECT_EQ(client_json(*stats),
+            R"({"id":12,"address":"10.0.0.7:4000","used":"12","state":"waiting","age":9,"idle":3,)"
+            R"("watching":2,"jobs":1,"commands":18446744073709551615})");
+}
+
+TEST(ClientJson, TextsAreEscapedAndWhatIsMissingOrNoNumberIsNull) {
+  const auto stats = tool::StatsText::parse(
+      "---\nid: 1\naddress: </script>\"\\\x01\x7f\nused: \xff\nage: -1\njobs: 1e9\n");
+  EXPECT_EQ(client_json(*stats),
+            "{\"id\":1,\"address\":\"</script>\\\"\\\\\\u0001\\u007f\",\"used\":\"\\ufffd\","
+            "\"state\":null,\"age\":null,\"idle\":null,\"watching\":null,\"jobs\":null,"
+            "\"commands\":null}");
+}
+
+}  // namespace
+}  // namespace haricot::web
