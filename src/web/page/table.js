@@ -145,7 +145,6 @@ export class BigTable {
     const row = event.target.closest?.('[data-index]');
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (!row && event.target !== this.element) return;
     event.preventDefault();
     const index = row ? Number(row.dataset.index) + step : Math.ceil((this.element.scrollTop * this.scale()) / this.rowHeight);
     this.focusRow(Math.max(0, Math.min(this.total - 1, index)));

@@ -96,6 +96,22 @@ pageTest('an act by keys alone', () => address('tube', {tube: kTube}), async (pa
   assert.equal(world.orders.at(-1).body, 'by keys');
 });
 
+pageTest('the clients of a server, their order and a row are reached by keys', () => address('server'), async (page) => {
+  await until(page, () => [...document.querySelectorAll('.tools a')].some((one) => one.textContent === 'Clients' && one.checkVisibility()));
+  await tabTo(page, 'Clients');
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('.rows .client a'));
+  await tabTo(page, 'Next page');
+  await tabTo(page, 'Idle');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('[aria-sort=descending]')?.textContent === 'Idle');
+  await page.keyboard.press('ArrowDown');
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.rows .client a')));
+  await page.keyboard.press('Tab');
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.rows .used a')));
+});
+
 // Milliseconds from frame to frame, while each of them scrolls to rows that were not there.
 function frames(page) {
   return page.$eval('.big-table', (table) => new Promise((resolve) => {
