@@ -34,7 +34,11 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
   }
   json.add_json("tags", has_tags ? tags.take() : "null");
   // Who tells the bytes of a body tells these too.
-  told ? json.add("is_held", tool::is_held(stats)) : json.add_null("is_held");
+  if (told) {
+    json.add("is_held", tool::is_held(stats));
+  } else {
+    json.add_null("is_held");
+  }
   json.add("holder", stats.number("holder"));
 }
 
