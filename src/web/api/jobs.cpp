@@ -1,7 +1,6 @@
 #include "web/api/jobs.hpp"
 
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "haricot/base/json.hpp"
