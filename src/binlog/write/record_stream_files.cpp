@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/file_name.hpp"
