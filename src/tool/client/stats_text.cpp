@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // These are text even where they look like a number.
-constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",    "version",
-                                          "hostname", "os",   "platform", kOurVersionKey,
-                                          "con",      "idp",  "grp",      "aft"};
+constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
+                                          "os",   "platform", kOurVersionKey, "con",     "idp",
+                                          "grp",  "aft",      "used",         "address"};
 
 }  // namespace
 

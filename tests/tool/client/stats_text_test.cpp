@@ -39,6 +39,8 @@ TEST(StatsText, WhatIsNoReportIsRefused) {
 TEST(StatsText, JsonTypesFollowTheMeaningNotTheLooks) {
   const auto job = StatsText::parse("---\nid: 12\ntube: 34\npri: 5\n");
   EXPECT_EQ(job->json_members(), R"("id":12,"tube":"34","pri":5)");
+  const auto client = StatsText::parse("---\nid: 12\naddress: \"7\"\nused: \"34\"\n");
+  EXPECT_EQ(client->json_members(), R"("id":12,"address":"7","used":"34")");
   const auto server = StatsText::parse(
       "---\nuptime: 7\nversion: 1.12\nrusage-utime: 0.001000\ndraining: false\n"
       "id: 1234567890123456\nodd: 007\n");
