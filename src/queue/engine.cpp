@@ -236,12 +236,14 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = state_.jobs[ref];
   if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
-  if (job.has_tags != 0 && keys_.outlives(ref)) [[unlikely]]
+  const bool has_tags = job.has_tags != 0;
+  if (has_tags && keys_.outlives(ref)) [[unlikely]]
     return delete_leaving_key(ref);
   const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
   backlog_.delete_now(ref, nullptr);
-  backlog_.end_holds();
+  if (has_tags) [[unlikely]]
+    backlog_.end_holds();
   return Outcome::done;
 }
 
