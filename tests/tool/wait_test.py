@@ -10,12 +10,13 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import OperatorTest, TOOL
+from operator_case import FLAGS, OperatorTest, TOOL
 from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
 
 BURIED = 7
@@ -123,6 +124,21 @@ class Wait(OperatorTest):
         output, error = process.communicate(timeout=DEADLINE_S)
         self.assertEqual((process.returncode, output), (NO_SERVER, ""))
         self.assertIn("the server closed the connection during wait-job", error)
+
+    def test_it_outlives_a_restart_that_keeps_the_connections(self):
+        with tempfile.TemporaryDirectory() as folder:
+            socket = folder + "/take-over"
+            self.server.stop()
+            self.server.flags = (*FLAGS, "--take-over-socket", socket)
+            self.server.start()
+            first, second = self.server.put("x"), self.server.put("x")
+            process = self.wait(first, second)
+            old = self.server.process
+            self.server.flags = (*FLAGS, "--take-over", socket)
+            self.server.start()
+            self.assertEqual(old.wait(DEADLINE_S), DONE)
+            self.good("delete", second, first)
+            self.assertEqual(self.end(process), (DONE, f"{first} deleted\n{second} deleted\n"))
 
     def test_a_server_that_is_silent_is_told(self):
         job = self.server.put("x")
