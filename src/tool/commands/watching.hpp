@@ -31,7 +31,8 @@ struct Look {
 };
 
 // Looks until it is over, or until nobody reads the lines any more; at the latest until the first
-// look after the limit. Returns how long that took. Nothing: a look was nothing, because the server failed.
+// look after the limit. Returns how long that took. Nothing: a look was nothing, because the server
+// failed.
 std::optional<Duration> watch(Errand& errand, const Watching& choice,
                               const std::function<std::optional<Look>()>& look);
 
