@@ -409,7 +409,10 @@ void Model::transferred(const Engine& engine, Instant now) {
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;
   }
-  for (auto& [key, tombstone] : tombstones_) tombstone.deletion = 0;
+  // As at any start: who came back beside another job of its key has it now if that one is gone.
+  keys_.clear();
+  for (const auto& [id, job] : jobs_) own_key(id);
+  restore_tombstone(engine);
   require(engine.tubes().size() == tubes_.size(), "a tube is gone, or one is new");
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
     require(engine.tubes().at(i).name == tubes_[i].name, "the tubes are in another order");
