@@ -163,6 +163,8 @@ bool ServiceTransfer::finish(StateReader& from, Instant now) {
   service_.dispatcher_.count_hand_over();
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
+    // It has one answer at a time.
+    if (session->is_answered_in_pieces() && session->client_.is_busy()) return false;
     service_.mark_to_send(*session);
     if (session->is_ended() || session->stopped_ == Session::Stopped::needs_input) continue;
     // Whatever stopped it: what does so now is asked for.
