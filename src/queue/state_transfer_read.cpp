@@ -68,6 +68,8 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   }
   if (!hold_in_turn()) return false;
   groups_.end_restoring();
+  // Whoever is at rest has none, and nothing would begin to let go of what they hold.
+  if (groups_.has_ended()) return false;
   while (from.begin(saved::kBurials)) {
     if (!read_burials(from, tubes)) return false;
   }
