@@ -1,7 +1,6 @@
 #include "haricot/binlog/read/folder_plan.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "haricot/binlog/format/file_name.hpp"
@@ -55,23 +54,15 @@ void leave_strangers_aside(const FolderFacts& facts, FolderPlan& plan) {
   }
 }
 
-// The first one that has the right name is read; where none has, the first.
+// Of files that say the same number, the first is read. Requires: they are in order.
 void leave_duplicates_aside(FolderPlan& plan) {
-  std::map<std::uint64_t, const PlannedFile*> read;  // By their right numbers.
-  const auto has_its_name = [](const PlannedFile& file) { return file.name_number == file.number; };
-  for (const PlannedFile& file : plan.files) {
-    if (!is_checked(file)) continue;
-    const PlannedFile*& known = read[file.number];
-    if (known == nullptr || (has_its_name(file) && !has_its_name(*known))) known = &file;
-  }
-  std::map<std::uint64_t, std::string> names;
-  for (const auto& [number, file] : read) names[number] = file->name;
-  for (std::size_t i = 0; i < plan.files.size();) {
+  for (std::size_t i = 1; i < plan.files.size();) {
+    const PlannedFile& before = plan.files[i - 1];
     const PlannedFile& file = plan.files[i];
-    if (!is_checked(file) || names[file.number] == file.name) {
-      ++i;
+    if (is_checked(file) && is_checked(before) && file.number == before.number) {
+      plan.leave_aside(i, Kind::duplicate, before.name);
     } else {
-      plan.leave_aside(i, Kind::duplicate, names[file.number]);
+      ++i;
     }
   }
 }
@@ -135,9 +126,13 @@ FolderPlan plan_folder(const FolderFacts& facts) {
     plan.highest_name = std::max(plan.highest_name, file.name_number);
   }
   leave_strangers_aside(facts, plan);
-  leave_duplicates_aside(plan);
+  // One that has the right name goes first.
   std::stable_sort(plan.files.begin(), plan.files.end(),
-                   [](const PlannedFile& a, const PlannedFile& b) { return a.number < b.number; });
+                   [](const PlannedFile& a, const PlannedFile& b) {
+                     return std::pair(a.number, a.number != a.name_number) <
+                            std::pair(b.number, b.number != b.name_number);
+                   });
+  leave_duplicates_aside(plan);
   leave_late_aside(plan);
   for (const PlannedFile& file : plan.files) {
     if (file.number == file.name_number) continue;
