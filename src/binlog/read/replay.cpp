@@ -14,24 +14,6 @@ namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
 
-bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t seed) {
-  auto at = find_checked(bytes, static_cast<std::size_t>(from), seed);
-  for (; at; at = find_checked(bytes, *at + 1, seed)) {
-    const std::optional<Parsed> parsed = parse_record(bytes.substr(*at));
-    if (parsed && body_fits(*parsed, Position{seed, *at, 0})) return true;
-  }
-  return false;
-}
-
-// Whether nothing but a seal stood there, of which a crash has kept one sector and not the other.
-bool is_half_seal(std::string_view bytes, std::uint64_t offset) {
-  if (bytes.size() - offset != kShortRecordBytes) return false;
-  const std::uint64_t sector = (offset / kDiskSectorBytes + 1) * kDiskSectorBytes;
-  if (sector >= bytes.size()) return false;
-  const std::string_view front = bytes.substr(offset, sector - offset);
-  return find_nonzero(front, 0) == front.size() || find_nonzero(bytes, sector) == bytes.size();
-}
-
 }  // namespace
 
 bool Replay::fail(std::string error) {
@@ -261,9 +243,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   const bool is_short = scan.accepted_bytes() < end;
   const std::uint64_t missing =
       witness.previous_records > scan.records() ? witness.previous_records - scan.records() : 0;
-  if (is_short && missing == 0 && is_half_seal(all.substr(0, end), scan.accepted_bytes())) {
-    report.torn = scan.tail();
-  } else if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
+  if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
     Damage damage = scan.tail();
     damage.offset = scan.accepted_bytes();
     damage.bytes = end - scan.accepted_bytes();
@@ -285,7 +265,9 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   // A server that has lost the folder may have written on, and has acknowledged nothing of that.
   const auto& signature = identity.signature;
   const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
-  if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, identity.seed)) {
+  FileScan whole(all, identity);
+  whole.run_to_end();
+  if (report.kind == FileKind::checked && !is_late && whole.accepted_bytes() > end) {
     report.damages.push_back({.offset = end, .bytes = bytes});
   } else {
     report.torn = {.offset = end, .bytes = bytes};
