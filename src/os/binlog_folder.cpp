@@ -202,8 +202,6 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
                    {{"file", file}, {"offset", problem.offset}, {"bytes", problem.bytes}});
         break;
       case Kind::missing:
-      case Kind::all_missing:
-      case Kind::next_missing:
         log_.event(Level::warning, "binlog-file-missing",
                    {{"file", file}, {"message", to_sentence(problem)}});
         break;

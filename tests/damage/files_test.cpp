@@ -89,13 +89,7 @@ TEST(StrayFiles, AMissingOneIsTold) {
       hurt.remove(folder->files[i].number);
       const Verdict verdict = sweep.judge(hurt);
       const bool is_last = i + 1 == folder->files.size();
-      if (!is_last) expect_told(verdict, Kind::missing, hurt);
-      if (is_last && folder->files[i - 1].is_followed()) {
-        EXPECT_TRUE(verdict.reading.tells(Kind::next_missing) ||
-                    verdict.reading.tells(Kind::missing))
-            << hurt.what() << "\n"
-            << verdict.reading.text();
-      }
+      if (!is_last || folder->files[i - 1].is_followed()) expect_told(verdict, Kind::missing, hurt);
     }
   }
 }
@@ -281,7 +275,7 @@ TEST(StrayFiles, AllMissingAreTold) {
       const Reading reading = check(disk, kWall);
       EXPECT_TRUE(reading.is_good) << reading.error;
       EXPECT_FALSE(reading.is_sound);
-      EXPECT_TRUE(reading.tells(Kind::all_missing)) << reading.text();
+      EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
       EXPECT_GT(reading.next_id, folder->highest_id);
       Server server(disk, kWall);
       EXPECT_EQ(server.reading().text(), reading.text());
@@ -332,7 +326,7 @@ TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   put_all(HurtFolder(folder).image(), disk);
   // Both have given out the same ids here, which is told, and nothing else.
   for (const binlog::Problem& problem : check(disk, folder.wall).problems) {
-    EXPECT_FALSE(problem.kind == Kind::missing || problem.kind == Kind::all_missing ||
+    EXPECT_FALSE(problem.kind == Kind::missing ||
                  problem.file == binlog::binlog_file_name(folder.last_number()))
         << to_sentence(problem);
   }

@@ -13,6 +13,7 @@ using Kind = Problem::Kind;
 
 // A gap of millions is one mistake in a name, not so many files.
 constexpr std::uint64_t kMissingReportedMax = 100;
+constexpr std::uint64_t kFirstFile = 1;
 constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
 // Bytes of a damaged record suggest an id only in this distance from the others.
 constexpr std::uint64_t kIdsBelieved = 1 << 24;
@@ -90,8 +91,7 @@ class Judge {
     for (std::size_t i = 0; i < files_.size(); ++i) judge_bytes(i);
     judge_sequence();
     judge_emptied();
-    judge_noted();
-    judge_newest();
+    judge_end_of_sequence();
     judge_run();
     go_on_beyond_lost_ids();
     report_.records_lost = std::max(report_.records_lost, read_.lost_before);
@@ -110,9 +110,8 @@ class Judge {
   void judge_sequence();
   void judge_gap(std::size_t index);
   void judge_emptied();
-  void judge_noted();
+  void judge_end_of_sequence();
   void judge_noted_file(const FileReport& file);
-  void judge_newest();
   void judge_run();
   bool is_end_of_last_run(const FileReport& newest) const;
   void report_missing(std::uint64_t number, std::size_t next);
@@ -252,25 +251,27 @@ void Judge::judge_emptied() {
 }
 
 // The newest file with records, of which the note tells, or a newer one has to be there: no server
-// removes it before it has begun another.
-void Judge::judge_noted() {
-  if (!plan_.has_note()) return;
-  if (plan_.highest_name == 0) {
+// removes it before it has begun another. And a file that another was begun after is not the
+// newest.
+void Judge::judge_end_of_sequence() {
+  const std::uint64_t newest = files_.empty() ? 0 : files_.back().written_as;
+  std::uint64_t expected = newest;
+  if (!files_.empty() && files_.back().was_followed()) ++expected;
+  if (plan_.has_note()) {
+    for (const FileReport& file : files_) judge_noted_file(file);
+    expected = std::max<std::uint64_t>(expected, note_.newest);
     // An earlier version has noted no number, but whether there were records.
-    if (note_.newest == 0 && note_.run_before == 0) return;
-    const std::string name = note_.newest == 0 ? "lock" : binlog_file_name(note_.newest);
-    report_.problems.push_back({.kind = Kind::all_missing, .file = name});
-  } else {
-    std::uint64_t newest = 0;
-    for (const FileReport& file : files_) {
-      newest = std::max(newest, file.written_as);
-      judge_noted_file(file);
-    }
-    if (newest >= note_.newest) return;
-    report_missing(note_.newest, files_.size());
+    if (plan_.highest_name == 0 && note_.run_before != 0) expected = std::max(expected, kFirstFile);
   }
-  newest_may_be_gone_ = true;
-  report_.highest_number = std::max<std::uint64_t>(report_.highest_number, note_.newest);
+  if (expected > newest) {
+    newest_may_be_gone_ = true;
+    report_.highest_number = std::max(report_.highest_number, expected);
+    if (!plan_.had_no_safe_record(expected)) report_missing(expected, files_.size());
+  } else if (newest > 0 && !newest_may_be_gone_ && !is_end_of_last_run(files_.back()) &&
+             plan_.highest_odd_name > std::max(files_.back().number, newest)) {
+    // What stands there may have taken the place of a newer one of ours.
+    report_newest_gone(binlog_file_name(plan_.highest_odd_name), plan_.highest_odd_name);
+  }
 }
 
 // If the last run has recorded something, the file that is noted was one of ours. One in which
@@ -282,25 +283,6 @@ void Judge::judge_noted_file(const FileReport& file) {
     report_.problems.push_back({.kind = Kind::other_run, .file = file.name});
   }
   if (!newest_may_be_gone_) report_newest_gone(file.name, file.written_as);
-}
-
-// The newest file: whether another was begun after it.
-void Judge::judge_newest() {
-  if (files_.empty() || newest_may_be_gone_) return;
-  const FileReport& newest = files_.back();
-  if (newest.was_followed()) {
-    const std::uint64_t number = newest.written_as + 1;
-    const std::string name = binlog_file_name(number);
-    newest_may_be_gone_ = true;
-    report_.highest_number = std::max(report_.highest_number, number);
-    if (plan_.had_no_safe_record(number)) return;
-    report_.problems.push_back({.kind = Kind::next_missing, .file = name, .other = newest.name});
-    report_newest_gone(name, number);
-  } else if (plan_.highest_odd_name > std::max(newest.number, newest.written_as) &&
-             !is_end_of_last_run(newest)) {
-    // What stands there may have taken the place of a newer one of ours.
-    report_newest_gone(binlog_file_name(plan_.highest_odd_name), plan_.highest_odd_name);
-  }
 }
 
 // Whether the server that used the folder last was stopped after that file.

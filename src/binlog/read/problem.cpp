@@ -25,13 +25,7 @@ constexpr std::array kRows = {
     Row{Kind::torn, "torn",
         "FILE has lost what was not on the disk yet: BYTES at offset OFFSET, as a crash leaves "
         "them"},
-    Row{Kind::missing, "file-missing", "FILE is missing"},
-    Row{Kind::all_missing, "all-files-missing",
-        "FILE is missing, and so are all files before it: a server has recorded jobs in this "
-        "folder"},
-    Row{Kind::next_missing, "next-file-missing",
-        "FILE is missing: OTHER ended because it was begun (a crash at that moment leaves this, "
-        "too)"},
+    Row{Kind::missing, "file-missing", "FILE is missing, of which other files or `lock` tell"},
     Row{Kind::emptied, "file-emptied",
         "FILE is empty (a crash at the moment it was begun leaves this, too)"},
     Row{Kind::displaced, "file-displaced", "FILE was written as OTHER and is read in its place"},
@@ -93,10 +87,6 @@ const char* name_of(Problem::Kind kind) {
 }
 
 std::string to_sentence(const Problem& problem) {
-  if (problem.kind == Kind::all_missing && !problem.file.starts_with("binlog.")) {
-    return problem.file +
-           " is there, but no file of jobs is: a server has recorded jobs in this folder";
-  }
   const std::pair<std::string_view, std::string> words[] = {
       {"FILE", problem.file},
       {"OTHER", problem.other},

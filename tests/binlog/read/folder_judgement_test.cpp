@@ -124,7 +124,7 @@ const std::vector<JudgedRow> kJudgedRows = {
      },
      "", kNextIdRead, 6},
     {"the newest is missing, as the seal says", [](JudgedFolder& f) { f.remove(2); },
-     "next-file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+     "file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
     {"and as the note says",
      [](JudgedFolder& f) {
        f.remove(2);
@@ -136,7 +136,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        for (int i = 0; i < 3; ++i) f.remove(0);
        f.note(6);
      },
-     "all-files-missing binlog.6", kNextIdRead + kFileOfIds, 6},
+     "file-missing binlog.6", kNextIdRead + kFileOfIds, 6},
     {"all are missing, and there were none",
      [](JudgedFolder& f) {
        for (int i = 0; i < 3; ++i) f.remove(0);

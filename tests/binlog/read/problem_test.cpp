@@ -12,12 +12,10 @@ namespace {
 using ProblemKind = Problem::Kind;
 
 constexpr ProblemKind kAllProblems[] = {
-    ProblemKind::damaged,   ProblemKind::job_lost,     ProblemKind::unproven,
-    ProblemKind::torn,      ProblemKind::missing,      ProblemKind::next_missing,
-    ProblemKind::emptied,   ProblemKind::displaced,    ProblemKind::duplicate,
-    ProblemKind::foreign,   ProblemKind::contradicted, ProblemKind::misnamed,
-    ProblemKind::in_doubt,  ProblemKind::all_missing,  ProblemKind::undecided,
-    ProblemKind::other_run, ProblemKind::late};
+    ProblemKind::damaged, ProblemKind::job_lost,  ProblemKind::unproven,     ProblemKind::torn,
+    ProblemKind::missing, ProblemKind::emptied,   ProblemKind::displaced,    ProblemKind::duplicate,
+    ProblemKind::foreign, ProblemKind::undecided, ProblemKind::contradicted, ProblemKind::other_run,
+    ProblemKind::late,    ProblemKind::misnamed,  ProblemKind::in_doubt};
 
 Problem problem_of(ProblemKind kind) {
   return {.kind = kind,

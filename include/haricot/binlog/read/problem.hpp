@@ -16,9 +16,6 @@ struct Problem {
     torn,      // `bytes` at `offset`, the end of the last file, are half a record: a crash.
     // Of whole files.
     missing,       // The file is not there, though other files or the folder's note tell of it.
-    all_missing,   // No file is there, though the note tells of some. The newest was that one, or
-                   // `lock`: the note does not tell which.
-    next_missing,  // The same of the newest one. A crash as it was begun leaves this, too.
     emptied,       // The file is there, with nothing in it. A crash as it was begun leaves this.
     displaced,     // It was written as `other`. It was read in the place of that.
     duplicate,     // It was written as `other`, which is there. Left aside.
