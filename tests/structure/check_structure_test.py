@@ -68,10 +68,10 @@ class Includes(unittest.TestCase):
         self.allowed("src/binlog/folder_opening.cpp", '#include "haricot/binlog/read/replay.hpp"',
                      '#include "haricot/binlog/write/quarantine.hpp"')
         self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/write/spares.hpp"', "may not include")
-        self.refused("src/binlog/write/x.cpp", '#include "haricot/binlog/read/torn.hpp"', "may not include")
+        self.refused("src/binlog/write/x.cpp", '#include "haricot/binlog/read/file_scan.hpp"', "may not include")
         self.refused("src/binlog/format/x.cpp", '#include "haricot/binlog/disk.hpp"', "may not include")
         self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/folder_opening.hpp"', "may not include")
-        self.refused("src/binlog/segments.cpp", '#include "haricot/binlog/read/torn.hpp"', "may not include")
+        self.refused("src/binlog/segments.cpp", '#include "haricot/binlog/read/file_scan.hpp"', "may not include")
         self.assertEqual(findings("src/binlog/attic/x.cpp", "#include <vector>"),
                          ["src/binlog/attic/x.cpp: is in no folder of the binlog"])
 

@@ -1,22 +1,83 @@
 #include "haricot/binlog/read/file_scan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/protocol/limits.hpp"
 
 // Files of beanstalkd are read in file_scan_legacy.cpp.
 
 namespace haricot::binlog {
+namespace {
+
+// Zeros, as far as they are there.
+bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
+  if (begin >= file.size()) return true;
+  const std::string_view part =
+      file.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  return find_nonzero(part, 0) == part.size();
+}
+
+// Whether a record would stand there if its name had a length.
+bool has_lost_its_length(std::string_view file, std::uint64_t begin, std::uint32_t seed) {
+  if (begin >= file.size()) return false;
+  std::array<char, header_bytes(kTubeNameBytesMax)> header{};
+  const std::string_view rest = file.substr(static_cast<std::size_t>(begin), header.size());
+  std::memcpy(header.data(), rest.data(), rest.size());
+  const std::string_view bytes(header.data(), header.size());
+  for (std::uint32_t length = 1; length <= kTubeNameBytesMax; ++length) {
+    store_little_endian(header.data(), length);
+    const std::optional<Parsed> parsed = parse_record(bytes);
+    if (parsed && header_fits(bytes, *parsed, Position{seed, begin, 0})) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_lost_its_head(std::string_view file) {
+  return is_zero(file, 0, kFirstRecordOffset + kShortRecordBytes + 1);
+}
+
+bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
+  if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
+  std::uint64_t sector = begin / kDiskSectorBytes * kDiskSectorBytes;
+  for (; sector < end; sector += kDiskSectorBytes) {
+    const std::uint64_t from = std::max(begin, sector);
+    std::uint64_t to = sector + kDiskSectorBytes;
+    // The header of a large body in front may reach into a sector in which the body begins.
+    if (begin < kDiskSectorBytes && from > begin) to = std::min(to, from + kNameLengthBytes);
+    if (!is_zero(file, from, to)) continue;
+    // The zeros at the begin of a change are there in any case.
+    if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed))
+      return true;
+  }
+  return false;
+}
+
+void MarksRead::add(const std::optional<Mark>& mark) {
+  (mark ? has_some : lacks_some) = true;
+  if (!mark) return;
+  has_durable_past |= mark->has_durable_past;
+  durable_bytes = std::max(durable_bytes, mark->durable_bytes);
+}
+
 std::uint32_t digest_with(std::uint32_t digest, const Parsed& record) {
   const std::uint64_t sums = std::uint64_t{record.body_crc} << 32 | record.header_crc;
   return crc32c(digest, sums, {});
 }
 
 FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
-    : bytes_(bytes), end_(std::min<std::uint64_t>(end, bytes.size())), identity_(identity) {
+    : all_(bytes),
+      bytes_(bytes),
+      end_(std::min<std::uint64_t>(end, bytes.size())),
+      identity_(identity) {
   const bool has_version = end_ >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
   switch (identity.kind) {
@@ -58,6 +119,41 @@ const FileScan::Found* FileScan::next() {
 std::uint32_t FileScan::digest() const {
   if (identity_.kind == FileKind::checked) return digest_;
   return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
+}
+
+bool FileScan::is_as_told_by(const Signature& next) const {
+  // Earlier versions told no digest of a file of beanstalkd, and counted records that were lost.
+  const bool is_checked = kind() == FileKind::checked;
+  const bool has_digest = is_checked || next.previous_digest != 0;
+  return accepted_bytes_ == next.previous_bytes &&
+         (!has_digest || digest() == next.previous_digest) &&
+         (is_checked || records_ == next.previous_records);
+}
+
+bool FileScan::is_contradicted_by(const Signature& next) const {
+  if (is_as_told_by(next)) return false;
+  // A file that is whole and goes on is another one, though that end cuts through a record of it.
+  if (kind() == FileKind::checked && all_.size() > next.previous_bytes) {
+    FileScan whole(all_, identity_);
+    whole.run_to_end();
+    if (whole.accepted_bytes_ > next.previous_bytes && whole.damages_.empty()) return true;
+  }
+  const bool is_cut = !seal_ && accepted_bytes_ < next.previous_bytes;
+  return damages_.empty() && tail_.bytes == 0 && !is_cut;
+}
+
+bool has_sums_of(std::string_view all, const Signature& next) {
+  if (all.size() < next.previous_bytes) return false;
+  const std::string_view bytes = all.substr(0, static_cast<std::size_t>(next.previous_bytes));
+  std::uint32_t digest = 0;
+  std::size_t at = kFirstRecordOffset;
+  Parsed parsed;
+  while (at < bytes.size()) {
+    if (!parse_record(bytes.substr(at), parsed)) return false;
+    digest = digest_with(digest, parsed);
+    at += parsed.record.bytes();
+  }
+  return at == bytes.size() && digest == next.previous_digest;
 }
 
 // What stands between two offsets and is lost. A full record may be a change, too: compaction

@@ -6,8 +6,7 @@
 
 #include "haricot/base/number.hpp"
 #include "haricot/binlog/format/file_name.hpp"
-#include "haricot/binlog/read/file_link.hpp"
-#include "haricot/binlog/read/torn.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -57,7 +56,7 @@ bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_vie
   while (next < facts.files.size() && !facts.files[next].identity.signature) ++next;
   if (next == facts.files.size()) return false;
   const std::uint64_t last = facts.files[next - 1].name_number;
-  if (!knows_end_of(*facts.files[next].identity.signature, last)) return false;
+  if (!facts.files[next].identity.signature->knows_end_of(last)) return false;
   // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
   for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
     FileIdentity legacy;

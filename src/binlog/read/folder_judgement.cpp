@@ -4,7 +4,6 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/file_name.hpp"
-#include "haricot/binlog/read/file_link.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -321,7 +320,7 @@ void Judge::report_missing(std::uint64_t number, std::size_t next) {
   std::uint64_t changes = 0;
   for (const PlannedFile& file : plan_.files) {
     const auto& signature = file.identity.signature;
-    if (signature && knows_end_of(*signature, number)) changes = signature->previous_records;
+    if (signature && signature->knows_end_of(number)) changes = signature->previous_records;
   }
   report_doubt(name, number, changes);
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "haricot/binlog/format/file_name.hpp"
-#include "haricot/binlog/read/file_link.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -90,7 +89,7 @@ void leave_late_aside(FolderPlan& plan) {
 const Signature* FolderPlan::witness_of(std::size_t index) const {
   if (index + 1 == files.size()) return nullptr;
   const auto& signature = files[index + 1].identity.signature;
-  return signature && knows_end_of(*signature, files[index].number) ? &*signature : nullptr;
+  return signature && signature->knows_end_of(files[index].number) ? &*signature : nullptr;
 }
 
 std::uint64_t FolderPlan::noted_end_of(std::size_t index) const {

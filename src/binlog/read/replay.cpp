@@ -95,7 +95,7 @@ bool Replay::find_contradiction(std::size_t index, const FileBytes& file, bool& 
   const Signature& witness = *plan_.witness_of(index);
   FileScan scan(file.view(), identity, witness.previous_bytes);
   scan.run_to_end();
-  is_contradicted = link_between(scan, witness, file.view(), identity) == Link::broken;
+  is_contradicted = scan.is_contradicted_by(witness);
   return true;
 }
 
@@ -208,19 +208,17 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
     if (is_reported && !report_progress(found->offset, end)) return fail("stopped");
   }
-  const Link link =
-      witness == nullptr ? Link::good : link_between(scan, *witness, file.view(), planned.identity);
   report.accepted_bytes = scan.accepted_bytes();
   report.records = report.records_counted = scan.records();
   report.digest = scan.digest();
   report.marks = scan.marks();
-  report.is_as_told = witness != nullptr && link == Link::good;
+  report.is_as_told = witness != nullptr && scan.is_as_told_by(*witness);
   report.is_sealed = scan.seal().has_value();
   if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
   report.has_known_end = witness != nullptr || report.is_sealed;
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
-  judge_end(scan, file.view(), witness, link, report);
+  judge_end(scan, file.view(), witness, report);
   if (!scan.lacks_no_record() || report.has_rubbish()) newest_hurt_ = planned.number;
   read_.files.push_back(std::move(report));
   return true;
@@ -237,7 +235,7 @@ void Replay::remember_oldest_needed(std::uint64_t number, bool is_for_sure) {
 
 // What follows the last good record of a file whose end the next one tells.
 void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
-                             Link link, FileReport& report) {
+                             FileReport& report) {
   const FileIdentity& identity = plan_.files[read_.files.size()].identity;
   const std::uint64_t end = witness.previous_bytes;
   const bool is_short = scan.accepted_bytes() < end;
@@ -254,7 +252,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
                                               damage.offset, end, identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
-  } else if (link == Link::broken) {
+  } else if (scan.is_contradicted_by(witness)) {
     report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
   }
   // The server gave up what stands after the end: half a record at most. Not whole ones.
@@ -276,9 +274,9 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
 
 // What follows the last good record: nothing, what a crash tore off, or damage.
 void Replay::judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
-                       Link link, FileReport& report) {
+                       FileReport& report) {
   if (witness != nullptr) {
-    judge_known_end(scan, all, *witness, link, report);
+    judge_known_end(scan, all, *witness, report);
     return;
   }
   const std::uint64_t noted_end = plan_.noted_end_of(read_.files.size());

@@ -213,6 +213,12 @@ struct Signature {
   std::uint32_t previous_digest = 0;   // See FileScan::digest().
 
   bool tells_of_its_neighbours() const { return oldest_needed != 0; }
+  // Whether it tells how the file of that number ended.
+  bool knows_end_of(std::uint64_t number) const {
+    const bool is_before =
+        tells_of_its_neighbours() ? previous_number == number : file_number == number + 1;
+    return previous_bytes != 0 && is_before;
+  }
 };
 
 // The last record of a file that was finished.

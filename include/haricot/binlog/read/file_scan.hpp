@@ -18,9 +18,40 @@
 
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
-#include "haricot/binlog/read/torn.hpp"
 
 namespace haricot::binlog {
+
+// What a loss of power took away, or damage: a disk keeps any of the sectors that were not synced.
+// Files begin as zeros, and each write goes on where the one before it ended. So a sector that is
+// lost has zeros from there on up to its end. Damage may look the same, but not often. And what was
+// durable is damaged if it is lost, however it looks: the marks of later records tell how far the
+// file was durable (folder_judgement.hpp).
+
+// Whether a loss of power may have left these bytes of the file: a sector that has them ends in
+// zeros, from the begin of the hole on if it is in that sector. What is not there counts as zeros.
+// Names have lengths, whose first byte is the only one that is lost of a record that begins at the
+// end of a sector: the seed of the file tells of these.
+bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed);
+
+// Whether the signature and the header of a full record after it are zeros. They are written last
+// where a large body comes first.
+bool has_lost_its_head(std::string_view file);
+
+// What the marks tell that were read of a file.
+struct MarksRead {
+  bool has_durable_past = false;    // By any.
+  std::uint64_t durable_bytes = 0;  // The highest.
+  bool has_some = false;
+  bool lacks_some = false;  // Some records have a place for a mark, and none.
+
+  void add(const std::optional<Mark>& mark);
+  // Requires: it may have one. What has a deadline of its own there tells nothing.
+  void add(const Record& record) {
+    if (const auto mark = mark_of(record); mark || record.deadline_at == 0) add(mark);
+  }
+  // Earlier versions write none.
+  bool are_of_earlier_version() const { return lacks_some && !has_some; }
+};
 
 // A stretch of a file that is no record, or a record that is not whole.
 struct Damage {
@@ -29,7 +60,7 @@ struct Damage {
   std::uint32_t records = 0;     // Lost for certain; 0 where nothing tells how many.
   std::uint64_t changes = 0;     // How many of what is lost may have been changes or deletions.
   std::uint64_t highest_id = 0;  // That its bytes suggest; 0: none.
-  bool looks_torn = false;       // A loss of power may have left it: see torn.hpp.
+  bool looks_torn = false;       // A loss of power may have left it.
 };
 
 // The digest of a file with one more record.
@@ -81,6 +112,12 @@ class FileScan {
   // over its accepted bytes. By it the next file knows this one.
   std::uint32_t digest() const;
   const std::optional<Seal>& seal() const { return seal_; }
+  // Whether the file is as the next one says, which knows its end. Requires: the scan is at its
+  // end, which is the one that the next file knows.
+  bool is_as_told_by(const Signature& next) const;
+  // Whether the next one was begun after another file: this one is not as it says, and no damage,
+  // and no cut, explains that. Requires: the same.
+  bool is_contradicted_by(const Signature& next) const;
   // What records and seal tell of the durability of the file. Of a checked one only.
   const MarksRead& marks() const { return marks_; }
 
@@ -109,8 +146,9 @@ class FileScan {
   bool is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const;
   Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
 
-  std::string_view bytes_;
-  std::uint64_t end_;  // No record reaches beyond it.
+  std::string_view all_;    // The whole file.
+  std::string_view bytes_;  // What of it may be looked at.
+  std::uint64_t end_;       // No record reaches beyond it.
   FileIdentity identity_;
   std::optional<Seal> seal_;
   std::uint64_t offset_ = 0;
@@ -125,5 +163,9 @@ class FileScan {
   Damage tail_;
   bool ended_ = false;
 };
+
+// Whether the sums of the records are those that `next` knows, before any of them is checked: then
+// it does not contradict the file. It costs a look at the head of each record.
+bool has_sums_of(std::string_view all, const Signature& next);
 
 }  // namespace haricot::binlog

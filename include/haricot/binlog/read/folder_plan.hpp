@@ -12,7 +12,7 @@
 //   late          its server began it when another one had taken the folder over
 //
 // All but a displaced one are left aside. One more is found when the files are read: a file that
-// the next one was not begun after (file_link.hpp).
+// the next one was not begun after (FileScan).
 
 #pragma once
 

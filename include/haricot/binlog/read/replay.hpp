@@ -25,7 +25,6 @@
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/format/text_record.hpp"
-#include "haricot/binlog/read/file_link.hpp"
 #include "haricot/binlog/read/file_scan.hpp"
 #include "haricot/binlog/read/folder_facts.hpp"
 #include "haricot/binlog/read/folder_judgement.hpp"
@@ -97,8 +96,8 @@ class Replay {
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);
   void judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
-                       Link link, FileReport& report);
-  void judge_end(const FileScan& scan, std::string_view all, const Signature* witness, Link link,
+                       FileReport& report);
+  void judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
                  FileReport& report);
   bool report_progress(std::uint64_t offset, std::uint64_t bytes);
   bool is_half(const Record& record);

@@ -1,7 +1,8 @@
-#include "haricot/binlog/read/file_link.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "support/log_maker.hpp"
@@ -28,11 +29,12 @@ LogMaker file_with_six_jobs() {
   return log;
 }
 
+enum class Link : std::uint8_t { good, damaged, broken };
 Link link_of(const std::string& bytes, const Signature& next) {
-  const FileIdentity identity = identify(bytes, {.number = 5});
-  FileScan scan(bytes, identity, next.previous_bytes);
+  FileScan scan(bytes, identify(bytes, {.number = 5}), next.previous_bytes);
   scan.run_to_end();
-  return link_between(scan, next, bytes, identity);
+  if (scan.is_as_told_by(next)) return Link::good;
+  return scan.is_contradicted_by(next) ? Link::broken : Link::damaged;
 }
 
 TEST(Link, TellsDamageFromAnotherFile) {
@@ -97,14 +99,14 @@ TEST(Link, OnlyTheFileBehindKnowsTheEnd) {
   next.oldest_needed = 2;
   next.previous_number = 5;  // 6 was never used.
   next.previous_bytes = 1000;
-  EXPECT_TRUE(knows_end_of(next, 5));
-  EXPECT_FALSE(knows_end_of(next, 6));
+  EXPECT_TRUE(next.knows_end_of(5));
+  EXPECT_FALSE(next.knows_end_of(6));
   next.previous_bytes = 0;
-  EXPECT_FALSE(knows_end_of(next, 5)) << "begun behind a failure";
+  EXPECT_FALSE(next.knows_end_of(5)) << "begun behind a failure";
   next.previous_bytes = 1000;
   next.oldest_needed = 0;  // Of a version that did not tell: then it is the number before.
-  EXPECT_FALSE(knows_end_of(next, 5));
-  EXPECT_TRUE(knows_end_of(next, 6));
+  EXPECT_FALSE(next.knows_end_of(5));
+  EXPECT_TRUE(next.knows_end_of(6));
 }
 
 }  // namespace

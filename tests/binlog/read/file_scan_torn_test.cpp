@@ -1,4 +1,4 @@
-#include "haricot/binlog/read/torn.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 
 #include <gtest/gtest.h>
 
