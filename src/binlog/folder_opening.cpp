@@ -45,7 +45,7 @@ bool FolderOpening::sync_what_was_read(std::string& error) {
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
     if (file.is_last_of_a_run && is_in_order) break;
-    status = state_.disk.sync_file(binlog_file_name(file.number));
+    status = state_.disk.sync_file(binlog_file_name(file.name_number));
   }
   if (status != DiskStatus::ok) error = state_.disk.last_error();
   return status == DiskStatus::ok;
@@ -60,22 +60,22 @@ RecordStream::Start FolderOpening::finish() {
   if (report_.files.empty()) return start;
   // A file that has no record is replaced, so that idle restarts leave no trail of files.
   const FileReport& last = report_.files.back();
-  start.is_unsure = !state_.is_fenced() && last.kind == FileKind::checked && last.has_signature &&
-                    last.records == 0 && !last.has_rubbish() && last.number == last.written_as &&
-                    last.number == report_.highest_number;
+  start.is_unsure = !state_.is_fenced() && last.kind() == FileKind::checked &&
+                    last.has_signature() && last.records == 0 && !last.has_rubbish() &&
+                    last.name_number == last.number && last.name_number == report_.highest_number;
   if (start.is_unsure) {
     state_.segments->remove_newest();
-    start.number = last.number;
+    start.number = last.name_number;
   }
   const std::size_t before = report_.files.size() - (start.is_unsure ? 1 : 0);
-  if (before > 0 && report_.files[before - 1].kind != FileKind::empty) {
+  if (before > 0 && report_.files[before - 1].kind() != FileKind::empty) {
     const FileReport& previous = report_.files[before - 1];
-    start.previous_number = previous.written_as;
+    start.previous_number = previous.number;
     start.previous =
         WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
   } else if (before > 0 && state_.is_fenced()) {
     // Whoever has begun it may write to it late. Nothing of that counts.
-    start.previous_number = report_.files[before - 1].written_as;
+    start.previous_number = report_.files[before - 1].number;
     start.previous = WrittenPoint{.bytes = kFirstRecordOffset};
   }
   return start;
@@ -84,7 +84,7 @@ RecordStream::Start FolderOpening::finish() {
 std::uint64_t FolderOpening::newest_with_records() const {
   std::uint64_t newest = 0;
   for (const FileReport& file : report_.files) {
-    if (file.records_counted > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
+    if (file.records_counted > 0) newest = std::max<std::uint64_t>(newest, file.number);
   }
   return newest;
 }
@@ -122,7 +122,7 @@ void FolderOpening::keep_what_was_not_understood() {
 
 // False: the copy could not be made.
 bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file) {
-  const std::string name = binlog_file_name(file.number);
+  const std::string name = binlog_file_name(file.name_number);
   FileBytes bytes;
   Quarantine::Kept kept;
   DiskStatus status = state_.disk.read(name, bytes);
@@ -132,11 +132,11 @@ bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file)
   if (status == DiskStatus::ok && !file.damages.empty()) {
     // Zeros at the end say nothing. A file that is being written has millions.
     const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
-    status = quarantine.keep(used, file.number, damaged_name, kept);
+    status = quarantine.keep(used, file.name_number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
     const auto begin = static_cast<std::size_t>(file.torn.offset);
     status = quarantine.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)),
-                             file.number, torn_name, kept);
+                             file.name_number, torn_name, kept);
   }
   if (status == DiskStatus::ok) status = quarantine.sync();
   Notice told{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
@@ -167,13 +167,13 @@ bool FolderOpening::cut_off_zeros() {
                          last.bytes > last.accepted_bytes;
   if (!has_zeros) return false;
   FileHandle file = FileHandle::none;
-  if (state_.disk.open_existing(binlog_file_name(last.number), file) != DiskStatus::ok)
+  if (state_.disk.open_existing(binlog_file_name(last.name_number), file) != DiskStatus::ok)
     return false;
   DiskStatus status = state_.disk.truncate(file, last.accepted_bytes);
   if (status == DiskStatus::ok && state_.has_syncs()) status = state_.disk.sync(file);
   state_.disk.close(file);
   if (status != DiskStatus::ok) return false;
-  if (!state_.segments->empty() && state_.segments->newest().number == last.number) {
+  if (!state_.segments->empty() && state_.segments->newest().name_number == last.name_number) {
     state_.segments->newest().bytes = last.accepted_bytes;
   }
   return true;

@@ -297,8 +297,8 @@ std::string World::replay_text() const {
   const ReplayReport& report = binlog.replayed();
   std::string text;
   for (const FileReport& file : report.files) {
-    text += binlog_file_name(file.number) + " of kind " +
-            std::to_string(static_cast<int>(file.kind)) + ": " + std::to_string(file.bytes) +
+    text += binlog_file_name(file.name_number) + " of kind " +
+            std::to_string(static_cast<int>(file.kind())) + ": " + std::to_string(file.bytes) +
             " bytes, accepted " + std::to_string(file.accepted_bytes) + ", records read " +
             std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
             std::to_string(file.torn.bytes) + "\n";

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "haricot/base/crc32c.hpp"
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/limits.hpp"
@@ -162,8 +161,6 @@ Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t reco
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
   if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
-  const auto parsed = parse_record(bytes_.substr(static_cast<std::size_t>(begin)));
-  if (parsed && parsed->record.id <= kJobIdLast) damage.highest_id = parsed->record.id;
   damage.looks_torn = is_torn_by_looks(begin, end);
   return damage;
 }

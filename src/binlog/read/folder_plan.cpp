@@ -10,10 +10,6 @@ namespace {
 
 using Kind = Problem::Kind;
 
-bool is_checked(const PlannedFile& file) {
-  return file.identity.kind == FileKind::checked;
-}
-
 std::uint32_t epoch_of(const PlannedFile& file) {
   return file.identity.signature ? file.identity.signature->epoch : 0;
 }
@@ -24,7 +20,7 @@ std::string refusal_of(const FolderFacts& facts) {
            "`haricot binlog copy` writes the jobs to a new folder";
   }
   for (const FileFacts& file : facts.files) {
-    if (file.identity.kind == FileKind::unknown_version) {
+    if (file.kind() == FileKind::unknown_version) {
       return file.name + " is of a version that is not known here";
     }
   }
@@ -58,7 +54,8 @@ void leave_duplicates_aside(FolderPlan& plan) {
   for (std::size_t i = 1; i < plan.files.size();) {
     const PlannedFile& before = plan.files[i - 1];
     const PlannedFile& file = plan.files[i];
-    if (is_checked(file) && is_checked(before) && file.number == before.number) {
+    if (file.kind() == FileKind::checked && before.kind() == FileKind::checked &&
+        file.number == before.number) {
       plan.leave_aside(i, Kind::duplicate, before.name);
     } else {
       ++i;
@@ -94,9 +91,9 @@ const Signature* FolderPlan::witness_of(std::size_t index) const {
 
 std::uint64_t FolderPlan::noted_end_of(std::size_t index) const {
   const PlannedFile& file = files[index];
-  const auto& signature = file.identity.signature;
-  const bool is_noted = has_note() && note.tells_last_run() && is_checked(file) &&
-                        file.number == note.newest && (!signature || signature->run == note.run);
+  const bool is_noted = has_note() && note.tells_last_run() && file.kind() == FileKind::checked &&
+                        file.number == note.newest &&
+                        (!file.has_signature() || file.run() == note.run);
   return is_noted ? std::max<std::uint64_t>(note.end, kFirstRecordOffset + kShortRecordBytes) : 0;
 }
 
@@ -117,11 +114,8 @@ FolderPlan plan_folder(const FolderFacts& facts) {
     plan.problems.push_back({.kind = Kind::misnamed, .file = name});
   }
   for (const FileFacts& file : facts.files) {
-    const bool is_ours = file.identity.kind == FileKind::checked;
-    plan.files.push_back({.name = file.name,
-                          .name_number = file.name_number,
-                          .number = is_ours ? file.identity.number : file.name_number,
-                          .identity = file.identity});
+    const bool is_ours = file.kind() == FileKind::checked;
+    plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
     plan.highest_name = std::max(plan.highest_name, file.name_number);
   }
   leave_strangers_aside(facts, plan);

@@ -40,7 +40,7 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
     read_.files[i].live_jobs = segments_.at(i).live_jobs;
   }
   if (!place_all(now) || !place_tombstone()) return false;
-  report_ = judge_folder(plan_, read_);
+  report_ = judge_folder(plan_, std::move(read_));
   report_.spares = facts.spares;
   if (report_.next_id > kJobIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
@@ -78,7 +78,7 @@ bool Replay::read_all() {
 bool Replay::find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted) {
   is_contradicted = false;
   const FileIdentity identity = plan_.files[index].identity;
-  const std::uint32_t run = identity.signature ? identity.signature->run : 0;
+  const std::uint32_t run = plan_.files[index].run();
   for (;;) {
     const Signature* witness = plan_.witness_of(index);
     if (witness == nullptr || identity.kind != FileKind::checked) return true;
@@ -161,16 +161,8 @@ bool Replay::collect_ids_aside() {
 
 // What is known of a file before it is read.
 FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
-  const PlannedFile& planned = plan_.files[index];
-  const auto& signature = planned.identity.signature;
-  FileReport report;
-  report.name = planned.name;
-  report.number = planned.name_number;
-  report.written_as = planned.number;
-  report.kind = planned.identity.kind;
+  FileReport report{plan_.files[index]};
   report.bytes = bytes;
-  report.has_signature = signature.has_value();
-  report.run = signature ? signature->run : 0;
   report.was_stopped = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
   report.tells_end_before = index > 0 && plan_.witness_of(index - 1) != nullptr;
   return report;
@@ -184,7 +176,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
 
   FileReport report = report_on(index, file.view().size());
-  kind_ = report.kind;
+  kind_ = report.kind();
   Segment& segment = segments_.add(planned.number);
   segment.bytes = report.bytes;
   segment.name_number = planned.name_number;
@@ -247,7 +239,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
     damage.bytes = end - scan.accepted_bytes();
     damage.records = static_cast<std::uint32_t>(missing);
     damage.changes = missing > 0 ? missing : 0;
-    const bool is_ours = report.kind == FileKind::checked || report.kind == FileKind::empty;
+    const bool is_ours = report.kind() == FileKind::checked || report.kind() == FileKind::empty;
     damage.looks_torn = is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)),
                                               damage.offset, end, identity.seed);
     report.damages.push_back(damage);
@@ -265,7 +257,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
   FileScan whole(all, identity);
   whole.run_to_end();
-  if (report.kind == FileKind::checked && !is_late && whole.accepted_bytes() > end) {
+  if (report.kind() == FileKind::checked && !is_late && whole.accepted_bytes() > end) {
     report.damages.push_back({.offset = end, .bytes = bytes});
   } else {
     report.torn = {.offset = end, .bytes = bytes};
@@ -291,13 +283,13 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
   }
   if (scan.tail().bytes == 0) return;
   const bool is_last =
-      read_.files.size() + 1 == plan_.files.size() && plan_.highest_odd_name <= report.number;
+      read_.files.size() + 1 == plan_.files.size() && plan_.highest_odd_name <= report.name_number;
   // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
   const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
   const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
   // And what is left of a file without a record may have been anything.
-  const bool may_be_torn = report.kind == FileKind::checked
-                               ? report.has_signature && !report.is_sealed
+  const bool may_be_torn = report.kind() == FileKind::checked
+                               ? report.has_signature() && !report.is_sealed
                                : scan.records() > 0 && !ends_like_a_body;
   if (is_last && may_be_torn) {
     report.torn = scan.tail();

@@ -24,7 +24,7 @@ using haricot::binlog::ReplayReport;
 // The last column: how the file ends, or what is wrong with it.
 const char* state_of(const FileReport& file) {
   if (!file.damages.empty() || !file.lost_jobs.empty()) return "damaged";
-  if (file.number != file.written_as) return "displaced";
+  if (file.name_number != file.number) return "displaced";
   if (file.torn.bytes > 0) return "torn";
   return file.is_sealed ? "sealed" : "open";
 }
@@ -52,8 +52,8 @@ void print_files(const FolderJobs& folder_jobs) {
   const ReplayReport& report = folder_jobs.report();
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
-    const std::string name = "binlog." + std::to_string(file.number);
-    print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind),
+    const std::string name = "binlog." + std::to_string(file.name_number);
+    print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind()),
                  static_cast<unsigned long long>(file.bytes),
                  static_cast<unsigned long long>(file.records_read),
                  static_cast<unsigned long long>(folder_jobs.jobs_in(folder_jobs.segments().at(i))),

@@ -28,7 +28,9 @@ struct JudgedFolder {
   }
 
   void add(std::uint64_t number) {
-    PlannedFile file{.name = binlog_file_name(number), .name_number = number, .number = number};
+    PlannedFile file;
+    file.name = binlog_file_name(number);
+    file.name_number = file.number = number;
     file.identity = {.kind = FileKind::checked, .signature = {}, .number = number};
     file.identity.store_id = kStoreJudged;
     file.identity.signature = Signature{.file_number = number,
@@ -38,39 +40,29 @@ struct JudgedFolder {
                                         .previous_number = static_cast<std::uint32_t>(number - 1),
                                         .previous_bytes = 900,
                                         .previous_records = 20};
-    plan.files.push_back(file);
     plan.highest_name = number;
-    FileReport report;
-    report.name = file.name;
-    report.number = report.written_as = number;
-    report.kind = FileKind::checked;
+    FileReport report{file};
     report.bytes = report.accepted_bytes = 984;
     report.records = report.records_counted = 20;
-    report.has_signature = report.has_known_end = report.is_sealed = true;
-    report.run = 3;
+    report.has_known_end = report.is_sealed = true;
     report.tells_end_before = number > 4;
     report.live_jobs = 4;
     read.files.push_back(report);
   }
   void remove(std::size_t index) {
-    plan.files.erase(plan.files.begin() + static_cast<std::ptrdiff_t>(index));
     read.files.erase(read.files.begin() + static_cast<std::ptrdiff_t>(index));
-    plan.highest_name = plan.files.empty() ? 0 : plan.files.back().number;
+    plan.highest_name = read.files.empty() ? 0 : read.files.back().number;
   }
   void lose_head(std::size_t index) {
-    plan.files[index].identity.signature.reset();
-    read.files[index].has_signature = read.files[index].tells_end_before = false;
-    read.files[index].run = 0;
+    read.files[index].identity.signature.reset();
+    read.files[index].tells_end_before = false;
     read.files[index].damages = {{.offset = 0, .bytes = 88}};
   }
   // Nothing but zeros is left.
   void empty(std::size_t index) {
-    plan.files[index].identity = {};
-    FileReport report;
-    report.name = read.files[index].name;
-    report.number = report.written_as = read.files[index].number;
-    report.live_jobs = 0;
-    read.files[index] = report;
+    PlannedFile file = read.files[index];
+    file.identity = {};
+    read.files[index] = {file};
   }
   // The same, and the file after it tells that it had records.
   void lose_records(std::size_t index) {
@@ -111,8 +103,7 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"as a server leaves it", [](JudgedFolder&) {}, "", kNextIdRead, 6},
     {"with its note", [](JudgedFolder& f) { f.note(6); }, "", kNextIdRead, 6},
     {"killed", [](JudgedFolder& f) { f.read.files[2].is_sealed = false; }, "", kNextIdRead, 6},
-    {"nothing there", [](JudgedFolder& f) { f.plan.files.clear(), f.read.files.clear(); }, "",
-     kNextIdRead, 6},
+    {"nothing there", [](JudgedFolder& f) { f.read.files.clear(); }, "", kNextIdRead, 6},
     {"one in the middle is missing", [](JudgedFolder& f) { f.remove(1); },
      "file-missing binlog.5, in-doubt binlog.5 4", kNextIdRead, 6},
     {"the first is missing", [](JudgedFolder& f) { f.remove(0); }, "file-missing binlog.4",
@@ -153,11 +144,6 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.read.files[2].damages = {{.offset = 88, .bytes = 200, .records = 2}};
      },
      "damaged binlog.6", kNextIdRead + 2, 6},
-    {"its bytes suggest an id",
-     [](JudgedFolder& f) {
-       f.read.files[2].damages = {{.offset = 88, .bytes = 87, .highest_id = 140}};
-     },
-     "damaged binlog.6", 142, 6},
     {"torn", [](JudgedFolder& f) { f.read.files[2].torn = {.offset = 900, .bytes = 80}; },
      "torn binlog.6", kNextIdRead + 1, 6},
     {"a body is lost",
@@ -248,8 +234,8 @@ const std::vector<JudgedRow> kJudgedRows = {
      "file-unidentified binlog.4", kNextIdRead + kFileOfIds, 4},
     {"read in another place",
      [](JudgedFolder& f) {
-       f.plan.files[2].number = f.read.files[2].written_as = 8;
-       f.plan.files[2].identity.signature->previous_number = 5;
+       f.read.files[2].number = 8;
+       f.read.files[2].identity.signature->previous_number = 5;
      },
      "", kNextIdRead, 8},
 };
@@ -277,7 +263,7 @@ TEST(FolderJudgement, CountsWhatIsLostOnce) {
 
 TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
   JudgedFolder folder;
-  folder.read.files[1].run = 8;
+  folder.read.files[1].identity.signature->run = 8;
   folder.read.files[2].records = folder.read.files[2].records_counted = 0;
   EXPECT_EQ(judge_folder(folder.plan, folder.read).run, 8U);
 }
@@ -298,8 +284,8 @@ MarksRead marks(std::uint64_t bytes, bool has_past = true) {
 
 FileReport file_of_run(std::uint32_t run, MarksRead read) {
   FileReport file;
-  file.kind = FileKind::checked;
-  file.run = run;
+  file.identity.kind = FileKind::checked;
+  file.identity.signature = Signature{.run = run};
   file.marks = read;
   return file;
 }
@@ -320,7 +306,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
   FileReport of_no_run = file_of_run(0, marks(500));
   of_no_run.is_as_told = true;
   FileReport of_beanstalkd;
-  of_beanstalkd.kind = FileKind::beanstalkd_v7;
+  of_beanstalkd.identity.kind = FileKind::beanstalkd_v7;
   const auto next = [](std::uint32_t run, MarksRead read) {
     FileReport file = file_of_run(run, read);
     file.tells_end_before = true;

@@ -57,10 +57,9 @@ struct MarksRead {
 struct Damage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t records = 0;     // Lost for certain; 0 where nothing tells how many.
-  std::uint64_t changes = 0;     // How many of what is lost may have been changes or deletions.
-  std::uint64_t highest_id = 0;  // That its bytes suggest; 0: none.
-  bool looks_torn = false;       // A loss of power may have left it.
+  std::uint32_t records = 0;  // Lost for certain; 0 where nothing tells how many.
+  std::uint64_t changes = 0;  // How many of what is lost may have been changes or deletions.
+  bool looks_torn = false;    // A loss of power may have left it.
 };
 
 // The digest of a file with one more record.

@@ -21,6 +21,11 @@ struct FileFacts {
   std::uint64_t name_number = 0;  // Its N.
   FileIdentity identity = {};
   std::optional<Seal> seal = {};  // Nothing: none stands at its very end.
+
+  FileKind kind() const { return identity.kind; }
+  bool has_signature() const { return identity.signature.has_value(); }
+  // In which it was begun. 0: not known.
+  std::uint32_t run() const { return has_signature() ? identity.signature->run : 0; }
 };
 
 struct FolderFacts {

@@ -26,11 +26,8 @@
 
 namespace haricot::binlog {
 
-struct PlannedFile {
-  std::string name;
-  std::uint64_t name_number = 0;  // Its N.
-  std::uint64_t number = 0;       // Of its place in the order: N of the name that it should have.
-  FileIdentity identity = {};
+struct PlannedFile : FileFacts {
+  std::uint64_t number = 0;  // Of its place in the order: N of the name that it should have.
   // If it is not needed, it counts for nothing: the one that was needed may be gone. A name that is
   // free again, because its file was not needed, is free also for a server that has lost the
   // folder; and a displaced file may be a copy, or one that was begun in vain.

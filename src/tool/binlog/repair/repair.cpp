@@ -35,7 +35,7 @@ using Doubts = std::map<JobId, std::vector<std::string>>;
 // The number in the order of a file that a problem names: one that was read, or that is missing.
 std::uint64_t number_of(const std::string& name, const FolderJobs& folder_jobs) {
   for (const FileReport& file : folder_jobs.report().files) {
-    if (file.name == name) return file.written_as;
+    if (file.name == name) return file.number;
   }
   return haricot::binlog::binlog_file_number(name).value_or(0);
 }
@@ -67,7 +67,7 @@ Doubts doubts_of(const FolderJobs& folder_jobs, const std::vector<Guess>& guesse
     if (problem.kind != Problem::Kind::in_doubt) continue;
     const std::uint64_t number = number_of(problem.file, folder_jobs);
     const std::string why = "what is lost of " + problem.file + " may have changed or deleted it";
-    for (std::size_t i = 0; i < files.size() && files[i].written_as <= number; ++i) {
+    for (std::size_t i = 0; i < files.size() && files[i].number <= number; ++i) {
       doubt_jobs_in(i, why, folder_jobs, doubts);
     }
   }
