@@ -215,7 +215,6 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
       case Kind::displaced:
       case Kind::duplicate:
       case Kind::foreign:
-      case Kind::undecided:
       case Kind::contradicted:
       case Kind::unidentified:
       case Kind::other_run:

@@ -27,22 +27,15 @@ std::string refusal_of(const FolderFacts& facts) {
   return {};
 }
 
-// Files of which nothing tells what they are, and those of other folders. If the folder may be two,
-// `newest` is the file that decides it.
-void leave_strangers_aside(const FolderFacts& facts, FolderPlan& plan) {
-  std::string newest;
-  for (const PlannedFile& file : plan.files) {
-    if (file.identity.signature && file.identity.store_id == plan.store_id) newest = file.name;
-  }
+// Files of which nothing tells what they are, and those of other folders.
+void leave_strangers_aside(FolderPlan& plan) {
   for (std::size_t i = 0; i < plan.files.size();) {
     const FileIdentity& identity = plan.files[i].identity;
-    const auto& stores = facts.stores;
+    const bool is_ours = identity.kind != FileKind::checked || identity.store_id == plan.store_id;
     if (identity.kind == FileKind::unidentified) {
       plan.leave_aside(i, Kind::unidentified, {});
-    } else if (identity.kind != FileKind::checked || identity.store_id == plan.store_id) {
+    } else if (is_ours) {
       ++i;
-    } else if (std::find(stores.begin(), stores.end(), identity.store_id) != stores.end()) {
-      plan.leave_aside(i, Kind::undecided, newest);
     } else {
       plan.leave_aside(i, Kind::foreign, {});
     }
@@ -118,7 +111,7 @@ FolderPlan plan_folder(const FolderFacts& facts) {
     plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
     plan.highest_name = std::max(plan.highest_name, file.name_number);
   }
-  leave_strangers_aside(facts, plan);
+  leave_strangers_aside(plan);
   // One that has the right name goes first.
   std::stable_sort(plan.files.begin(), plan.files.end(),
                    [](const PlannedFile& a, const PlannedFile& b) {

@@ -32,10 +32,6 @@ constexpr std::array kRows = {
     Row{Kind::duplicate, "file-duplicate", "FILE is a copy of OTHER and is left aside", true},
     Row{Kind::foreign, "file-foreign", "FILE was written in another folder and is left aside",
         true},
-    Row{Kind::undecided, "file-undecided",
-        "FILE and OTHER were written in different folders, and nothing tells in which of them this "
-        "one: FILE is left aside",
-        true},
     Row{Kind::contradicted, "file-contradicted",
         "FILE is not the file that OTHER followed: one of the two is from a copy of the folder; "
         "FILE is left aside",

@@ -12,10 +12,11 @@ namespace {
 using ProblemKind = Problem::Kind;
 
 constexpr ProblemKind kAllProblems[] = {
-    ProblemKind::damaged, ProblemKind::job_lost,  ProblemKind::unproven,     ProblemKind::torn,
-    ProblemKind::missing, ProblemKind::emptied,   ProblemKind::displaced,    ProblemKind::duplicate,
-    ProblemKind::foreign, ProblemKind::undecided, ProblemKind::contradicted, ProblemKind::other_run,
-    ProblemKind::late,    ProblemKind::misnamed,  ProblemKind::in_doubt};
+    ProblemKind::damaged,      ProblemKind::job_lost,  ProblemKind::unproven,
+    ProblemKind::torn,         ProblemKind::missing,   ProblemKind::emptied,
+    ProblemKind::displaced,    ProblemKind::duplicate, ProblemKind::foreign,
+    ProblemKind::contradicted, ProblemKind::other_run, ProblemKind::late,
+    ProblemKind::misnamed,     ProblemKind::in_doubt};
 
 Problem problem_of(ProblemKind kind) {
   return {.kind = kind,
@@ -52,8 +53,8 @@ TEST(Problem, OnlyTheTornEndThatACrashLeavesIsNoDamage) {
 }
 
 TEST(Problem, AFileThatIsLeftAsideSaysSo) {
-  for (const ProblemKind kind : {ProblemKind::duplicate, ProblemKind::foreign,
-                                 ProblemKind::undecided, ProblemKind::contradicted}) {
+  for (const ProblemKind kind :
+       {ProblemKind::duplicate, ProblemKind::foreign, ProblemKind::contradicted}) {
     EXPECT_TRUE(is_left_aside(kind));
     EXPECT_NE(to_sentence(problem_of(kind)).find("left aside"), std::string::npos) << name_of(kind);
   }

@@ -6,7 +6,6 @@
 //
 //   unidentified  nothing tells which file it is
 //   foreign       it is of another folder
-//   undecided     the same, and this folder may as well be the other one
 //   displaced     it stands under another name than it was written under: read in its right place
 //   duplicate     the same file stands under two names: read once
 //   late          its server began it when another one had taken the folder over

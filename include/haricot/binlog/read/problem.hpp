@@ -15,13 +15,11 @@ struct Problem {
     unproven,  // `jobs` records of a file of beanstalkd were read after damage. They have no sums.
     torn,      // `bytes` at `offset`, the end of the last file, are half a record: a crash.
     // Of whole files.
-    missing,    // The file is not there, though other files or the folder's note tell of it.
-    emptied,    // The file is there, with nothing in it. A crash as it was begun leaves this.
-    displaced,  // It was written as `other`. It was read in the place of that.
-    duplicate,  // It was written as `other`, which is there. Left aside.
-    foreign,    // It was written in another folder. Left aside.
-    undecided,  // It is of another folder than `other`, and nothing tells which of the two folders
-                // this one is. Left aside.
+    missing,       // The file is not there, though other files or the folder's note tell of it.
+    emptied,       // The file is there, with nothing in it. A crash as it was begun leaves this.
+    displaced,     // It was written as `other`. It was read in the place of that.
+    duplicate,     // It was written as `other`, which is there. Left aside.
+    foreign,       // It was written in another folder. Left aside.
     contradicted,  // `other` was not begun after this file, but after one of the same number in a
                    // copy of the folder. Left aside.
     other_run,     // The newest one is read, but the server that used the folder last did not begin
