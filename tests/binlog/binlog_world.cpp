@@ -303,7 +303,7 @@ std::string World::replay_text() const {
             std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
             std::to_string(file.torn.bytes) + "\n";
   }
-  for (const std::string& warning : report.sentences()) text += warning + "\n";
+  for (const Problem& problem : report.problems) text += to_sentence(problem) + "\n";
   return text;
 }
 

@@ -15,14 +15,6 @@ constexpr std::uint64_t kMissingReportedMax = 100;
 constexpr std::uint64_t kFirstFile = 1;
 constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
 
-std::vector<std::string> sentences_of(const std::vector<Problem>& problems, bool is_all) {
-  std::vector<std::string> result;
-  for (const Problem& problem : problems) {
-    if (is_all || is_damage(problem)) result.push_back(to_sentence(problem));
-  }
-  return result;
-}
-
 bool is_of_beanstalkd(FileKind kind) {
   return kind == FileKind::beanstalkd_v7 || kind == FileKind::beanstalkd_v5;
 }
@@ -382,12 +374,12 @@ bool ReplayReport::is_sound() const {
   return std::none_of(problems.begin(), problems.end(), is_damage);
 }
 
-std::vector<std::string> ReplayReport::sentences() const {
-  return sentences_of(problems, true);
-}
-
 std::vector<std::string> ReplayReport::warnings() const {
-  return sentences_of(problems, false);
+  std::vector<std::string> result;
+  for (const Problem& problem : problems) {
+    if (is_damage(problem)) result.push_back(to_sentence(problem));
+  }
+  return result;
 }
 
 std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t index) {

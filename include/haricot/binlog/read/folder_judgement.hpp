@@ -74,8 +74,7 @@ struct ReplayReport : FolderRead {
 
   // Nothing is lost or in doubt. The torn end that a crash leaves does not count.
   bool is_sound() const;
-  // The sentences of all problems, and of those that are damage.
-  std::vector<std::string> sentences() const;
+  // The sentences of those problems that are damage.
   std::vector<std::string> warnings() const;
 };
 
