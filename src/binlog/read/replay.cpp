@@ -32,7 +32,7 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   now_ = now;
   plan_ = plan_folder(facts);
   if (!plan_.refusal.empty()) return fail(plan_.refusal);
-  if (!read_all() || !collect_ids_aside()) return false;
+  if (!leave_contradicted_aside() || !read_all() || !collect_ids_aside()) return false;
   pass_over_unneeded();
   settle_holes(read_.files);
   settle_half_written();
@@ -54,53 +54,36 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
 
 bool Replay::read_all() {
   FileBytes bytes;
-  for (std::size_t i = 0; i < plan_.files.size();) {
+  for (std::size_t i = 0; i < plan_.files.size(); ++i) {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
     if (!report_progress(0, 1)) return fail("stopped");
     if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
     if (i + 1 < plan_.files.size()) disk_.read_ahead(plan_.files[i + 1].name);
-    bool is_contradicted = false;
-    if (!find_contradiction(i, bytes, is_contradicted)) return false;
-    if (is_contradicted) {
-      leave_contradicted_aside(i);
-      continue;
-    }
     if (!read_file(i, bytes)) return false;
-    ++i;
     Memory::give_all_back();  // Nobody is served yet, and a next file may have been larger.
   }
   return true;
 }
 
-// Whether the file after that one was begun after another one, of a copy of the folder that was
-// used apart. Two files that one server has begun are of the same folder. A file that is
-// contradicted itself says nothing of others, and goes first.
-bool Replay::find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted) {
-  is_contradicted = false;
-  const FileIdentity identity = plan_.files[index].identity;
-  const std::uint32_t run = plan_.files[index].run();
-  for (;;) {
-    const Signature* witness = plan_.witness_of(index);
-    if (witness == nullptr || identity.kind != FileKind::checked) return true;
-    if ((run != 0 && run == witness->run) || has_sums_of(file.view(), *witness)) return true;
-    FileBytes next;
-    if (disk_.read(plan_.files[index + 1].name, next) != DiskStatus::ok) {
-      return fail(disk_.last_error());
-    }
-    bool is_next_contradicted = false;
-    if (!find_contradiction(index + 1, next, is_next_contradicted)) return false;
-    if (!is_next_contradicted) break;
-    leave_contradicted_aside(index + 1);
+// Files that the one after them was not begun after, but another one, of a copy of the folder that
+// was used apart. Two files that one server has begun are of the same folder. One that is left
+// aside itself says nothing of others, so the last goes first.
+bool Replay::leave_contradicted_aside() {
+  FileBytes bytes;
+  for (std::size_t i = plan_.files.size(); i-- > 0;) {
+    const PlannedFile& file = plan_.files[i];
+    const Signature* witness = plan_.witness_of(i);
+    if (witness == nullptr || file.kind() != FileKind::checked) continue;
+    if (file.run() != 0 && file.run() == witness->run) continue;
+    if (!report_progress(0, 1)) return fail("stopped");
+    if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    if (has_sums_of(bytes.view(), *witness)) continue;
+    FileScan scan(bytes.view(), file.identity, witness->previous_bytes);
+    scan.run_to_end();
+    if (!scan.is_contradicted_by(*witness)) continue;
+    plan_.leave_aside(i, Problem::Kind::contradicted, plan_.files[i + 1].name);
   }
-  const Signature& witness = *plan_.witness_of(index);
-  FileScan scan(file.view(), identity, witness.previous_bytes);
-  scan.run_to_end();
-  is_contradicted = scan.is_contradicted_by(witness);
   return true;
-}
-
-void Replay::leave_contradicted_aside(std::size_t index) {
-  plan_.leave_aside(index, Problem::Kind::contradicted, plan_.files[index + 1].name);
 }
 
 // Takes back what files have brought that count only if they are needed, and are not. That is known
@@ -140,18 +123,14 @@ bool Replay::collect_ids_aside() {
   FileBytes bytes;
   for (const PlannedFile& file : plan_.aside) {
     if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
-    if (file.identity.kind == FileKind::unidentified) {
-      std::size_t at = kVersionBytes;
-      for (; find_proven(bytes.view(), at); ++at) {
-        const std::uint64_t id = parse_record(bytes.view().substr(at))->record.id;
-        if (id <= kJobIdLast) read_.next_id = std::max(read_.next_id, id + 1);
-      }
-      continue;
-    }
+    const auto collect = [this](const Record& record) {
+      if (record.id <= kJobIdLast) read_.next_id = std::max(read_.next_id, record.id + 1);
+    };
     FileScan scan(bytes.view(), file.identity);
-    while (const FileScan::Found* const found = scan.next()) {
-      const std::uint64_t id = found->record.id;
-      if (id <= kJobIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+    while (const FileScan::Found* const found = scan.next()) collect(found->record);
+    if (file.kind() != FileKind::unidentified) continue;
+    for (std::size_t at = kVersionBytes; find_proven(bytes.view(), at); ++at) {
+      collect(parse_record(bytes.view().substr(at))->record);
     }
   }
   return true;

@@ -62,7 +62,7 @@ class Replay {
 
   // Reads everything and puts each job into its place. False: the folder must not be used, error()
   // says why, and nothing was changed on disk. Once only. May throw std::bad_alloc. Each file of a
-  // sound folder is read once.
+  // sound folder is read once, the last one of a run twice.
   [[nodiscard]] bool run(Duration wall_offset, Instant now);
   // The same with facts that somebody has looked into first.
   [[nodiscard]] bool run(const FolderFacts& facts, Duration wall_offset, Instant now);
@@ -75,8 +75,7 @@ class Replay {
 
   bool fail(std::string error);
   bool read_all();
-  bool find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted);
-  void leave_contradicted_aside(std::size_t index);
+  bool leave_contradicted_aside();
   FileReport report_on(std::size_t index, std::uint64_t bytes) const;
   bool read_file(std::size_t index, const FileBytes& file);
   void pass_over_unneeded();
