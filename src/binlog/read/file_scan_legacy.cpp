@@ -36,43 +36,16 @@ bool FileScan::is_clear_at(std::uint64_t offset) const {
   return found && is_clearly_of_beanstalkd(found->parsed);
 }
 
-// Whether such a record stands anywhere between the two.
-bool FileScan::has_clear_within(std::uint64_t begin, std::uint64_t end) const {
-  for (std::uint64_t at = begin; at + kShortRecordBytes <= end; ++at) {
-    const auto found = legacy_record_at(at);
-    if (found && at + found->bytes <= end && is_clearly_of_beanstalkd(found->parsed)) return true;
-  }
-  return false;
-}
-
-// Whether nothing but zeros follows.
-bool FileScan::ends_at(std::uint64_t offset) const {
-  return find_nonzero(bytes_, static_cast<std::size_t>(offset)) == bytes_.size();
-}
-
 const FileScan::Found* FileScan::next_legacy() {
   for (;;) {
     const std::optional<LegacyRecord> found = legacy_record_at(offset_);
-    if (found && offset_ + found->bytes <= end_) {
-      const std::uint64_t after = offset_ + found->bytes;
-      const Parsed& parsed = found->parsed;
-      const bool has_body = parsed.body_is_there &&
-                            (!parsed.record.is_full() || parsed.record.body.ends_with("\r\n"));
-      // A length that is wrong may lead to the begin of a record by chance.
-      const bool is_framed = parsed.body_is_there && (is_clear_at(after) || ends_at(after)) &&
-                             (has_body || !has_clear_within(offset_ + 1, after));
-      const bool is_sure = has_body && has_values_of_beanstalkd(parsed);
-      // The end of the file is torn if nothing follows: then the body counts as never written.
-      const bool is_torn = !has_body && ends_at(after);
-      if (is_sure || (is_framed && !is_torn)) {
-        if (!is_sure) {
-          damages_.push_back({.offset = offset_, .bytes = found->bytes, .records = !has_body});
-        }
-        found_ = {parsed, offset_, !has_body, !damages_.empty()};
-        offset_ = accepted_bytes_ = after;
-        ++records_;
-        return &found_;
-      }
+    if (found && offset_ + found->bytes <= end_ && found->parsed.body_is_there &&
+        has_values_of_beanstalkd(found->parsed)) {
+      found_ = {found->parsed, offset_, false, !damages_.empty()};
+      offset_ += found->bytes;
+      accepted_bytes_ = offset_;
+      ++records_;
+      return &found_;
     }
     if (!search_on_in_legacy()) {
       end();

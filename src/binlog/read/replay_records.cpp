@@ -22,7 +22,6 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
   const bool is_checked = kind_ == FileKind::checked;
   if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
   if (record.id == kPseudoId) return apply_pseudo(record, scan);
-  if (record.id > kJobIdLast && !is_checked) return true;  // The scan has told it as damage.
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
   if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);
@@ -108,7 +107,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   }
   if (kind_ != FileKind::checked && !is_of_that_job(record, known)) {
     report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
-    if (!is_likelier_than_known(record.id)) return true;
+    return true;
   }
   bool was_buried = false;
   std::int64_t stamp = 0;
@@ -116,9 +115,8 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
-  } else {
-    remember_order(record.id);
-    if (is_half(record)) remember_half(record);
+  } else if (is_half(record)) {
+    remember_half(record);
   }
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
@@ -133,18 +131,6 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
 bool Replay::is_of_that_job(const Record& record, JobRef known) const {
   if (known == JobRef::none) return true;
   return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
-}
-
-// Jobs are first recorded in the order of their ids. So of two that have the same, one is out of
-// its turn: the new one, unless its id is the next in the order, or the one before has left one
-// out.
-bool Replay::is_likelier_than_known(JobId id) const {
-  return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
-}
-
-void Replay::remember_order(JobId id) {
-  last_new_id_jumped_ = id > last_new_id_ + 1;
-  last_new_id_ = id;
 }
 
 // The key of a deleted job whose text was read, in place of what an older record says of it.

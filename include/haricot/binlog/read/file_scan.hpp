@@ -4,9 +4,9 @@
 // the scan searches on, byte by byte, for the next that does; the gap in the numbers says how many
 // were lost.
 //
-// A file of beanstalkd has no sums. A record counts there if its fields are those of a record and
-// its body ends in CR LF. Where one does not, the scan searches on for the next whose fields also
-// have the values that beanstalkd writes.
+// A file of beanstalkd has no sums. A record counts there if it has the values that beanstalkd
+// writes, and its body ends in CR LF. Where one does not, the scan searches on for the next that
+// was also created in this century.
 
 #pragma once
 
@@ -138,8 +138,6 @@ class FileScan {
   };
   std::optional<LegacyRecord> legacy_record_at(std::uint64_t offset) const;
   bool is_clear_at(std::uint64_t offset) const;
-  bool has_clear_within(std::uint64_t begin, std::uint64_t end) const;
-  bool ends_at(std::uint64_t offset) const;
   bool search_on_in_legacy();
 
   bool is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const;

@@ -85,8 +85,6 @@ class Replay {
   bool apply_full(const FileScan::Found& found, FileReport& report);
   bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
-  bool is_likelier_than_known(JobId id) const;
-  void remember_order(JobId id);
   void remember_oldest_needed(std::uint64_t number, bool is_for_sure);
   bool take_tombstone(JobId id);
   void drop_tombstone(JobId id);
@@ -120,8 +118,6 @@ class Replay {
   std::uint32_t epoch_read_ = 0;         // The last one that a file was of.
   std::uint64_t unneeded_for_sure_ = 0;  // By what was said since that epoch.
   std::uint64_t newest_hurt_ = 0;
-  JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
-  bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   TextParts text_;                   // What stands in front of the next record.
   // Where a hole begins in which a part of that may have been.
