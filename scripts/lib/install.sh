@@ -2,6 +2,7 @@
 # Installs what building (Debian 12, 13) and testing (Debian 12) need. To be sourced:
 #
 #   install_build_tools    Debian packages to build haricotd
+#   install_test_build_tools   the same, and what the tests are compiled with
 #   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
 #   install_package_tools  Debian packages to build haricot's own package
 #   install_image_tools    Debian packages to build its container image
@@ -21,8 +22,9 @@ install_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 install_build_packages=(cmake g++ ninja-build)
 
+install_gtest=libgtest-dev  # GoogleTest
 install_test_packages=(
-  libgtest-dev                    # GoogleTest
+  "$install_gtest"
   clang clang-format clang-tidy   # a second compiler, and scripts/lint
   procps strace                   # tests that look at the daemon from outside
   valgrind                        # counts the instructions of a command
@@ -73,6 +75,10 @@ install_long_test_packages=(
 
 install_build_tools() {
   install_packages building "${install_build_packages[@]}"
+}
+
+install_test_build_tools() {
+  install_packages "building the tests" "${install_build_packages[@]}" "$install_gtest"
 }
 
 install_test_tools() {
@@ -143,22 +149,39 @@ install_npm() {
 
 # install_packages PURPOSE PACKAGE...: those of the packages that are missing.
 install_packages() {
-  local purpose=$1 missing=() package
+  local purpose=$1 missing=() lock status=0
   shift
+  install_find_missing "$@"
+  ((${#missing[@]})) || return 0
+  # One at a time: somebody beside may be installing the same.
+  exec {lock}<"$install_root/scripts/lib/install.sh"
+  flock "$lock"
+  install_find_missing "$@"
+  ((${#missing[@]} == 0)) || install_missing "$purpose" || status=1
+  exec {lock}<&-
+  return "$status"
+}
+
+# Those of the packages that are missing, in `missing`.
+install_find_missing() {
+  local package
+  missing=()
   for package in "$@"; do
     install_is_there "$package" || missing+=("$package")
   done
-  ((${#missing[@]})) || return 0
+}
+
+install_missing() {
   if ! command -v apt-get >/dev/null; then
-    echo "This is not Debian. For $purpose there must be what Debian has in: ${missing[*]}" >&2
+    echo "This is not Debian. For $1 there must be what Debian has in: ${missing[*]}" >&2
     return 0
   fi
   install_can_be_root || {
-    echo "For $purpose these Debian packages are missing: ${missing[*]}" >&2
+    echo "For $1 these Debian packages are missing: ${missing[*]}" >&2
     echo "Installing them needs root or sudo. As root: apt-get install ${missing[*]}" >&2
     return 1
   }
-  echo "== installing for $purpose: ${missing[*]}"
+  echo "== installing for $1: ${missing[*]}"
   install_by_apt "${missing[@]}"
 }
 
