@@ -5,8 +5,8 @@
 Both were configured by CMake for clang, FOLDERS with HARICOT_UNITY_LIBRARIES=ON. Most checks look at all that a
 file includes, so most of their time goes into the standard library: they run on each folder as a whole. The
 analyzer looks only at functions of the file that it is called for, and a warning of the compiler may depend on what
-else is there: these run on each file alone. Prints what clang-tidy says; the exit status is 1 if it has found
-anything.
+else is there: these run on each file alone. A file that is compiled alone in both is looked at once. Prints what
+clang-tidy says; the exit status is 1 if it has found anything.
 """
 
 import json
@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 ALONE = ("-bugprone-*,-misc-*,-modernize-*,-performance-*,-readability-*,"
          "clang-diagnostic-*,bugprone-suspicious-include")
 TOGETHER = "-clang-analyzer-*,-clang-diagnostic-*,-bugprone-suspicious-include"
+BOTH = "clang-diagnostic-*"
 
 
 def files_of(build):
@@ -47,17 +48,18 @@ def run(job):
 
 
 def main(alone, folders):
-    one_by_one = [(alone, file, ALONE) for file in files_of(alone)]
-    together = [(folders, file, TOGETHER) for file in files_of(folders)]
-    if not one_by_one or len(together) >= len(one_by_one):
+    files, parts = files_of(alone), files_of(folders)
+    if not files or len(parts) >= len(files):
         sys.exit(f"{alone} and {folders} are not configured as they have to be")
+    jobs = [(alone, part, BOTH) if part in files else (folders, part, TOGETHER) for part in parts]
+    jobs += [(alone, file, ALONE) for file in files if file not in parts]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(pool.map(run, together + one_by_one))
+        results = list(pool.map(run, jobs))
     for _, text in results:
         sys.stdout.write(text)
     if any(status != 0 for status, _ in results):
         sys.exit(1)
-    print(f"{len(one_by_one)} files")
+    print(f"{len(files)} files")
 
 
 if __name__ == "__main__":
