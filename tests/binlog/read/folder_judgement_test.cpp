@@ -177,7 +177,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.empty(1);
        f.lose_records(2);
      },
-     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4, next-file-missing binlog.8, "
+     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4, file-missing binlog.8, "
      "in-doubt binlog.8 8",
      kNextIdRead + kFileOfIds, 8},
     {"and a server was stopped after that one",
@@ -192,7 +192,7 @@ const std::vector<JudgedRow> kJudgedRows = {
      [](JudgedFolder& f) {
        f.add(7);
        f.add(8);
-       f.read.files[3].run = 1;
+       f.read.files[3].identity.signature->run = 1;
        f.read.files[3].marks.has_some = true;
        f.read.files[4].is_last_of_a_run = true;
        f.empty(1);
