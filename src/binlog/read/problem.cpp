@@ -25,7 +25,7 @@ constexpr std::array kRows = {
     Row{Kind::torn, "torn",
         "FILE has lost what was not on the disk yet: BYTES at offset OFFSET, as a crash leaves "
         "them"},
-    Row{Kind::missing, "file-missing", "FILE is missing, of which other files or `lock` tell"},
+    Row{Kind::missing, "file-missing", "FILE is missing"},
     Row{Kind::emptied, "file-emptied",
         "FILE is empty (a crash at the moment it was begun leaves this, too)"},
     Row{Kind::displaced, "file-displaced", "FILE was written as OTHER and is read in its place"},

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "haricot/base/job_ids.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/replay.hpp"
 
