@@ -80,8 +80,12 @@ std::optional<Event> Tape::take_answer(const std::function<bool(const Event&)>& 
 // Ledger ------------------------------------------------------------------------------------------
 
 void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
-  const bool has_turn = job && job->state == JobState::buried && record != binlog::kUnrecorded;
-  if (has_turn) job->burial = ++burials_;
+  const auto& changes = changes_[id];
+  // A burial that is recorded late has its turn since the job was buried, which is not known.
+  const bool is_late = !changes.empty() && changes.back().record == binlog::kUnrecorded &&
+                       changes.back().job && changes.back().job->state == JobState::buried;
+  const bool is_burial = job && job->state == JobState::buried && record != binlog::kUnrecorded;
+  if (is_burial && !is_late) job->burial = ++burials_;
   add(record, id, std::move(job));
 }
 
