@@ -229,10 +229,12 @@ Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tap
   steps_ += (ids_left.size() - batch.ids_left.size()) * turn_limits::kStepsPerNamedJob +
             left.size() * QueueState::kStepsPerJob;
   for (const JobId id : left) steps_ += leaves_key(id) ? QueueState::kStepsPerJob : 0;
-  // Tubes with lanes go after all others, and in the order in which they are offered.
+  // Tubes with lanes go after all others, and in the order in which they are offered: each once.
   std::vector<std::string> tubes;
   for (const JobId id : left) {
-    if (!jobs_.at(id).lane.empty()) tubes.push_back(jobs_.at(id).tube);
+    const ModelJob& job = jobs_.at(id);
+    const bool is_new = std::find(tubes.begin(), tubes.end(), job.tube) == tubes.end();
+    if (!job.lane.empty() && is_new) tubes.push_back(job.tube);
   }
   JournalStatus status = JournalStatus::ok;
   bool is_begun = false;
@@ -260,9 +262,7 @@ Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tap
   }
   if (!is_begun) tubes.clear();
   for (const std::string& tube : tubes) steps_ += offer(tube, now) * QueueState::kStepsPerJob;
-  for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
-    if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
-  }
+  for (const std::string& tube : tubes) drop_if_unreferenced(tube);
   resume_end_of_holds();
   if (status == JournalStatus::later) {
     batch.ids_left = {ids_left.find(left.front()), ids_left.end()};
