@@ -76,7 +76,9 @@ TEST_F(GroupsOnDisk, AreFinishedThoughAKillComesInBetween) {
     client->send("delete " + std::to_string(member) + "\r\n");
     // Without the answer, or so long after it.
     const bool is_told = pause_ms >= 0;
-    if (is_told) EXPECT_EQ(client->read_answer().value_or(""), "DELETED\r\n");
+    if (is_told) {
+      EXPECT_EQ(client->read_answer().value_or(""), "DELETED\r\n");
+    }
     ::poll(nullptr, 0, std::max(pause_ms, 0));
     ASSERT_TRUE(kill_and_start()) << server_.failure();
     const Client again = connect();
