@@ -43,12 +43,12 @@ bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
   return true;
 }
 
-// Whether a part of the text of a record may have been in the hole in front of it. A job that was
-// put with a delay has no place to tell whether it has any.
+// Whether a part of the text of a record may have been in the hole in front of it. A delayed job,
+// or a buried one, has no place to tell whether it has any.
 bool Replay::is_half(const Record& record) {
   const TextKind kind = record.is_full() ? TextKind::tags : TextKind::tombstone;
   if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
-  if (record.state == RecordState::delayed) return true;
+  if (record.state == RecordState::delayed || record.state == RecordState::buried) return true;
   const std::optional<Mark> mark = mark_of(record);
   return mark && mark->text_records > 0;
 }

@@ -114,6 +114,37 @@ TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
   }
 }
 
+// A job whose first record is one of a delayed or buried job cannot tell whether it had tags: where
+// others tell that, its deadline stands, or its turn. What a loss of power has left of it is no
+// job, and never one without its tags.
+TEST(Replay, MakesNoJobOfWhatMayHaveLostItsTags) {
+  int cuts = 0;
+  for (std::size_t body_bytes = 1; body_bytes < 512; body_bytes += 20) {
+    for (const RecordState state : {RecordState::delayed, RecordState::buried}) {
+      LogMaker log(1);
+      const std::string body = std::string(body_bytes, 'b') + "\r\n";
+      log.add(full_record(1, "default", body));
+      log.add(text_record(TextKind::tags, 2, "try:3", 0));
+      Record record = full_record(2, "default", "body\r\n");
+      record.state = state;
+      record.deadline_at = state == RecordState::buried ? 1 : kWallBegin;
+      log.add(record);
+      const std::size_t begin = log.offsets()[1];
+      const std::size_t sector = (begin / kSectorBytes + 1) * kSectorBytes;
+      if (sector >= log.offsets()[2]) continue;
+      ++cuts;
+      for (std::size_t at = begin; at < sector; ++at) log.bytes()[at] = '\0';
+      SimDisk disk;
+      disk.put("binlog.1", log.bytes());
+      const World world(disk, kSmallFiles);
+      EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+      EXPECT_NE(world.engine.peek(1), JobRef::none);
+      EXPECT_EQ(world.engine.peek(2), JobRef::none);
+    }
+  }
+  EXPECT_GT(cuts, 0);
+}
+
 TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
   SimDisk disk;
   LogMaker log(1);
