@@ -344,7 +344,8 @@ TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
 constexpr JobId kJobOfFirst = 7;
 
 // A file of a folder of its own: the job, or nothing but that another one is deleted.
-std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest_needed) {
+std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest_needed,
+                    std::uint32_t file_of_job = 1) {
   constexpr std::uint64_t kStore = 99;
   LogMaker file({.salt = salt_of(kStore, number),
                  .next_id = kJobOfFirst + 1,
@@ -354,7 +355,7 @@ std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t old
                  .epoch = epoch,
                  .oldest_needed = oldest_needed});
   const std::string body = body_for(kJobOfFirst, 10) + "\r\n";
-  if (number == 1) {
+  if (number == file_of_job) {
     file.add(full_record(kJobOfFirst, "default", body));
   } else {
     file.add(change_record(kJobOfFirst + 100, RecordState::deleted));
@@ -385,6 +386,25 @@ TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo
   ASSERT_TRUE(server.open()) << server.error;
   EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
   ASSERT_TRUE(volume.disk.has("binlog.1") && volume.disk.has("binlog.3"));
+  EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
+}
+
+// The same where a file in front of it has lost its head: nobody knows of which server that was,
+// and if it were needed, all behind it would be.
+TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
+  SharedVolume volume(1);
+  constexpr std::uint32_t kOfJob = 2;
+  std::string headless = file_of(1, 1, 1, kOfJob);
+  std::fill_n(headless.begin(), kFirstRecordOffset, '\0');
+  volume.disk.put("binlog.1", headless);
+  volume.disk.put("binlog.2", file_of(2, 1, 1, kOfJob));
+  volume.disk.put("binlog.3", std::string());
+  volume.disk.put("binlog.4", file_of(4, 2, 4));
+  volume.write_epoch(3);
+  SharingServer server(volume, 3);
+  ASSERT_TRUE(server.open()) << server.error;
+  EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
+  ASSERT_TRUE(volume.disk.has("binlog.2") && volume.disk.has("binlog.5"));
   EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
 }
 

@@ -69,7 +69,9 @@ void leave_late_aside(FolderPlan& plan) {
     }
   }
   for (PlannedFile& file : plan.files) {
-    const bool may_be_late = epoch_of(file) != 0 && epoch_of(file) < epoch;
+    // One without a head may be of any server.
+    const bool is_known = file.has_signature();
+    const bool may_be_late = is_known ? epoch_of(file) != 0 && epoch_of(file) < epoch : epoch != 0;
     file.counts_if_needed = may_be_late || file.number != file.name_number;
   }
 }

@@ -29,7 +29,8 @@ struct PlannedFile : FileFacts {
   std::uint64_t number = 0;  // Of its place in the order: N of the name that it should have.
   // If it is not needed, it counts for nothing: the one that was needed may be gone. A name that is
   // free again, because its file was not needed, is free also for a server that has lost the
-  // folder; and a displaced file may be a copy, or one that was begun in vain.
+  // folder; a displaced file may be a copy, or one that was begun in vain; and of what a loss of
+  // power has brought back of the files of several servers, some may have lost their heads.
   bool counts_if_needed = false;
 };
 
