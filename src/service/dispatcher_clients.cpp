@@ -36,7 +36,6 @@ Reply Dispatcher::list_clients(const Command& command, Instant now) {
   Report report(text_, info_.compat);
   report.integer("next", next);
   report.begin_list("clients", clients_.empty());
-  const std::uint32_t now_s = clock_seconds(now);
   for (const Client* client : clients_) {
     const Session& session = *static_cast<const Session*>(client->owner());
     const std::string address =
@@ -44,8 +43,8 @@ Reply Dispatcher::list_clients(const Command& command, Instant now) {
     write_listed_client(report, {.client = *client,
                                  .address = address,
                                  .state = word_of(session.doing()),
-                                 .age_s = now_s - session.came_s(),
-                                 .idle_s = now_s - session.still_since_s(),
+                                 .age_s = session.came().whole_seconds_until(now),
+                                 .idle_s = session.still_since().whole_seconds_until(now),
                                  .commands = session.commands_run()});
   }
   return {.code = ReplyCode::ok, .text = text_};

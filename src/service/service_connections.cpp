@@ -23,8 +23,8 @@ Session* Service::open(void* owner, bool is_local) {
     return nullptr;
   }
   session->active_ = now_;
-  session->came_s_ = now_s_;
-  session->still_since_s_ = now_s_;
+  session->came_ = coarse_now_;
+  session->still_since_ = coarse_now_;
   sessions_.push_back(*session);
   dispatcher_.count_connection();
   return session;

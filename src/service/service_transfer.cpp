@@ -50,8 +50,8 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   to.value(is_watched ? session.was_occupied_ : service_.is_occupied(session));
   to.value(is_watched ? session.active_ : service_.now_);
   to.value(session.commands_run_);
-  to.value(session.came_s_);
-  to.value(session.still_since_s_);
+  to.value(session.came_);
+  to.value(session.still_since_);
   to.value(session.list_);
   to.value(session.list_number_);
   to.value(session.input_.view());
@@ -107,8 +107,8 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(session.was_occupied_);
   from.value(session.active_);
   from.value(session.commands_run_);
-  from.value(session.came_s_);
-  from.value(session.still_since_s_);
+  from.value(session.came_);
+  from.value(session.still_since_);
   from.value(session.list_);
   from.value(session.list_number_);
   from.value(input);

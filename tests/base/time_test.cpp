@@ -85,5 +85,27 @@ TEST(Instant, NeverIsLaterThanEverything) {
   EXPECT_EQ(std::min(Instant::never(), Instant::at(5)), Instant::at(5));
 }
 
+// It is never told too few seconds, and a whole second too many at most in the last 67 ms before
+// it.
+TEST(CoarseInstant, TellsTheSecondsThatHavePassed) {
+  for (std::int64_t begin = 0; begin < 2'000'000'000; begin += 31'415'927) {
+    const Instant then = Instant::at(7'000'000'000 + begin);
+    const CoarseInstant coarse(then);
+    EXPECT_EQ(coarse.whole_seconds_until(then), 0U);
+    EXPECT_EQ(coarse.whole_seconds_until(then + Duration::seconds(2)), 2U);
+    EXPECT_EQ(coarse.whole_seconds_until(then + Duration::milliseconds(2930)), 2U);
+    EXPECT_EQ(coarse.whole_seconds_until(then + Duration::seconds(3)), 3U);
+  }
+}
+
+TEST(CoarseInstant, IsRightForNineYearsOverEachEndOfItsNumber) {
+  constexpr std::uint32_t kNineYears = 9 * 365 * 86400;
+  for (std::int64_t years = 0; years < 100; years += 3) {
+    const Instant then = Instant::at(years * 365 * 86400 * 1'000'000'000);
+    EXPECT_EQ(CoarseInstant(then).whole_seconds_until(then + Duration::seconds(kNineYears)),
+              kNineYears);
+  }
+}
+
 }  // namespace
 }  // namespace haricot

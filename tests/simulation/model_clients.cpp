@@ -51,18 +51,19 @@ std::string Model::list_clients(int number, const Request& request, Tape& tape, 
             who + " waits, or does not");
     require(told.line == "running" || found->second != number, who + " asks, and is not running");
     require(told.line != "body" || client.put_is_open, who + " is in no body");
-    const std::uint64_t now_s = (now - Instant{}).whole_seconds();
-    const std::uint64_t came_s = (client.came - Instant{}).whole_seconds();
-    require(came_s <= told.still_since_s && told.still_since_s <= now_s,
-            who + " was never still since " + std::to_string(told.still_since_s));
+    const CoarseInstant came(client.came);
+    const std::uint64_t idle_s = told.still_since.whole_seconds_until(now);
+    require(came <= told.still_since && told.still_since <= CoarseInstant(now),
+            who + " was never still for " + std::to_string(idle_s) + " seconds");
     const auto jobs = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
       return job.second.state == JobState::reserved && job.second.holder == found->second;
     });
     rows += "- id: " + std::to_string(ref) + "\n  address: " + quoted("here") +
-            "\n  age: " + std::to_string(now_s - came_s) + "\n  used: " + quoted(client.used) +
+            "\n  age: " + std::to_string(came.whole_seconds_until(now)) +
+            "\n  used: " + quoted(client.used) +
             "\n  watching: " + std::to_string(client.watched.size()) + "\n  state: " + told.line +
             "\n  jobs: " + std::to_string(jobs) + "\n  commands: " + std::to_string(client.lines) +
-            "\n  idle: " + std::to_string(now_s - told.still_since_s) + "\n";
+            "\n  idle: " + std::to_string(idle_s) + "\n";
   }
   const std::string text = "---\nnext: " + std::to_string(ref < refs_end_ ? ref : 0) +
                            (rows.empty() ? "\nclients: []\n" : "\nclients:\n") + rows;

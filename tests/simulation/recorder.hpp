@@ -52,7 +52,7 @@ struct Event {
   JournalStatus status = JournalStatus::ok;  // Of what gives room
   int client = 0;                            // line: who sent it, answered: who got it,
   std::string line = {};                     // and what. client_shown: who, its state,
-  std::uint64_t still_since_s = 0;           // and the second since when it is still.
+  CoarseInstant still_since = {};            // and since when it is still.
   JobId id = 0;                              // record_…, take_room_for_burial
   binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
   std::uint64_t keys = 0;                    // take_room_for_delete: that the deletions leave.

@@ -69,6 +69,7 @@ class StateWriter {
   requires requires { typename Type::Fields; }
   void value(const Type& of) { Type::Fields::write(*this, of); }
   void value(Instant at) { value(at.count()); }
+  void value(CoarseInstant at) { value(at.count()); }
   void value(Duration time) { value(time.count()); }
   // With their number in front.
   void value(std::string_view bytes);
@@ -146,6 +147,11 @@ class StateReader {
     std::int64_t count = 0;
     value(count);
     at = Instant::at(count);
+  }
+  void value(CoarseInstant& at) {
+    std::uint32_t count = 0;
+    value(count);
+    at = CoarseInstant::at(count);
   }
   void value(Duration& time) {
     std::int64_t count = 0;

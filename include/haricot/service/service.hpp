@@ -109,7 +109,7 @@ class Service {
 
   void set_now(Instant now) {
     now_ = now;
-    now_s_ = clock_seconds(now);
+    coarse_now_ = CoarseInstant(now);
   }
   void run(Session& session, Instant now, Budget share);
   // What does not let the session run, even if it has commands.
@@ -205,7 +205,7 @@ class Service {
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
   std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
   Instant now_;                          // When the turn began,
-  std::uint32_t now_s_ = 0;              // and that in clock_seconds().
+  CoarseInstant coarse_now_;             // and that once more.
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;

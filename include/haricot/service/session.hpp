@@ -29,11 +29,6 @@ namespace haricot {
 
 class Service;
 
-// The whole seconds of an instant, for what has no more than four bytes.
-constexpr std::uint32_t clock_seconds(Instant instant) {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(instant.count()) / 1'000'000'000);
-}
-
 class Session {
  public:
   // Beyond this much of unread answers no command is run. The buffer doubles as it grows: with the
@@ -71,8 +66,7 @@ class Session {
   bool was_idle() const { return stopped_ == Stopped::idle; }
 
   // For list-clients: what it does, how many lines of commands were run or refused, when it came,
-  // and since when it has sent nothing, or since its wait began or ended. Both in whole seconds of
-  // the clock.
+  // and since when it has sent nothing, or since its wait began or ended.
   enum class Doing : std::uint8_t { idle, waiting, running, in_body };
   Doing doing() const {
     if (client_.is_waiting() || client_.is_waiting_for_end()) return Doing::waiting;
@@ -80,8 +74,8 @@ class Session {
     return reader_.is_after_put() ? Doing::in_body : Doing::idle;
   }
   std::uint64_t commands_run() const { return commands_run_; }
-  std::uint32_t came_s() const { return came_s_; }
-  std::uint32_t still_since_s() const { return still_since_s_; }
+  CoarseInstant came() const { return came_; }
+  CoarseInstant still_since() const { return still_since_; }
 
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
@@ -161,8 +155,8 @@ class Session {
   std::uint64_t list_number_ = 0;
 
   std::uint64_t commands_run_ = 0;
-  std::uint32_t came_s_ = 0;
-  std::uint32_t still_since_s_ = 0;
+  CoarseInstant came_;
+  CoarseInstant still_since_;
   Instant active_;    // With an idle timeout: since when nothing came or was taken.
   ListHook all_;      // In Service::sessions_.
   ListHook to_run_;   // In Service::backlog_ or Service::deferred_, as `stopped_` says.
