@@ -171,8 +171,10 @@ std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t
 }
 
 Flag count_flag(std::string_view help, std::uint64_t& to, char letter) {
-  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-  return {letter, "count", "N", help, set_count(to, 1, kMax), "a number of at least 1"};
+  const auto apply = [&to](std::string_view value) {
+    return set_count(to, 1, std::numeric_limits<std::uint64_t>::max())(value);
+  };
+  return {letter, "count", "N", help, apply, "a number of at least 1"};
 }
 
 Flag from_flag(std::uint64_t& to) {
