@@ -31,7 +31,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       dispatcher_(engine_, journal, info, cushion_, now),
       commands_(engine_.steps(), turn_limits::kStepsOfReading),
       limits_(info.limits) {
-  set_now(now);
+  now_ = now;
   engine_.limit_tries(limits_.tries_max);
   if (limits_.job_memory_bytes_max > 0) engine_.memory().limit(limits_.job_memory_bytes_max);
 }
@@ -57,7 +57,7 @@ void Service::advance_tasks(Instant now) {
 
 inline void Service::begin_turn(Instant now) {
   ++turn_;
-  set_now(now);
+  now_ = now;
   busy_last_turn_ = std::exchange(busy_, 0);
 }
 
@@ -82,13 +82,13 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   // One that has a place in the backlog, or waits for something else, keeps it.
   if (session.stopped_ != Stopped::needs_input) {
     if (session.is_ended()) return;
-    if (!session.client_.is_busy()) session.still_since_ = coarse_now_;
+    if (!session.client_.is_busy()) session.still_since_ = CoarseInstant(now_);
     keep_input(session, bytes);
     if (session.client_.is_waiting_for_input()) [[unlikely]]
       abort_wait(session);
     return;
   }
-  session.still_since_ = coarse_now_;
+  session.still_since_ = CoarseInstant(now_);
   if (!session.input_.empty()) {
     keep_input(session, bytes);
     if (!session.is_ended()) run(session, now, share_of_read());
@@ -102,7 +102,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0) mark_active(session);
-  session.still_since_ = coarse_now_;
+  session.still_since_ = CoarseInstant(now_);
   session.reader_.took_directly(bytes);
 }
 
@@ -397,7 +397,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
 
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) {
-    session.still_since_ = coarse_now_;  // It waits from here on.
+    session.still_since_ = CoarseInstant(now_);  // It waits from here on.
     return;
   }
   ++session.held_back_answers_;
@@ -436,7 +436,7 @@ void Service::hand_out_each_delivery() {
     CHECK(delivery.client->owner() != nullptr);
     Session& session = *static_cast<Session*>(delivery.client->owner());
     CHECK(!session.is_answered_in_pieces());
-    session.still_since_ = coarse_now_;
+    session.still_since_ = CoarseInstant(now_);
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.

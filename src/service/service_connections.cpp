@@ -23,8 +23,8 @@ Session* Service::open(void* owner, bool is_local) {
     return nullptr;
   }
   session->active_ = now_;
-  session->came_ = coarse_now_;
-  session->still_since_ = coarse_now_;
+  session->came_ = CoarseInstant(now_);
+  session->still_since_ = CoarseInstant(now_);
   sessions_.push_back(*session);
   dispatcher_.count_connection();
   return session;

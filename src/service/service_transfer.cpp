@@ -154,7 +154,7 @@ bool ServiceTransfer::forget(Session& session) {
 }
 
 bool ServiceTransfer::finish(StateReader& from, Instant now) {
-  service_.set_now(now);
+  service_.now_ = now;
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);

@@ -107,10 +107,6 @@ class Service {
   friend class ServiceTransfer;
   using Stopped = Session::Stopped;
 
-  void set_now(Instant now) {
-    now_ = now;
-    coarse_now_ = CoarseInstant(now);
-  }
   void run(Session& session, Instant now, Budget share);
   // What does not let the session run, even if it has commands.
   //
@@ -204,8 +200,7 @@ class Service {
   std::uint64_t steps_of_read_ = turn_limits::kStepsPerShare;
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
   std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
-  Instant now_;                          // When the turn began,
-  CoarseInstant coarse_now_;             // and that once more.
+  Instant now_;                          // When the turn began.
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
