@@ -198,6 +198,8 @@ void Judge::judge_emptied() {
       std::any_of(files_.begin(), files_.end(), [this](const FileReport& file) {
         return file.number == note_.newest && !file.tells_nothing();
       });
+  std::size_t end_of_signed = files_.size();  // Behind the last one with a signature.
+  while (end_of_signed > 0 && !files_[end_of_signed - 1].has_signature()) --end_of_signed;
   bool follows_ours = false;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const FileReport& file = files_[i];
@@ -220,10 +222,7 @@ void Judge::judge_emptied() {
                              (is_newest && file.kind() == FileKind::empty);
     if (!may_be_ours) continue;
     // Else a newer one is there, with the ids from there on.
-    const bool is_followed =
-        std::any_of(files_.begin() + static_cast<std::ptrdiff_t>(next), files_.end(),
-                    [](const FileReport& later) { return later.has_signature(); });
-    newest_may_be_gone_ |= had_records || !is_followed;
+    newest_may_be_gone_ |= had_records || next >= end_of_signed;
     if (plan_.had_no_safe_record(file.number)) continue;
     if (!is_newest && may_have_lost_its_name(plan_, files_, file.number, i + 1)) continue;
     if (!file.has_rubbish()) report_.problems.push_back({.kind = Kind::emptied, .file = file.name});

@@ -223,7 +223,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
                                               damage.offset, end, identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
-  } else if (scan.is_contradicted_by(witness)) {
+  } else if (!report.is_as_told && scan.is_contradicted_by(witness)) {
     report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
   }
   // The server gave up what stands after the end: half a record at most. Not whole ones.
@@ -234,9 +234,13 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   // A server that has lost the folder may have written on, and has acknowledged nothing of that.
   const auto& signature = identity.signature;
   const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
-  FileScan whole(all, identity);
-  whole.run_to_end();
-  if (report.kind() == FileKind::checked && !is_late && whole.accepted_bytes() > end) {
+  bool goes_on = false;
+  if (report.kind() == FileKind::checked && !is_late) {
+    FileScan whole(all, identity);
+    whole.run_to_end();
+    goes_on = whole.accepted_bytes() > end;
+  }
+  if (goes_on) {
     report.damages.push_back({.offset = end, .bytes = bytes});
   } else {
     report.torn = {.offset = end, .bytes = bytes};

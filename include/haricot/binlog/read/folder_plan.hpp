@@ -10,8 +10,8 @@
 //   duplicate     the same file stands under two names: read once
 //   late          its server began it when another one had taken the folder over
 //
-// All but a displaced one are left aside. One more is found when the files are read: a file that
-// the next one was not begun after (FileScan).
+// All but a displaced one are left aside. One more takes a look into the files (Replay): a file
+// that the next one was not begun after.
 
 #pragma once
 
