@@ -45,8 +45,12 @@ bool PutTags::add(std::string_view word, std::string_view value) {
   return tag.has_value();
 }
 
-bool PutTags::has(std::string_view word) const {
-  return text_.find(" " + std::string(word) + ":") != std::string::npos;
+std::string_view PutTags::value(std::string_view word) const {
+  const std::string front = " " + std::string(word) + ":";
+  const std::size_t at = text_.find(front);
+  if (at == std::string::npos) return {};
+  const std::string_view rest = std::string_view(text_).substr(at + front.size());
+  return rest.substr(0, rest.find(' '));
 }
 
 bool is_held(const StatsText& job) {

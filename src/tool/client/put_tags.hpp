@@ -35,8 +35,9 @@ class PutTags final {
   [[nodiscard]] bool add(std::string_view word, std::string_view value);
 
   bool empty() const { return text_.empty(); }
-  // Whether a tag with this word was added.
-  bool has(std::string_view word) const;
+  // Whether a tag with this word was added, and its value; empty: none was.
+  bool has(std::string_view word) const { return !value(word).empty(); }
+  std::string_view value(std::string_view word) const;
   // " try:3 con:mail:2", say.
   const std::string& text() const { return text_; }
 

@@ -208,9 +208,10 @@ class Import {
     if (tube_ != job.tube) ++answers_;
     tube_ = job.tube;
     // The answer to a put does not say whether the job is held.
-    const bool asks = job.tags.has(kAfterTag) && groups_.insert(job.after).second;
-    if (asks) commands_ += "stats-group " + job.after + "\r\n";
-    if (asks) ++answers_;
+    std::string asked(job.tags.value(kAfterTag));
+    if (!asked.empty() && !groups_.insert(asked).second) asked.clear();
+    if (!asked.empty()) commands_ += "stats-group " + asked + "\r\n";
+    if (!asked.empty()) ++answers_;
     const bool is_buried = job.place == Place::buried;
     commands_ += line_of(job);
     commands_ += job.body;
@@ -220,7 +221,7 @@ class Import {
                         .id = 0,
                         .priority = job.priority,
                         .is_buried = is_buried,
-                        .asked = asks ? job.after : std::string()});
+                        .asked = std::move(asked)});
   }
 
   // Puts what was collected. False: the server failed or refused; refused_ says which.

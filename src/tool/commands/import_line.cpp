@@ -91,16 +91,13 @@ bool take_held(const JsonObject& line, bool& to, std::string& error) {
   return false;
 }
 
-bool take_tags(const JsonObject& line, bool is_held, ImportJob& job, std::string& error) {
+bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& error) {
   for (const std::string_view word : kTagWords) {
     const Value* value = line.find(word);
     // What a job has waited for says nothing any more.
     if (value == nullptr || (word == kAfterTag && !is_held)) continue;
     // As with tubes, a key that is made of digits may have become a number.
-    if (value->kind != Value::Kind::word && job.tags.add(word, value->text)) {
-      if (word == kAfterTag) job.after = value->text;
-      continue;
-    }
+    if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
     error = "\"" + std::string(word) + "\" is no value of this tag";
     return false;
   }
@@ -124,7 +121,7 @@ std::optional<ImportJob> parse_import_line(std::string_view line, const std::str
       !take_number(*object, "ttr", job.ttr_s, error) ||
       !take_number(*object, "delay", delay_s, error) ||
       !take_number(*object, "time-left", left_s, error) || !take_held(*object, is_held, error) ||
-      !take_tags(*object, is_held, job, error) || !take_body(*object, job.body, error)) {
+      !take_tags(*object, is_held, job.tags, error) || !take_body(*object, job.body, error)) {
     return std::nullopt;
   }
   if (job.place == Place::delayed) {

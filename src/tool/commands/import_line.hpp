@@ -21,7 +21,6 @@ struct ImportJob {
   std::uint64_t delay_s = 0;  // 0 unless the job is delayed.
   std::uint64_t ttr_s = 60;
   PutTags tags;
-  std::string after;  // Of a held job: the group that it waits for, which is among its tags.
   std::string body;
 };
 

@@ -26,8 +26,8 @@ void add_watching_flags(Errand& errand, Watching& to);
 struct Look {
   bool is_over = false;
   std::uint64_t jobs_left = 0;
-  std::string
-      line;  // Is printed whenever it is another one, but not with --json; empty: nothing is.
+  // Is printed whenever it is another one, but not with --json. Empty: nothing is.
+  std::string line;
 };
 
 // Looks until it is over, or until nobody reads the lines any more; at the latest until the first
