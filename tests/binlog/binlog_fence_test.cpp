@@ -376,17 +376,23 @@ TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
   }
 }
 
+// A server of epoch 3 passes the file with the job over and begins a file of its own; and so does
+// the server after it.
+void expect_passed_over(SharedVolume& volume, const char* with_job, const char* begun) {
+  volume.write_epoch(3);
+  SharingServer server(volume, 3);
+  ASSERT_TRUE(server.open()) << server.error;
+  EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
+  ASSERT_TRUE(volume.disk.has(with_job) && volume.disk.has(begun));
+  EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
+}
+
 // It stays until compaction removes it, and so the next server may find it, too.
 TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo) {
   SharedVolume volume(1);
   volume.disk.put("binlog.1", file_of(1, 1, 1));
   volume.disk.put("binlog.2", file_of(2, 2, 2));
-  volume.write_epoch(3);
-  SharingServer server(volume, 3);
-  ASSERT_TRUE(server.open()) << server.error;
-  EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
-  ASSERT_TRUE(volume.disk.has("binlog.1") && volume.disk.has("binlog.3"));
-  EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
+  expect_passed_over(volume, "binlog.1", "binlog.3");
 }
 
 // The same where a file in front of it has lost its head: nobody knows of which server that was,
@@ -400,12 +406,7 @@ TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
   volume.disk.put("binlog.2", file_of(2, 1, 1, kOfJob));
   volume.disk.put("binlog.3", std::string());
   volume.disk.put("binlog.4", file_of(4, 2, 4));
-  volume.write_epoch(3);
-  SharingServer server(volume, 3);
-  ASSERT_TRUE(server.open()) << server.error;
-  EXPECT_EQ(server.engine.peek(kJobOfFirst), JobRef::none);
-  ASSERT_TRUE(volume.disk.has("binlog.2") && volume.disk.has("binlog.5"));
-  EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
+  expect_passed_over(volume, "binlog.2", "binlog.5");
 }
 
 // The call has failed, and the name is there all the same: so a volume that loses an answer has it,

@@ -20,6 +20,13 @@ class GroupsOnDisk : public PersistenceTest {
   static void remove(WireClient& client, std::uint64_t id) {
     ASSERT_EQ(client.ask("delete " + std::to_string(id)), "DELETED\r\n");
   }
+  // By beanstalkd, between two lives of haricotd.
+  void remove_elsewhere(std::uint64_t id) {
+    ASSERT_TRUE(start(ServerKind::beanstalkd_1_12)) << server_.failure();
+    remove(*connect(), id);
+    ASSERT_NO_FATAL_FAILURE(stop());
+    ASSERT_TRUE(start()) << server_.failure();
+  }
   static std::string state(WireClient& client, std::uint64_t id) {
     return std::string(report_value(client.ask("stats-job " + std::to_string(id)), "state"));
   }
@@ -127,10 +134,7 @@ TEST_F(GroupsOnDisk, AreThereWhenBeanstalkdHadTheFolder) {
     ASSERT_NO_FATAL_FAILURE(stop());
   }
   // It moves jobs to another file without their tags: then they wait for nobody.
-  ASSERT_TRUE(start(ServerKind::beanstalkd_1_12)) << server_.failure();
-  remove(*connect(), member);
-  ASSERT_NO_FATAL_FAILURE(stop());
-  ASSERT_TRUE(start()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(remove_elsewhere(member));
   const Client client = connect();
   EXPECT_EQ(client->ask("stats-group g"), "NOT_FOUND\r\n");
   EXPECT_TRUE(eventually([&] { return !is_held(*client, waits[0]); }));
@@ -144,10 +148,7 @@ TEST_F(GroupsOnDisk, EndWhereBeanstalkdDeletesTheirLastJob) {
   const std::uint64_t member = put(*connect(), "grp:g");
   const std::uint64_t waits = put(*connect(), "aft:g");
   ASSERT_NO_FATAL_FAILURE(stop());
-  ASSERT_TRUE(start(ServerKind::beanstalkd_1_12)) << server_.failure();
-  remove(*connect(), member);
-  ASSERT_NO_FATAL_FAILURE(stop());
-  ASSERT_TRUE(start()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(remove_elsewhere(member));
   const Client client = connect();
   EXPECT_TRUE(eventually([&] { return state(*client, waits) == "ready"; }));
   EXPECT_EQ(client->ask("stats-group g"), "NOT_FOUND\r\n");
