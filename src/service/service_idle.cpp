@@ -11,11 +11,20 @@
 // its TTR without a byte; when that was is not known here. So one that was occupied when it was
 // active or looked at last is given one more period. Nobody is closed sooner than the timeout after
 // he was last active or occupied, and who lost a job at most after twice the time.
+//
+// A look that comes late says that the server was away: stopped, or handed over. What was sent
+// meanwhile is not read yet, so that is given one more period, too.
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
 
 namespace haricot {
+namespace {
+
+// No turn takes nearly as long.
+constexpr Duration kLate = Duration::seconds(1);
+
+}  // namespace
 
 void Service::mark_active(Session& session) {
   session.active_ = now_;
@@ -34,9 +43,10 @@ void Service::look_for_idle(Instant now) {
   for (std::uint32_t looks = 0; looks < turn_limits::kIdleLooks && next_idle_look() <= now;
        ++looks) {
     Session& session = sessions_.front();
+    const bool was_away = next_idle_look() + kLate < now;
     const bool was_occupied = session.was_occupied_;
     mark_active(session);
-    if (!was_occupied && !session.was_occupied_) end_idle(session);
+    if (!was_away && !was_occupied && !session.was_occupied_) end_idle(session);
   }
 }
 

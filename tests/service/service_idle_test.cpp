@@ -144,6 +144,17 @@ TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   }
 }
 
+// A server that was stopped, or handed over, has not read yet what was said meanwhile.
+TEST_F(IdleTimeout, IsNotTheTimeThatTheServerWasAway) {
+  Session& quiet = world.connect();
+  Session& session = world.connect();
+  world.now = world.now + Duration::seconds(3 * kTimeout_s);
+  world.service.advance(world.now);
+  EXPECT_FALSE(is_ended(session));
+  EXPECT_EQ(world.ask(session, "use t\r\n"), "USING t\r\n");
+  expect_end_after(quiet, kTimeout_s);
+}
+
 TEST_F(IdleTimeout, AnswersThatNobodyTakesAreThrownAway) {
   Session& session = world.connect();
   world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\nuse t\r\n");
