@@ -20,8 +20,9 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from key_relay import KeyRelay
 from operator_case import OperatorTest, TOOL
-from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
+from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
 
 BYTES = bytes(range(256)) * 3 + b"\r\n"
 
@@ -95,6 +96,15 @@ class Relay:
     def kill(self):
         os.kill(self.child.pid, signal.SIGKILL)
         self.child.wait(DEADLINE_S)
+
+
+class FullRelay(KeyRelay):
+    """A server without memory for one tube."""
+
+    def answer(self, words, *more):
+        if words == ["use", "full"]:
+            return b"OUT_OF_MEMORY\r\n"
+        return super().answer(words, *more)
 
 
 class CarryTest(OperatorTest):
@@ -519,6 +529,26 @@ class Import(CarryTest):
         text = self.line(tube="mail", body="x") * 3
         output = self.refused(REFUSED, "line 1: DRAINING", "import", stdin=text)
         self.assertEqual(output, "imported 0\n")
+
+    def test_no_job_is_left_in_the_tube_of_the_line_before(self):
+        relay = FullRelay(self.server)
+        self.addCleanup(relay.close)
+        text = (self.line(tube="mail", body="a") + self.line(tube="full", body="b") +
+                self.line(tube="full", body="c", state="buried") + self.line(tube="mail", body="d"))
+        status, output, error = run(TOOL, "import", address=relay.address, stdin=text)
+        self.assertEqual((status, output), (REFUSED, b"imported 2\n"), error)
+        self.assertIn("line 2: OUT_OF_MEMORY", error)
+        self.assertIn("2 lines up to line 3 were refused", error)
+        there = self.jobs()
+        self.assertEqual({body: jobs[0][:2] for body, jobs in there.items()},
+                         {"a": ("mail", "ready"), "d": ("mail", "ready")})
+
+        self.server.put("e", "mail")
+        status, _, error = run(TOOL, "move", "mail", "full", address=relay.address)
+        self.assertEqual(status, REFUSED, error)
+        self.assertIn("OUT_OF_MEMORY", error)
+        self.assertEqual(self.jobs()["e"][0][:2], ("mail", "ready"))
+        self.assertEqual(len(self.jobs()), 3)
 
     def test_after_a_kill_or_a_lost_server_it_can_go_on(self):
         text = b"".join(self.line(tube=f"tube-{i % 3}", body=f"job {i}",

@@ -76,7 +76,7 @@ void JobMove::take(const std::vector<Response>& answers) {
     case Step::take_job:
       return took_job(answers);
     case Step::copy:
-      return copied(last);
+      return copied(answers.front(), last);
     case Step::drop_copy:
       if (last.code != ReplyCode::deleted && last.code != ReplyCode::not_found) {
         return refuse("delete", last);
@@ -151,20 +151,22 @@ void JobMove::begin_copy() {
   ask(Step::copy, "put", {"use " + to_ + "\r\n", std::move(put)});
 }
 
-void JobMove::copied(const Response& put) {
-  if (const std::optional<KeyOwner> owner = read_key_owner(put.line)) {
-    return leave(describe(*owner));
-  }
-  if (put.code == ReplyCode::inserted) {
+void JobMove::copied(const Response& use, const Response& put) {
+  // Whom the server refuses a tube uses the one before it still, and the copy is there.
+  const bool is_elsewhere = use.code != ReplyCode::now_using;
+  const std::optional<KeyOwner> owner = read_key_owner(put.line);
+  if (owner && !is_elsewhere) return leave(describe(*owner));
+  if (put.code == ReplyCode::inserted && !is_elsewhere) {
     copy_ = put.number;
     if (place_ != Place::buried) return ask(Step::remove, "delete", {line_of("delete", id_)});
     return ask(
         Step::bury_copy, "bury",
         {line_of("reserve-job", copy_), line_of("bury", copy_, " " + std::to_string(priority_))});
   }
-  refused_ = {"put", put.code, put.line};
+  const Response& no = is_elsewhere ? use : put;
+  refused_ = {is_elsewhere ? "use" : "put", no.code, no.line};
   // The server may have had no memory to make the job ready. Then it has buried it.
-  if (put.code == ReplyCode::buried_new) {
+  if (!owner && (put.code == ReplyCode::buried_new || put.code == ReplyCode::inserted)) {
     copy_ = put.number;
     return ask(Step::drop_copy, "delete", {line_of("delete", copy_)});
   }

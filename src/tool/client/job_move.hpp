@@ -87,7 +87,7 @@ class JobMove final {
   void ask(Step step, std::string_view name, std::vector<std::string> commands);
   void took_job(const std::vector<Response>& answers);
   void begin_copy();
-  void copied(const Response& put);
+  void copied(const Response& use, const Response& put);
   void removed(const Response& deleted);
   void undone(const Response& deleted);
   void gave_back(const Response& answer);

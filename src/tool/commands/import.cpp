@@ -83,7 +83,16 @@ class Import {
     std::uint64_t id = 0;  // 0: not put yet.
     std::uint64_t priority = 0;
     bool is_buried = false;
+    bool uses = false;  // Its tube is the first thing that the server is asked for.
     std::string asked;  // The group that the server is asked for before the put; empty: none.
+  };
+
+  // What the answers to a batch have said so far.
+  struct Answered {
+    std::size_t puts = 0;
+    // Whom the server refuses a tube uses the one before it still: those jobs have to go again.
+    bool is_elsewhere = false;
+    std::vector<std::uint64_t> misplaced;
   };
 
   using Over = InputText::Over;
@@ -204,8 +213,9 @@ class Import {
   }
 
   void add(const ImportJob& job) {
-    if (tube_ != job.tube) commands_ += "use " + job.tube + "\r\n";
-    if (tube_ != job.tube) ++answers_;
+    const bool uses = tube_ != job.tube;
+    if (uses) commands_ += "use " + job.tube + "\r\n";
+    if (uses) ++answers_;
     tube_ = job.tube;
     // The answer to a put does not say whether the job is held.
     std::string asked(job.tags.value(kAfterTag));
@@ -221,6 +231,7 @@ class Import {
                         .id = 0,
                         .priority = job.priority,
                         .is_buried = is_buried,
+                        .uses = uses,
                         .asked = std::move(asked)});
   }
 
@@ -230,38 +241,51 @@ class Import {
     // So that what is known of the lines is true: the batch is a second's work at most.
     const InterruptBlock block;
     sent_to_ = pending_.back().line;
-    std::size_t at = 0;
-    const auto take = [&](const Answer& answer) {
-      if (answer.code == ReplyCode::now_using) return;
-      Pending& job = pending_[std::min(at, pending_.size() - 1)];
-      if (!job.asked.empty()) {
-        if (answer.code == ReplyCode::not_found) report_no_group(job);
-        job.asked.clear();
-        return;
-      }
-      ++at;
-      answered_to_ = job.line;
-      if (const std::optional<KeyOwner> owner = read_key_owner(answer.line)) {
-        report_taken_key(job.line, *owner);
-        return;
-      }
-      if (answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new) {
-        job.id = answer.number;
-        // For lack of memory the server has buried what is to be ready.
-        if (answer.code == ReplyCode::buried_new) job.is_buried = false;
-        ++done_;
-        return;
-      }
-      report_refusal(job.line, answer);
-    };
+    Answered answered;
+    const auto take = [&](const Answer& answer) { take_answer(answer, answered); };
     if (!errand_.server().ask("put", commands_, answers_, take)) return false;
-    const bool is_good = bury_some();
+    const bool is_good = take_back(answered.misplaced) && bury_some();
     commands_.clear();
     answers_ = 0;
     pending_.clear();
     progress_.show(os::read_clock(), done_);
     if (is_good && refused_) errand_.server().refuse("put", refused_->code, refused_->line);
     return is_good && !refused_;
+  }
+
+  void take_answer(const Answer& answer, Answered& answered) {
+    Pending& job = pending_[std::min(answered.puts, pending_.size() - 1)];
+    if (job.uses) {
+      job.uses = false;
+      answered.is_elsewhere = answer.code != ReplyCode::now_using;
+      if (answered.is_elsewhere) report_refusal(job.line, answer);
+      return;
+    }
+    if (!job.asked.empty()) {
+      if (answer.code == ReplyCode::not_found) report_no_group(job);
+      job.asked.clear();
+      return;
+    }
+    ++answered.puts;
+    answered_to_ = job.line;
+    const bool is_put = answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new;
+    if (answered.is_elsewhere) {
+      report_refusal(job.line, answer);
+      if (is_put && !read_key_owner(answer.line)) answered.misplaced.push_back(answer.number);
+      return;
+    }
+    if (const std::optional<KeyOwner> owner = read_key_owner(answer.line)) {
+      report_taken_key(job.line, *owner);
+      return;
+    }
+    if (is_put) {
+      job.id = answer.number;
+      // For lack of memory the server has buried what is to be ready.
+      if (answer.code == ReplyCode::buried_new) job.is_buried = false;
+      ++done_;
+      return;
+    }
+    report_refusal(job.line, answer);
   }
 
   // The job that has the key is somebody else's: it must not be buried.
@@ -283,9 +307,25 @@ class Import {
     if (!refused_) {
       errand_.warn("line " + std::to_string(line) + ": " + std::string(answer.line));
     }
-    ++not_taken_;
+    if (line != last_refused_) ++not_taken_;
     if (!refused_) refused_ = {answer.code, 0, std::string(answer.line), {}};
     last_refused_ = line;
+  }
+
+  bool take_back(const std::vector<std::uint64_t>& ids) {
+    if (ids.empty()) return true;
+    std::string commands;
+    for (const std::uint64_t id : ids) commands += "delete " + std::to_string(id) + "\r\n";
+    std::size_t left = ids.size();
+    const auto take = [&left](const Answer& answer) {
+      if (answer.code == ReplyCode::deleted) --left;
+    };
+    if (!errand_.server().ask("delete", commands, ids.size(), take)) return false;
+    if (left > 0) {
+      errand_.warn("jobs that went into the tube of the line before, and are taken there: " +
+                   std::to_string(left));
+    }
+    return true;
   }
 
   // Buries those of the batch that are to be buried: they are delayed until now.

@@ -129,13 +129,14 @@ class Move {
     const auto peeked = server.ask_together(
         "peek", "use " + choice_.from + "\r\n" + peek_command(place) + "\r\n", 2);
     if (!peeked) return false;
-    const Response& found = peeked->back();
+    const Response& use = peeked->front();
+    const Response& found = use.code == ReplyCode::now_using ? peeked->back() : use;
     if (found.code == ReplyCode::found) {
       jobs.push_back({found.number, {}});
       return true;
     }
     if (found.code == ReplyCode::not_found) return true;
-    server.refuse(peek_command(place), found.code, found.line);
+    server.refuse(&found == &use ? "use" : peek_command(place), found.code, found.line);
     return false;
   }
 

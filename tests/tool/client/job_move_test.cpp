@@ -77,6 +77,7 @@ class JobMoveTest : public ::testing::Test {
   void answer(ReplyCode code, std::uint64_t number = 0, const std::string& line = "") {
     asked_ = move_->commands();
     std::vector<Response> answers(asked_.size());
+    answers.front().code = use_;
     answers.back() = {code, number, line, ""};
     move_->take(answers);
   }
@@ -93,6 +94,7 @@ class JobMoveTest : public ::testing::Test {
 
   std::optional<JobMove> move_;
   std::vector<std::string> asked_;
+  ReplyCode use_ = ReplyCode::now_using;  // The answer to a `use`, if that is asked.
 };
 
 TEST_F(JobMoveTest, AReadyJobIsReservedPutAndDeleted) {
@@ -218,6 +220,27 @@ TEST_F(JobMoveTest, ARefusedPutLeavesTheJobAsItWas) {
   expect_over(Outcome::failed);
   EXPECT_EQ(move_->refused()->command, "put");
   EXPECT_EQ(move_->refused()->line, "DRAINING");
+}
+
+TEST_F(JobMoveTest, ACopyInAnotherTubeGoesAgain) {
+  reserve("ready");
+  use_ = ReplyCode::out_of_memory;
+  answer(ReplyCode::inserted, 12, "INSERTED 12");
+  EXPECT_EQ(asked_now(), "delete 12\r\n");
+  answer(ReplyCode::deleted);
+  EXPECT_EQ(asked_now(), "release 7 9 0\r\n");
+  answer(ReplyCode::released);
+  expect_over(Outcome::failed);
+  EXPECT_EQ(move_->refused()->command, "use");
+  EXPECT_EQ(move_->refused()->code, ReplyCode::out_of_memory);
+}
+
+// So the key of a job of that tube is nobody's concern.
+TEST_F(JobMoveTest, AKeyThatIsTakenInAnotherTubeIsNotTold) {
+  reserve("ready");
+  use_ = ReplyCode::out_of_memory;
+  answer(ReplyCode::inserted, 12, "INSERTED 12 READY");
+  EXPECT_EQ(asked_now(), "release 7 9 0\r\n");
 }
 
 TEST_F(JobMoveTest, ACopyThatTheServerHasBuriedGoesAgain) {
