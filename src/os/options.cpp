@@ -19,7 +19,7 @@ using Flag = FlagText;
 constexpr Flag kFlags[] = {
     {'b', "binlog", "DIR", "keep jobs in the folder DIR, so that they survive a restart"},
     {'f', "fsync", "MS",
-     "sync the binlog at most every MS milliseconds (50); 0: before each answer"},
+     "sync the binlog at most MS milliseconds after a write (50); 0: before each answer"},
     {'F', "no-fsync", "", "never sync the binlog"},
     {'l', "listen", "ADDR", "listen on an address, a host name or unix:PATH (0.0.0.0)"},
     {0, "listen-also", "ADDR", "listen on this address too; can be given several times"},

@@ -4,6 +4,7 @@
     manual_test.py ROOT HARICOT HARICOTD
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -128,6 +129,13 @@ class Manual(unittest.TestCase):
         for subcommand in subcommands():
             for line in help_of(subcommand).splitlines():
                 self.assertLessEqual(len(line), 96, f"{subcommand}: {line}")
+
+    def test_a_paragraph_of_the_help_fills_its_lines(self):
+        for subcommand in subcommands():
+            prose = re.search(r"\n\n(.*?)\n\n\w[^\n]*:\n", help_of(subcommand), re.DOTALL)[1]
+            for line, following in itertools.pairwise(prose.splitlines()):
+                if line and following:
+                    self.assertGreater(len(f"{line} {following.split()[0]}"), 76, f"{subcommand}: {line}")
 
     def test_the_tool_takes_its_own_examples(self):
         found = 0

@@ -22,8 +22,8 @@ constexpr std::string_view kUse =
     "     haricot binlog copy SRC DST       write the jobs to a new folder\n"
     "     haricot binlog repair DIR NEW     the same, with guesses where a server makes none,\n"
     "                                       and say of which jobs it is unsure\n\n"
-    "All of them only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
-    "they may miss what a server writes meanwhile.\n\n";
+    "All of them only read DIR and SRC. If a server uses the folder, they show the jobs of one\n"
+    "moment.\n\n";
 
 constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
 

@@ -31,11 +31,11 @@ constexpr ErrandText kText = {
     "A line has the statistics of its job, and its body as \"body\" if that is UTF-8, otherwise\n"
     "as \"body_base64\". Held jobs stand at the end, behind the jobs that they wait for. export\n"
     "changes nothing. Jobs change meanwhile: each line is true for its moment, and a job that is\n"
-    "there all the time is written once. beanstalkd cannot list jobs:\n"
-    "--by-id asks it for each id that it has given, from the newest down, until all its jobs are\n"
-    "found. To learn the newest id, it puts a delayed job into a tube of its own and deletes it.\n"
-    "The tags of jobs, which haricotd may have, are not seen by --by-id.\n"
-    "If beanstalkd has a binlog and is stopped, haricot binlog dump --json has all its jobs.\n",
+    "there all the time is written once. beanstalkd cannot list jobs: --by-id asks it for each\n"
+    "id that it has given, from the newest down, until all its jobs are found. To learn the\n"
+    "newest id, it puts a delayed job into a tube of its own and deletes it. The tags of jobs,\n"
+    "which haricotd may have, are not seen by --by-id. If beanstalkd has a binlog and is\n"
+    "stopped, haricot binlog dump --json has all its jobs.\n",
     "    haricot export > jobs.json\n"
     "    haricot -a old-queue export --by-id mail | haricot -a new-queue import\n"};
 

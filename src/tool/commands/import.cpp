@@ -25,19 +25,16 @@ namespace {
 constexpr ErrandText kText = {
     "import", "[OPTIONS] [FILE]",
     "Puts the jobs that the lines of stdin, or of FILE, describe in JSON: what export, peek\n"
-    "--json and binlog dump --json write. A line needs \"tube\" and \"body\" or \"body_base64\", "
-    "and\n"
-    "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and the tags \"try\", "
-    "\"con\",\n"
-    "\"idp\", \"grp\" and, beside \"held\":true, \"aft\". A held job's line has to stand behind\n"
-    "those of its group, as export and binlog dump write them. Jobs get new ids; a job that was\n"
-    "reserved is ready. Blank lines are left out.\n"
-    "import stops at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines\n"
-    "before it are imported, and it says where to go on. It refuses a file with tags that the\n"
-    "server lacks; from a pipe the lines before the first tag are imported. --dry-run puts\n"
-    "nothing, and names all bad lines. If a job with the key of \"idp\" is there already, its "
-    "line\n"
-    "is named and not imported, and the status is 1.\n",
+    "--json and binlog dump --json write. A line needs \"tube\" and \"body\" or\n"
+    "\"body_base64\", and may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and\n"
+    "the tags \"try\", \"con\", \"idp\", \"grp\" and, beside \"held\":true, \"aft\". A held\n"
+    "job's line has to stand behind those of its group, as export and binlog dump write them.\n"
+    "Jobs get new ids; a job that was reserved is ready. Blank lines are left out. import stops\n"
+    "at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it are\n"
+    "imported, and it says where to go on. It refuses a file with tags that the server lacks;\n"
+    "from a pipe the lines before the first tag are imported. --dry-run puts nothing, and names\n"
+    "all bad lines. If a job with the key of \"idp\" is there already, its line is named and\n"
+    "not imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 

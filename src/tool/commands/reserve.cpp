@@ -15,9 +15,8 @@ namespace {
 constexpr ErrandText kText = {
     "reserve", "[OPTIONS] [TUBE...]",
     "Reserves the next job, as a worker does, of these tubes or of default, and prints its\n"
-    "body. Then --then says what\n"
-    "happens to the job; it happens only if the body was written. The command holds the job\n"
-    "only as long as it runs: without --then, the job is ready again when the command ends.\n"
+    "body. If that could be written, --then says what happens to the job. The command holds the\n"
+    "job only as long as it runs: without --then, the job is ready again when the command ends.\n"
     "With --json it prints one object, as peek does. Without --wait it waits until there is a\n"
     "job.\n",
     "    haricot reserve mail --wait 0 --then release        # look at the next job\n"
