@@ -252,7 +252,8 @@ constexpr std::array kTubeRows = {
         "current-waiting", [](const TubeFacts& t) { return t.waiting_clients; },
         "those of them that wait in a reserve"),
     OfTube::integer(
-        "cmd-delete", [](const TubeFacts& t) { return t.tube.deletes; }, "jobs deleted from it"),
+        "cmd-delete", [](const TubeFacts& t) { return t.tube.deletes; },
+        "jobs deleted from it, but not by a flush"),
     OfTube::integer(
         "cmd-pause-tube", [](const TubeFacts& t) { return t.tube.pauses; },
         "how often it was paused"),
