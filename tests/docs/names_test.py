@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the functions and files that docs/architecture.md names against the sources."""
+"""Holds the functions and files that docs/architecture.md names, and what it draws, against the sources."""
 
 import re
 import sys
@@ -46,6 +46,10 @@ def main():
     told = text.replace(documents.section(PAGE, TRIED), "")
     wrong += [f"no file {name}" for name in sorted(set(re.findall(r"\b\w+\.[ch]pp\b", told)))
               if name not in names]
+    drawn = " ".join(re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    known = set(re.findall(r"\w+", " ".join(texts)))
+    wrong += [f"no {name}" for name in sorted(set(re.findall(r"\b[A-Z]\w+", drawn)) - known)
+              if not re.fullmatch(r"L\d", name)]
     walks = re.findall(r"^\*\*.*?(?=\n\n)", documents.section(PAGE, "Four walks"),
                        re.DOTALL | re.MULTILINE)
     for walk in walks[:WALKS]:
