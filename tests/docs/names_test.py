@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the functions and files that docs/architecture.md names, and what it draws, against the sources."""
+"""Holds the functions and files that docs/architecture.md and comments name against the sources."""
 
 import re
 import sys
@@ -14,10 +14,12 @@ FUNCTIONS_MAX = 10
 # These files were tried and taken away again.
 TRIED = "What comes next, and what it touches"
 FUNCTION = re.compile(r"([A-Z]\w*)::([a-z_]\w*)(?:\(\))?")
+# Classes of examples in comments.
+EXAMPLES = {"TubeFields", "TubeState", "Worker"}
 
 
-def sources():
-    return [path for folder in ("include", "src") for path in (documents.ROOT / folder).rglob("*")
+def sources(*folders):
+    return [path for folder in folders for path in (documents.ROOT / folder).rglob("*")
             if path.suffix in (".hpp", ".cpp")]
 
 
@@ -36,8 +38,26 @@ def is_there(texts, owner, name):
     return any(declares.search(text) for text in texts)
 
 
+def stale_comments():
+    """What comments name, and nobody has."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sources("include", "src", "tests")}
+    comments = {path: " ".join(re.findall(r"//(.*)", text)) for path, text in texts.items()}
+    code = [re.sub(r"//.*", "", text) for text in texts.values()]
+    files = {path.name for folder in ("bench", "include", "scripts", "src", "tests")
+             for path in (documents.ROOT / folder).rglob("*")}
+    members = {member for text in comments.values() for member in FUNCTION.findall(text)
+               if member[0] not in EXAMPLES}
+    gone = {(owner, name) for owner, name in members
+            if not any(re.search(rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{name}\b", text, re.DOTALL)
+                       for text in code)}
+    for path, text in comments.items():
+        names = ["::".join(member) for member in FUNCTION.findall(text) if member in gone]
+        names += set(re.findall(r"(?<![\w/<])[a-z]\w*\.(?:[ch]pp|py)\b", text)) - files
+        yield from (f"{path.relative_to(documents.ROOT)}: a comment names {name}" for name in names)
+
+
 def main():
-    paths = sources()
+    paths = sources("include", "src")
     texts = [path.read_text(encoding="utf-8") for path in paths]
     names = {path.name for path in paths}
     text = documents.read(PAGE)
@@ -50,6 +70,7 @@ def main():
     known = set(re.findall(r"\w+", " ".join(texts)))
     wrong += [f"no {name}" for name in sorted(set(re.findall(r"\b[A-Z]\w+", drawn)) - known)
               if not re.fullmatch(r"L\d", name)]
+    wrong += stale_comments()
     walks = re.findall(r"^\*\*.*?(?=\n\n)", documents.section(PAGE, "Four walks"),
                        re.DOTALL | re.MULTILINE)
     for walk in walks[:WALKS]:

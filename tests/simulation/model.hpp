@@ -201,7 +201,7 @@ class Model {
   void end_raise(const Event& room, Tape& tape);
   void answer_duplicate(const Event& told, std::string text, std::uint64_t held_until);
 
-  // Keys that outlive their jobs (model_kept.cpp).
+  // Keys that outlive their jobs (model_tombstones.cpp).
   bool leaves_key(JobId id) const;
   JournalStatus take_room_to_delete(const std::set<JobId>& ids, Tape& tape) const;
   void record_deletion(JobId id, Tape& tape, Instant now);

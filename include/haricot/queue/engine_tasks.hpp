@@ -1,5 +1,6 @@
-// The kinds of long tasks of the engine. Each has its data here. Backlog::step() of that kind does
-// some of the task, and gives the answer when the task ends. Those at the end are always there.
+// The kinds of long tasks of the engine. Each has its data here. Backlog::do_piece() of that kind
+// does some of the task, and gives the answer when the task ends. Those at the end are always
+// there.
 
 #pragma once
 

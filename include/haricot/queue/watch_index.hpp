@@ -4,7 +4,7 @@
 // Most clients watch a tube or two. They have no index, because looking through a short list costs
 // less than keeping one. From kIndexedFrom watches on, a client has the index by tube. From
 // kManyFrom on it has `many` watches: nothing walks over them any more. The client's tubes announce
-// what they offer (Engine::announce_offer), and the client waits without being in the lists of its
+// what they offer (Watching::announce), and the client waits without being in the lists of its
 // tubes.
 
 #pragma once

@@ -70,7 +70,7 @@ Record deletion_of(JobId id);
 Record marker_of(JobId id);
 bool is_marker(const Record& record);
 
-// What a record says of a job, for Engine::restore().
+// What a record says of a job, for Restoring::restore().
 RestoredJob restored_from(const Record& record, Duration wall_offset);
 // Whether the record of a delayed job with a tag `aft` was one of a held job. No other delay begins
 // so long after the put.
