@@ -48,7 +48,7 @@ constexpr int kExitNotTakenOver = 20;  // One of ours: the server before goes on
 constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
 
-// Of the state of a server: see docs/contributing.md, To change what is handed over.
+// Of the state of a server: see docs/contributing.md, To change what a restart hands over.
 #ifndef HARICOT_STATE_VERSIONS
 #define HARICOT_STATE_VERSIONS 1, 1
 #endif
