@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the prose of the pages to the width of the code, and their links to files that exist.
+"""Holds the prose of the pages to the width of the code, and what leads to a page or a section to what exists.
 
-    layout_test.py             says which lines are too long and which links lead nowhere
+    layout_test.py             says which lines are too long, and which links and names of sections lead nowhere
     layout_test.py --write     wraps the paragraphs with lines that are too long
 """
 
@@ -18,6 +18,8 @@ ITEM = re.compile(r"(\s*)([-*]|\d+\.) ")
 # What must not be torn apart: code, with what stands right beside it.
 WORD = re.compile(r"(?:`[^`]+`|[^\s`]|`)+")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+# In a page, and in a comment.
+SECTION = re.compile(r"(?:\]\((?:[./\w]+/)?|docs/)([\w-]+\.md)\)?,\s+(?:(?://|#)\s+)?\"?([A-Z][^.;:)|\"\n]*)")
 
 
 def pages():
@@ -85,14 +87,28 @@ def troubles(path, text):
             yield f"{name}: a link to {link}, which does not exist"
 
 
+def missing_sections(path, text):
+    """Which sections of pages it names that are not there."""
+    for page, title in SECTION.findall(text):
+        if not (documents.ROOT / "docs" / page).exists():
+            continue
+        there = re.findall(r"^#+ (.*)$|^(?:- )?\*\*(.+?)[.:]?\*\*", documents.read(page), re.MULTILINE)
+        if not any(have.startswith(title.strip()) or title.startswith(have) for have in map("".join, there)):
+            yield f"{path.relative_to(documents.ROOT)}: {page} has no section {title}"
+
+
 def main(words):
     wrong = []
+    for folder in ("include", "scripts", "src", "tests"):
+        for path in (documents.ROOT / folder).rglob("*"):
+            if path.suffix in (".hpp", ".cpp", ".py", ".txt") and "node_modules" not in path.parts:
+                wrong += missing_sections(path, path.read_text(encoding="utf-8"))
     for path in pages():
         text = path.read_text(encoding="utf-8")
         if words == ["--write"]:
             text = rewrap(text)
             path.write_text(text, encoding="utf-8")
-        wrong += troubles(path, text)
+        wrong += [*troubles(path, text), *missing_sections(path, text)]
     print("\n".join(wrong))
     return 1 if wrong else 0
 
