@@ -163,6 +163,29 @@ class Strange(unittest.TestCase):
                 self.assertLess(web.memory_kb(), 24_000)
 
 
+class Confused(unittest.TestCase):
+    """A server that shows other jobs than those that it was asked for."""
+
+    @staticmethod
+    def answer(line):
+        def text(body):
+            return b"OK %d\r\n%b\r\n" % (len(body), body)
+
+        if line == "capabilities":
+            return text(b"---\n- scan-jobs\n")
+        if line.startswith("scan-jobs "):
+            return text(b"---\nnext: 0\njobs:\n- id: 1\n  tube: a\n- id: 2\n  tube: a\n")
+        if line.startswith("peek "):
+            return b"FOUND 77 1\r\nx\r\n"
+        return text(b'---\nversion: "1.13"\n')
+
+    def test_a_search_finds_what_it_has_asked_for(self):
+        with Scripted(self.answer) as server, Web(server.address) as web:
+            wait_until(lambda: web.json("/api/servers")["servers"][0]["capabilities"])
+            found = web.json("/api/search", contains="x")
+            self.assertEqual([hit["id"] for hit in found["hits"]], [1, 2])
+
+
 class Tubes(WatchTest):
     def test_tubes_are_sorted_filtered_and_cut(self):
         for i in range(30):

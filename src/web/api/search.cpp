@@ -69,11 +69,12 @@ struct Piece {
   }
 };
 
-std::optional<Hit> find_in(const tool::Answer& found, const std::string& contains) {
+std::optional<Hit> find_in(std::uint64_t id, const tool::Answer& found,
+                           const std::string& contains) {
   const std::size_t at = found.body.find(contains);
   if (at == std::string_view::npos) return std::nullopt;
   const std::size_t offset = at - std::min(at, kBodyBytesBefore);
-  return Hit{.id = found.number,
+  return Hit{.id = id,
              .bytes = found.body_bytes,
              .offset = offset,
              .body = std::string(found.body.substr(offset, kBodyBytesShownOfHit))};
@@ -85,10 +86,11 @@ Part<bool> peek_at(Server& server, const std::vector<std::uint64_t>& ids, const 
   std::vector<std::string> peeks;
   peeks.reserve(ids.size());
   for (const std::uint64_t id : ids) peeks.push_back("peek " + std::to_string(id) + "\r\n");
-  Server::Take take = [&](std::size_t, const tool::Answer& answer) {
+  Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
     if (answer.code != ReplyCode::found) return;
     ++found;
-    if (std::optional<Hit> hit = find_in(answer, query.contains)) hits.push_back(std::move(*hit));
+    std::optional<Hit> hit = find_in(ids[index], answer, query.contains);
+    if (hit) hits.push_back(std::move(*hit));
   };
   co_return co_await server.ask_all(std::move(peeks), std::move(take), kBodyBytesSearched);
 }
