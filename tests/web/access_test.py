@@ -167,6 +167,14 @@ class Login(web_case.WebTest):
             self.log_in("wrong")
         self.assertLessEqual(self.site.log().count("web-login-refused"), 20)
 
+    def test_so_is_one_that_a_program_has_shown(self):
+        for path, method, headers, body in (("/api/echo", "GET", [], None), ("/api/act", "POST", SAME, b"x")):
+            with self.subTest(method=method):
+                before = self.site.log().count("web-login-refused")
+                headers = [*headers, "Authorization: Bearer wrong"]
+                self.assertEqual(self.status(path, method, headers, body), 401)
+                web_case.wait_until(lambda: self.site.log().count("web-login-refused") > before)
+
     def test_another_site_cannot_log_a_browser_in(self):
         self.assertEqual(self.log_in(headers=["Sec-Fetch-Site: cross-site"]).status, 403)
 

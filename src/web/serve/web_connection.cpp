@@ -94,7 +94,7 @@ bool WebConnection::take_head(Instant now) {
     decision.refused = refusal(request, 503, "Too much is going on.");
   if (decision.refused) {
     request.keeps_alive = false;
-    begin(std::move(request), true, std::move(*decision.refused));
+    begin(std::move(request), std::move(decision));
     set_phase(Phase::answering, now);
     return false;
   }
@@ -107,7 +107,7 @@ bool WebConnection::take_head(Instant now) {
   return true;
 }
 
-void WebConnection::begin(Request request, bool is_refused, Response refused) {
+void WebConnection::begin(Request request, Site::Decision decision) {
   exchange_ = std::make_shared<Exchange>(
       std::move(request), shared_.exchanges,
       Exchange::Connection{this, [](void* self) {
@@ -115,7 +115,8 @@ void WebConnection::begin(Request request, bool is_refused, Response refused) {
                              if (std::exchange(connection.is_stirred_, true)) return;
                              connection.shared_.stirred(connection.shared_.self, connection);
                            }});
-  if (is_refused) exchange_->respond(std::move(refused));
+  if (decision.refused) exchange_->respond(std::move(*decision.refused));
+  if (decision.is_wrong_login) exchange_->log_action("login-refused", "", "");
 }
 
 void WebConnection::answer(Request request) {
@@ -128,21 +129,21 @@ void WebConnection::answer(Request request) {
     decision.refused->more.push_back({"Retry-After", "5"});
   }
   const bool is_refused = decision.refused.has_value();
-  begin(std::move(request), is_refused, std::move(decision.refused).value_or(Response{}));
-  if (decision.is_wrong_login) exchange_->log_action("login-refused", "", "");
+  const Route* const route = decision.route;
+  begin(std::move(request), std::move(decision));
   if (is_refused) return;
   if (wants_events) {
     is_events_ = true;
     ++shared_.events;
   }
-  decision.route->handle(decision.route->self, exchange_);
+  route->handle(route->self, exchange_);
 }
 
 void WebConnection::fail(std::uint16_t status, std::string_view reason, Instant now) {
   Request request;
   request.keeps_alive = false;
   Response response = refusal(request, status, std::string(reason) + ".");
-  begin(std::move(request), true, std::move(response));
+  begin(std::move(request), {.refused = std::move(response)});
   set_phase(Phase::answering, now);
 }
 

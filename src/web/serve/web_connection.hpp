@@ -74,7 +74,7 @@ class WebConnection final : public os::EventSource {
 
   void receive(std::string_view bytes, Instant now);
   bool take_head(Instant now);
-  void begin(Request request, bool is_refused, Response refused);
+  void begin(Request request, Site::Decision decision);
   void answer(Request request);
   void fail(std::uint16_t status, std::string_view reason, Instant now);
   void end_exchange(Instant now);
