@@ -20,7 +20,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from key_relay import KeyRelay
+from key_relay import FullRelay
 from operator_case import OperatorTest, TOOL
 from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
 
@@ -96,15 +96,6 @@ class Relay:
     def kill(self):
         os.kill(self.child.pid, signal.SIGKILL)
         self.child.wait(DEADLINE_S)
-
-
-class FullRelay(KeyRelay):
-    """A server without memory for one tube."""
-
-    def answer(self, words, *more):
-        if words == ["use", "full"]:
-            return b"OUT_OF_MEMORY\r\n"
-        return super().answer(words, *more)
 
 
 class CarryTest(OperatorTest):

@@ -80,6 +80,13 @@ class KeyRelay:
         return re.sub(rb"^- id: (\d+)\n(?:  .*\n)*", show, text, flags=re.MULTILINE)
 
 
+class FullRelay(KeyRelay):
+    """A server without memory for the tube `full`."""
+
+    def answer(self, words, *more):
+        return b"OUT_OF_MEMORY\r\n" if words == ["use", "full"] else super().answer(words, *more)
+
+
 def ask(behind, answers, line, body):
     behind.sendall(line.encode() + b"\r\n" + body)
     answer = answers.readline()

@@ -19,14 +19,15 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from key_relay import FullRelay
 from operator_case import BINARY, FLAGS, TOOL, OperatorTest
 from operator_server import LOCAL, Server, run
 from screen import Screen
 
 
 class TopTest(OperatorTest):
-    def top(self, *words, rows=24, columns=80, **environment):
-        screen = Screen([TOOL, "top", "-a", self.server.address, *words], rows, columns,
+    def top(self, *words, address=None, rows=24, columns=80, **environment):
+        screen = Screen([TOOL, "top", "-a", address or self.server.address, *words], rows, columns,
                         environment)
         self.addCleanup(screen.close)
         return screen
@@ -215,6 +216,21 @@ class Live(TopTest):
             screen.type(b"F")
             screen.wait_for_text("the server does not know flush-tube")
             self.assertEqual(self.count("ready", "mail"), 2)
+
+    def test_a_tube_that_the_server_refuses_has_no_other_changed(self):
+        for tube, count in (("full", 2), ("default", 1)):
+            for _ in range(count):
+                self.server.put("x", tube)
+                self.server.ask(f"watch {tube}", "ignore default", "reserve-with-timeout 0",
+                                f"bury {self.server.stat('total-jobs')} 5")
+        relay = FullRelay(self.server)
+        self.addCleanup(relay.close)
+        screen = self.top("-i", "0.1", "--allow-changes", "--sort", "buried",
+                          address=relay.address)
+        screen.wait_for(lambda: self.tubes_on(screen) == ["full", "default"])
+        self.change(screen, b"K", "Make 2 buried jobs of tube full ready? [y/N]", b"y",
+                    "OUT_OF_MEMORY")
+        self.assertEqual((self.count("buried", "full"), self.count("buried", "default")), (2, 1))
 
     def test_nothing_is_changed_unless_that_is_allowed(self):
         self.fill(mail=1)

@@ -26,24 +26,11 @@ std::optional<std::string> kick(const Act& act, Remote& server) {
   bool is_there = false;
   if (!server.ask_stats("stats-tube " + act.tube, is_there)) return std::nullopt;
   if (!is_there) return no_tube(act);
-  const std::string commands =
-      "use " + act.tube + "\r\nkick " + std::to_string(act.number) + "\r\nuse default\r\n";
-  std::uint64_t kicked = 0;
-  std::size_t answers = 0;
-  std::optional<Response> odd;
-  const auto take = [&](const Answer& answer) {
-    const bool is_kick = answers++ == 1;
-    if (is_kick) kicked = answer.number;
-    if (answer.code != (is_kick ? ReplyCode::kicked : ReplyCode::now_using)) {
-      odd = {answer.code, 0, std::string(answer.line), {}};
-    }
-  };
-  if (!server.ask("kick", commands, 3, take)) return std::nullopt;
-  if (odd) {
-    server.refuse("kick", odd->code, odd->line);
-    return std::nullopt;
-  }
-  return "kicked " + jobs(kicked) + " of tube " + safe_word(act.tube);
+  // One after the other: whom the server refuses a tube uses another one still.
+  if (!server.ask("use " + act.tube, ReplyCode::now_using)) return std::nullopt;
+  const auto kicked = server.ask("kick " + std::to_string(act.number), ReplyCode::kicked);
+  if (!kicked || !server.ask("use default", ReplyCode::now_using)) return std::nullopt;
+  return "kicked " + jobs(kicked->number) + " of tube " + safe_word(act.tube);
 }
 
 std::optional<std::string> pause(const Act& act, Remote& server) {
