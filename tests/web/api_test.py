@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from watch_case import BINARY, Scripted, Server, Web, WatchTest, body_of, wait_until
+from watch_case import BINARY, FullRelay, Scripted, Server, Web, WatchTest, body_of, wait_until
 
 
 class Servers(WatchTest):
@@ -448,6 +448,37 @@ class Actions(WatchTest):
             status, answer = web.act(self.name, "delete", ids=[1])
             self.assertEqual(status, 403, answer)
         self.assertEqual(self.state(1), "ready")
+
+
+class FullAndOld(FullRelay):
+    """The same without flush-tube."""
+
+    def answer(self, words, *more):
+        return b"UNKNOWN_COMMAND\r\n" if words == ["capabilities"] else super().answer(words, *more)
+
+
+class Full(WatchTest):
+    def test_what_is_meant_for_a_tube_touches_no_other(self):
+        self.server.put("of full", "full")
+        for body in ("a", "b"):
+            self.server.put(body)
+        self.good("bury", ids=[2])
+        relay = FullAndOld(self.server)
+        self.addCleanup(relay.close)
+        with Web(*self.WORDS, relay.address) as web:
+            web.wait_ready()
+            for action, more in (("put", {"body": "x"}), ("kick", {"count": 9}), ("flush", {})):
+                status, answer = web.act(relay.address, action, tube="full", **more)
+                self.assertEqual((status, answer), (502, {"error": "the server answers: OUT_OF_MEMORY"}), action)
+            status, answer = web.act(relay.address, "move", ids=[3], to="full")
+            self.assertEqual((status, answer["done"]), (200, 0))
+            self.assertIn("use was answered: OUT_OF_MEMORY", answer["message"])
+            self.assertEqual(web.json("/api/tube", tube="full")["next"],
+                             {"ready": None, "delayed": None, "buried": None})
+        states = [self.server.stat("state", f"stats-job {job}") for job in (1, 2, 3)]
+        self.assertEqual(states, ["ready", "buried", "ready"])
+        # No other job was ever there, but for a moment.
+        self.assertEqual(self.server.stat("total-jobs"), "3")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import urllib.parse
 TOOL, BINARY, *FLAGS = sys.argv[1:]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tool"))
 
+from key_relay import FullRelay  # noqa: E402
 from operator_server import Scripted, Server  # noqa: E402
 from web_case import Site, wait_until  # noqa: E402
 

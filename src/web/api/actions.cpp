@@ -149,11 +149,17 @@ Part<Outcome> flush_by_peeking(Server& server, const ActionRequest& request) {
   const Instant until = Observer::now() + kPieceTime;
   while (Observer::now() < until) {
     std::vector<std::uint64_t> ids;
-    Server::Take take = [&ids](std::size_t, const tool::Answer& answer) {
-      if (answer.code == ReplyCode::found) ids.push_back(answer.number);
+    std::optional<Outcome> odd;
+    Server::Take take = [&](std::size_t, const tool::Answer& answer) {
+      if (answer.code == ReplyCode::found) {
+        ids.push_back(answer.number);
+      } else if (answer.code != ReplyCode::not_found && answer.code != ReplyCode::now_using) {
+        odd = refused({answer.code, 0, std::string(answer.line), {}});
+      }
     };
     const bool is_there = co_await server.ask_all(in_tube(request.tube, peeks), std::move(take), 0);
     if (!is_there) co_return lost();
+    if (odd) co_return std::move(*odd);
     if (ids.empty()) co_return outcome;
     const Outcome deleted = co_await act_on_each(server, "delete", ids, ReplyCode::deleted);
     if (deleted.status != 200) co_return deleted;

@@ -60,6 +60,7 @@ Part<bool> Server::ask_all(std::vector<std::string> commands, Take take,
                            std::uint64_t body_bytes_max, Duration patience) {
   if (!link_.is_connected() || !pipeline_.can_ask(commands.size())) co_return false;
   Round round{.take = std::move(take), .left = commands.size(), .is_whole = true, .waiting = {}};
+  const bool is_in_tube = !commands.empty() && commands.front().starts_with("use ");
   for (std::size_t i = 0; i < commands.size(); ++i) {
     pipeline_.ask({.command = std::move(commands[i]),
                    .take =
@@ -70,7 +71,8 @@ Part<bool> Server::ask_all(std::vector<std::string> commands, Take take,
                          if (--round.left == 0) round.waiting.resume();
                        },
                    .body_bytes_max = body_bytes_max,
-                   .patience = patience});
+                   .patience = patience,
+                   .followers = is_in_tube && i == 0 ? commands.size() - 1 : 0});
   }
   struct Rest {
     Round& round;

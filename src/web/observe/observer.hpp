@@ -41,7 +41,8 @@ class Server final {
 
   // Asks, for an answer each, and hands these over in their order; they are valid during the call.
   // False: the server is gone, or too much is asked of it already; some answers may have come.
-  // Only so many bytes of each body are kept.
+  // Only so many bytes of each body are kept. If the first is a `use`, the others are for its tube:
+  // Question::followers.
   using Take = std::function<void(std::size_t index, const tool::Answer& answer)>;
   Part<bool> ask_all(std::vector<std::string> commands, Take take, std::uint64_t body_bytes_max,
                      Duration patience = Question::kPatience);

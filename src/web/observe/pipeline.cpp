@@ -1,6 +1,7 @@
 #include "web/observe/pipeline.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -27,7 +28,8 @@ void Pipeline::ask_behind(Question question) {
 }
 
 void Pipeline::start_some(Instant now) {
-  while (under_way_.size() < kUnderWayMax && !(urgent_.empty() && sampling_.empty())) {
+  while (!waits_for_use_ && under_way_.size() < kUnderWayMax &&
+         !(urgent_.empty() && sampling_.empty())) {
     std::deque<Question>& from = urgent_.empty() ? sampling_ : urgent_;
     if (under_way_.empty()) {
       deadline_ = now + from.front().patience;
@@ -35,6 +37,7 @@ void Pipeline::start_some(Instant now) {
     }
     output_ += from.front().command;
     from.front().command = {};
+    waits_for_use_ = from.front().followers > 0;
     under_way_.push_back(std::move(from.front()));
     from.pop_front();
   }
@@ -85,7 +88,16 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
   under_way_.pop_front();
   if (!under_way_.empty()) deadline_ = now + under_way_.front().patience;
   bytes_since_ = 0;
+  std::deque<Question> refused;
+  if (question.followers > 0) waits_for_use_ = false;
+  if (answer.code != ReplyCode::now_using) {
+    CHECK(question.followers <= urgent_.size());
+    const auto end = urgent_.begin() + static_cast<std::ptrdiff_t>(question.followers);
+    std::move(urgent_.begin(), end, std::back_inserter(refused));
+    urgent_.erase(urgent_.begin(), end);
+  }
   question.take(&answer);
+  for (const Question& follower : refused) follower.take(&answer);
   return true;
 }
 
@@ -100,6 +112,7 @@ void Pipeline::lose() {
   sent_ = 0;
   parser_.restart();
   is_in_answer_ = false;
+  waits_for_use_ = false;
   for (const Question& question : lost) question.take(nullptr);
 }
 

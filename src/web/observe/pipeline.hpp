@@ -27,6 +27,9 @@ struct Question {
   // So much of a body or a report is kept.
   std::uint64_t body_bytes_max = std::numeric_limits<std::uint64_t>::max();
   Duration patience = kPatience;
+  // Of a `use`: so many questions that are asked right behind it are for its tube. They go out when
+  // the server uses that tube; otherwise none does, and the answer to the `use` is theirs too.
+  std::size_t followers = 0;
 };
 
 class Pipeline final {
@@ -73,6 +76,7 @@ class Pipeline final {
   std::size_t sent_ = 0;  // Of the output.
   tool::AnswerParser parser_;
   bool is_in_answer_ = false;
+  bool waits_for_use_ = false;   // Nothing goes out until that is answered.
   std::size_t bytes_since_ = 0;  // Received since the deadline was set.
   Instant deadline_;
   Instant received_;

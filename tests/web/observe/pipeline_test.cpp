@@ -113,6 +113,35 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
   EXPECT_EQ(answers_.back(), "delete 1: DELETED ");
 }
 
+TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
+  Question use = question("use mail");
+  use.followers = 2;
+  pipeline_.ask_behind(question("stats"));
+  pipeline_.ask(question("peek 1"));
+  for (int i = 0; i < 2; ++i) {
+    pipeline_.ask(use);
+    pipeline_.ask(question("kick 1"));
+    pipeline_.ask(question("use default"));
+  }
+  EXPECT_EQ(send(), "peek 1\r\nuse mail\r\n");
+  ASSERT_TRUE(pipeline_.receive("NOT_FOUND\r\n", kStart));
+  EXPECT_EQ(send(), "");
+  ASSERT_TRUE(pipeline_.receive("OUT_OF_MEMORY\r\n", kStart));
+  EXPECT_EQ(answers_, (std::vector<std::string>{"peek 1: NOT_FOUND ", "use mail: OUT_OF_MEMORY ",
+                                                "kick 1: OUT_OF_MEMORY ",
+                                                "use default: OUT_OF_MEMORY "}));
+  EXPECT_EQ(send(), "use mail\r\n");
+  ASSERT_TRUE(pipeline_.receive("USING mail\r\n", kStart));
+  EXPECT_EQ(send(), "kick 1\r\nuse default\r\nstats\r\n");
+  // A connection that is lost between leaves nobody waiting.
+  ASSERT_TRUE(pipeline_.receive("KICKED 1\r\nUSING default\r\nNOT_FOUND\r\n", kStart));
+  pipeline_.ask(use);
+  send();
+  pipeline_.lose();
+  pipeline_.ask(question("peek 2"));
+  EXPECT_EQ(send(), "peek 2\r\n");
+}
+
 TEST_F(PipelineTest, AServerOfAnotherKindIsNoticed) {
   pipeline_.ask(question("stats"));
   send();
