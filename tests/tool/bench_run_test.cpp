@@ -253,6 +253,15 @@ TEST_F(BenchRun, AFailureLeavesNoJobsBehind) {
   expect_empty_server();
 }
 
+TEST_F(BenchRun, AServerThatRunsOutOfMemoryKeepsNoJobs) {
+  ASSERT_TRUE(start({"--memory-max=2m"}));
+  const Ending ending = bench({"--idle-tubes=30000", "-n", "10"});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_TRUE(ending.error.starts_with("haricot bench: use and put was answered: "))
+      << ending.error;
+  expect_empty_server();
+}
+
 TEST_F(BenchRun, AServerThatDiesEndsIt) {
   ASSERT_TRUE(start());
   ASSERT_TRUE(start_tool({"bench", "--seconds=60", server_address()}));

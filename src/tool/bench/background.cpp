@@ -42,8 +42,8 @@ bool Background::build(std::string& error) {
     // What is to be taken has to be there; each tube has as much as the load will take from it.
     if (options_.workload == Workload::take)
       ready += share(options_.count) + share(options_.warm_up);
-    if (!put_jobs(dialogue, tube, ready, 0, nullptr, error) ||
-        !put_jobs(dialogue, tube, share(wanted.delayed), kDelaySeconds, &ids_, error)) {
+    if (!put_jobs(dialogue, tube, ready, 0, error) ||
+        !put_jobs(dialogue, tube, share(wanted.delayed), kDelaySeconds, error)) {
       return false;
     }
   }
@@ -51,7 +51,7 @@ bool Background::build(std::string& error) {
 }
 
 bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t count,
-                          std::uint32_t delay, JobIds* ids, std::string& error) {
+                          std::uint32_t delay, std::string& error) {
   if (count == 0) return true;
   const std::string use = "use " + tubes_.load(tube) + "\r\n";
   if (!dialogue.run("use", use, 1, ReplyCode::now_using, error)) return false;
@@ -68,15 +68,28 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
         commands += put_command(delay == 0 ? 0 : delay + (done + i) * 7 % kDelaySpread, body_);
       }
     }
-    const auto check = [ids](const Answer& answer) {
-      if (answer.code != ReplyCode::inserted) return false;
-      if (ids != nullptr) ids->add(answer.number);
-      return true;
-    };
-    if (!dialogue.run("put", commands, batch, check, error)) return false;
+    if (!put_batch(dialogue, "put", commands, batch, delay > 0, error)) return false;
     done += batch;
   }
   return true;
+}
+
+// All that is put has to go again, also what is put after the server has refused something. The
+// load cannot take a job that is buried for lack of memory; one that is ready it may be there for.
+bool Background::put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
+                           std::uint64_t answers, bool keeps_ids, std::string& error) {
+  std::string odd;
+  const auto check = [&](const Answer& answer) {
+    const bool is_put = answer.code == ReplyCode::inserted;
+    const bool is_buried = answer.code == ReplyCode::buried_new;
+    if (is_buried || (is_put && keeps_ids)) ids_.add(answer.number);
+    const bool is_good = is_put || answer.code == ReplyCode::now_using;
+    if (!is_good && odd.empty()) odd = describe_unexpected(name, answer);
+    return true;
+  };
+  if (!dialogue.run(name, commands, answers, check, error)) return false;
+  if (!odd.empty()) error = odd;
+  return odd.empty();
 }
 
 bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
@@ -88,11 +101,7 @@ bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
     for (std::uint64_t i = 0; i < batch; ++i) {
       commands += "use " + tubes_.idle(done + i) + "\r\n" + put;
     }
-    const auto check = [this](const Answer& answer) {
-      if (answer.code == ReplyCode::inserted) ids_.add(answer.number);
-      return answer.code == ReplyCode::inserted || answer.code == ReplyCode::now_using;
-    };
-    if (!dialogue.run("use and put", commands, 2 * batch, check, error)) return false;
+    if (!put_batch(dialogue, "use and put", commands, 2 * batch, true, error)) return false;
     done += batch;
   }
   return true;

@@ -55,7 +55,9 @@ class Background final {
 
  private:
   bool put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t count, std::uint32_t delay,
-                JobIds* ids, std::string& error);
+                std::string& error);
+  bool put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
+                 std::uint64_t answers, bool keeps_ids, std::string& error);
   bool make_idle_tubes(Dialogue& dialogue, std::string& error);
   bool make_connections(std::string& error);
   bool add_waiting(const std::string& tube, std::string& error);
