@@ -127,9 +127,9 @@ TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
   ASSERT_TRUE(pipeline_.receive("NOT_FOUND\r\n", kStart));
   EXPECT_EQ(send(), "");
   ASSERT_TRUE(pipeline_.receive("OUT_OF_MEMORY\r\n", kStart));
-  EXPECT_EQ(answers_, (std::vector<std::string>{"peek 1: NOT_FOUND ", "use mail: OUT_OF_MEMORY ",
-                                                "kick 1: OUT_OF_MEMORY ",
-                                                "use default: OUT_OF_MEMORY "}));
+  EXPECT_EQ(answers_,
+            (std::vector<std::string>{"peek 1: NOT_FOUND ", "use mail: OUT_OF_MEMORY ",
+                                      "kick 1: OUT_OF_MEMORY ", "use default: OUT_OF_MEMORY "}));
   EXPECT_EQ(send(), "use mail\r\n");
   ASSERT_TRUE(pipeline_.receive("USING mail\r\n", kStart));
   EXPECT_EQ(send(), "kick 1\r\nuse default\r\nstats\r\n");
