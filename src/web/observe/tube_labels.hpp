@@ -12,8 +12,8 @@
 namespace haricot::web {
 
 // A regular expression of POSIX (extended) that has to match the whole of a name. It never takes
-// more than a time that grows with the name: there is no backtracking, and it has 200 bytes at
-// most.
+// more than a time that grows with the name: there is no backtracking, it has 200 bytes at most,
+// and what may be nothing is not repeated.
 class NamePattern final {
  public:
   static constexpr std::size_t kBytesMax = 200;
