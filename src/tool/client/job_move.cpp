@@ -81,6 +81,10 @@ void JobMove::take(const std::vector<Response>& answers) {
       if (last.code != ReplyCode::deleted && last.code != ReplyCode::not_found) {
         return refuse("delete", last);
       }
+      if (last.code == ReplyCode::not_found) {
+        messages_.push_back(job_called(copy_) + ", a copy of " + job_called(id_) +
+                            ", was taken before it could go again");
+      }
       return give_back(Outcome::failed);
     case Step::bury_copy:
       if (last.code != ReplyCode::buried) {

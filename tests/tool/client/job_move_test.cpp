@@ -235,6 +235,17 @@ TEST_F(JobMoveTest, ACopyInAnotherTubeGoesAgain) {
   EXPECT_EQ(move_->refused()->code, ReplyCode::out_of_memory);
 }
 
+TEST_F(JobMoveTest, ACopyThatAWorkerHasTakenInAnotherTubeIsTold) {
+  reserve("ready");
+  use_ = ReplyCode::out_of_memory;
+  answer(ReplyCode::inserted, 12, "INSERTED 12");
+  answer(ReplyCode::not_found);
+  EXPECT_EQ(asked_now(), "release 7 9 0\r\n");
+  answer(ReplyCode::released);
+  expect_over(Outcome::failed, {"job 12, a copy of job 7, was taken before it could go again"});
+  EXPECT_EQ(move_->refused()->command, "use");
+}
+
 // So the key of a job of that tube is nobody's concern.
 TEST_F(JobMoveTest, AKeyThatIsTakenInAnotherTubeIsNotTold) {
   reserve("ready");
