@@ -15,18 +15,13 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE.parent / "monitors"))
+sys.path[:0] = [str(HERE.parent / "monitors"), str(HERE.parents[1] / "scripts/lib")]
 
 import documents
+import ports
 from servers import Connection, Server
 
 PATIENCE_SECONDS = 60
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def replaced(text, changes):
@@ -114,7 +109,7 @@ def main(haricotd):
         folder = pathlib.Path(name)
         commands = replaced(commands, {"/etc/stunnel": name})
         subprocess.run(["sh", "-ec", commands], check=True, capture_output=True)
-        outside, inside = free_port(), free_port()
+        outside, inside = ports.choose_port(), ports.choose_port()
         try:
             text = replaced(
                 server_file,

@@ -13,23 +13,21 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parents[1] / "scripts/lib"))
+
+import ports
+
 SECONDS_MAX = 90
 ATTEMPTS_MAX = 5
 LINES_MIN = 100
 PORT_WAS_TAKEN = 3
 PR_SET_CHILD_SUBREAPER = 36
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def end_orphans():
@@ -45,7 +43,7 @@ def run(server, make):
     for _ in range(ATTEMPTS_MAX):
         with tempfile.TemporaryDirectory() as folder:
             make(os.path.abspath(server), os.path.join(folder, "beanstalkd"))
-            words = ["bash", str(HERE / "one_liners.sh"), folder, str(free_port())]
+            words = ["bash", str(HERE / "one_liners.sh"), folder, str(ports.choose_port())]
             try:
                 script = subprocess.run(
                     words,

@@ -10,7 +10,6 @@ import pty
 import select
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -23,6 +22,9 @@ from operator_server import DEADLINE_S, Scripted, Server
 
 ROOT, TOOL, DAEMON = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 del sys.argv[1:4]
+sys.path.insert(0, str(ROOT / "scripts/lib"))
+
+import ports
 
 # How each shell is started without the files of a user, and told to complete haricot; `show` prints
 # the words that it gets, one a line.
@@ -220,8 +222,7 @@ class Addresses(CompletionTest):
 
     def test_a_port_is_a_part_of_the_address(self):
         for name in SHELLS:
-            with socket.create_server(("127.0.0.1", 0)) as listener:
-                port = listener.getsockname()[1]
+            port = ports.choose_port()
             flags = ("--listen-also", "127.0.0.1", "-p", str(port))
             with self.subTest(name), Server(DAEMON, *flags) as server, Server(DAEMON) as other:
                 server.put("x", "mail")

@@ -111,7 +111,7 @@ class Carry(GroupTest):
     def put_stages(self):
         """Three stages, of which each got a job after the next one was put."""
         self.put("fetch", "--group", "fetched")
-        self.put("load", "--group", "loaded", "--after", "fetched", "-d", "7")
+        self.put("load", "--group", "loaded", "--after", "fetched", "-d", "700")
         self.put("report", "--after", "loaded")
         self.put("load more", "--group", "loaded", "--after", "fetched")
         self.put("fetch more", "--group", "fetched", tube="news")
@@ -124,7 +124,7 @@ class Carry(GroupTest):
             "fetch": ("mail", "ready", False), "fetch more": ("news", "ready", False),
             "kicked": ("mail", "ready", False), "load": held, "load more": held, "report": held})
         ids = {job["body"]: job for job in map(json.loads, self.good("export").splitlines())}
-        self.assertEqual((ids["load"]["delay"], ids["load more"]["delay"]), (7, 0))
+        self.assertEqual((ids["load"]["delay"], ids["load more"]["delay"]), (700, 0))
         for body in ("fetch", "fetch more"):
             self.good("delete", ids[body]["id"])
         self.assertEqual(self.jobs()["load more"], ("mail", "ready", False))

@@ -415,7 +415,7 @@ class Tubes(OperatorTest):
         self.assertEqual([row.split()[-1] for row in rows], ["default", "mail"])
         cells = rows[1].split()
         self.assertEqual(cells[:8], ["2", "0", "0", "1", "1", "0", "-", "-"])
-        self.assertIn(cells[8], ["50s", "49s", "48s", "47s"])
+        self.assertRegex(cells[8], "^(50|[1-4][0-9])s$")
 
     def test_it_tells_why_a_tube_is_slow(self):
         if not self.has("stats-tube-detail"):

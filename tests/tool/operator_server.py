@@ -110,7 +110,7 @@ class Dripping(Fixed):
                 while True:
                     for byte in self.words:
                         client.sendall(bytes([byte]))
-                        time.sleep(0.05)
+                        time.sleep(0.15)
 
 
 class Scripted:

@@ -218,8 +218,8 @@ class Unique(TagTest):
     def test_a_key_with_a_time_outlives_its_job(self):
         self.needs("idp")
         words = ("put", "-t", "mail", "--unique")
-        for key, kept in (("a:5", "a:5"), ("b:1h30m", "b:5400"), ("c:4294967295", "c:4294967295"),
-                          ("d:1500ms", "d:2"), ("e", "e"), ("f:0", None)):
+        for key, kept in (("a:500", "a:500"), ("b:1h30m", "b:5400"), ("c:4294967295", "c:4294967295"),
+                          ("d:499500ms", "d:500"), ("e", "e"), ("f:0", None)):
             status, output, error = self.haricot(*words, key, key)
             if kept is None:
                 self.assertEqual((status, output), (USAGE, b""), error)
@@ -233,7 +233,7 @@ class Unique(TagTest):
             self.assertEqual(int(output) == job, is_kept)
             self.assertEqual(error, "haricot put: a job that is gone still has this key: "
                                     f"{job}, deleted\n" if is_kept else "")
-        _, output, _ = self.haricot(*words, "a:9", "-j", "again")
+        _, output, _ = self.haricot(*words, "a:900", "-j", "again")
         self.assertEqual(json.loads(output), {"id": 1, "buried": False, "duplicate": "deleted"})
         self.assertEqual(self.count("ready", "mail"), 1)
 

@@ -62,9 +62,9 @@ class Reserve(OperatorTest):
         self.assertEqual(self.good("reserve", "-t", "a", "-t", "default", "--then", "delete"), "c")
 
     def test_it_waits_for_a_job(self):
-        self.refused(NO, "there is no ready job", "reserve", "--wait", "1s")
-        tool = subprocess.Popen([TOOL, "-a", self.server.address, "-T", "0.3", "reserve", "--then",
-                                 "delete"], stdout=subprocess.PIPE)
+        self.refused(NO, "there is no ready job", "reserve", "--wait", "3s", "-T", "2s")
+        tool = subprocess.Popen([TOOL, "-a", self.server.address, "reserve", "--then", "delete"],
+                                stdout=subprocess.PIPE)
         wait_until(lambda: self.server.stat("current-waiting") == "1")
         self.server.put("late")
         self.assertEqual(tool.communicate()[0], b"late")

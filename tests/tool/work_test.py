@@ -528,8 +528,8 @@ class LostServer(WorkTest):
             self.assertEqual(self.states(), [0, 0, 0, 1])
 
     def test_with_a_limit_it_gives_up(self):
-        tool = self.start("--wait", "1", "--", "sh", "-c", WAITER)
         self.server.put("x")
+        tool = self.start("--wait", "1", "--", "sh", "-c", WAITER)
         self.process_of(1)
         self.server.stop()
         self.go()

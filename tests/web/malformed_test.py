@@ -172,7 +172,7 @@ class Requests(web_case.WebTest):
 
 
 class SlowPeers(web_case.WebTest):
-    FLAGS = ("--head-timeout", "300ms", "--body-timeout", "300ms", "--idle-timeout", "400ms", "--send-timeout", "300ms")
+    FLAGS = ("--head-timeout", "2s", "--body-timeout", "2s", "--idle-timeout", "2s", "--send-timeout", "2s")
 
     def test_a_head_that_never_ends(self):
         client = self.connect()

@@ -18,8 +18,9 @@ import urllib.parse
 
 ROOT, TOOL, HARICOTD = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 sys.argv[1:] = [str(TOOL), str(HARICOTD)]
-sys.path.insert(0, str(ROOT / "tests" / "web"))
+sys.path[:0] = [str(ROOT / "tests" / "web"), str(ROOT / "scripts" / "lib")]
 
+import ports  # noqa: E402
 from watch_case import Server, Web, wait_until  # noqa: E402
 
 RULES = ROOT / "packaging" / "prometheus" / "beanstalkd.rules.yaml"
@@ -135,9 +136,7 @@ class Prometheus(unittest.TestCase):
         """Its address; it is started once."""
         if hasattr(cls, "url"):
             return cls.url
-        port = socket.create_server(("127.0.0.1", 0))
-        cls.url = f"127.0.0.1:{port.getsockname()[1]}"
-        port.close()
+        cls.url = f"127.0.0.1:{ports.choose_port()}"
         scrape = "".join(
             f"  - job_name: {job}\n    metrics_path: {path}\n    params: {json.dumps(parameters)}\n"
             f"    static_configs: [{{targets: ['127.0.0.1:{cls.web.port}']}}]\n"

@@ -20,9 +20,11 @@ import unittest
 from watch_case import BINARY, Server, Web
 from web_case import TOKEN, wait_until
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "docs"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/docs"), str(ROOT / "scripts/lib")]
 
 import documents  # noqa: E402
+import ports  # noqa: E402
 
 HOST = "www.example.org"
 
@@ -49,11 +51,6 @@ http {{
     }}
 }}
 """
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def replaced(text, changes):
@@ -184,7 +181,7 @@ class Nginx(Proxied):
         recipe = re.search(r"```nginx\n(.*?)```", text, re.DOTALL).group(1)
         (flags,) = re.findall(r"`haricot web (--base-path [^`]+)`", text)
         self.watch(*shlex.split(flags))
-        self.port = free_port()
+        self.port = ports.choose_port()
         recipe = replaced(recipe, {"127.0.0.1:11380": f"127.0.0.1:{self.web.port}"})
         conf = pathlib.Path(self.folder, "nginx.conf")
         conf.write_text(NGINX.format(folder=self.folder, port=self.port, host=HOST, recipe=recipe), encoding="ascii")
@@ -207,7 +204,7 @@ class Stunnel(Proxied):
         super().setUp()
         self.base = "/"
         self.watch("--host", HOST)
-        self.port = free_port()
+        self.port = ports.choose_port()
         recipe = documents.blocks("security.md", "ini")[0]
         recipe = "".join(line for line in recipe.splitlines(keepends=True) if not line.startswith(("CAfile", "verifyPeer")))
         recipe = replaced(recipe, {"/etc/stunnel": self.folder, "accept = 11301": f"accept = 127.0.0.1:{self.port}",
