@@ -17,7 +17,7 @@ namespace {
 class ServerAtRest : public DaemonTest {
  protected:
   std::string path() const { return folder_.file("next"); }
-  // With a watchdog. With a binlog each sync takes two seconds, if strace can be had.
+  // With a watchdog. With a binlog each sync takes three seconds, if strace can be had.
   void start_watched(const std::vector<std::string>& binlog) {
     ASSERT_TRUE(manager_.open(folder_.file("notify")));
     std::vector<std::string> arguments = {"-l", "unix:" + folder_.file("clients"),
@@ -31,7 +31,7 @@ class ServerAtRest : public DaemonTest {
                           "-f",    "-qq",
                           "-o",    "/dev/null",
                           "-e",    "trace=fdatasync",
-                          "-e",    "inject=fdatasync:delay_enter=2000000"};
+                          "-e",    "inject=fdatasync:delay_enter=3000000"};
     }
     ASSERT_TRUE(server_.launch(options));
     const bool is_ready = !manager_.receive_until("READY=1").empty();
@@ -79,7 +79,7 @@ TEST_P(ServerWithASlowDisk, TellsTheWatchdogAndEndsNoTtrBeforeItReadsAgain) {
   if (IsSkipped()) return;
   const Client producer = client();
   const Client worker = client();
-  ASSERT_EQ(producer->put("one", 0, 0, 1), "INSERTED 1\r\n");
+  ASSERT_EQ(producer->put("one", 0, 0, 2), "INSERTED 1\r\n");
   ASSERT_TRUE(producer->send("put 0 0 60 3\r\ntwo\r\n"));
   // The sync is under way.
   ASSERT_TRUE(
