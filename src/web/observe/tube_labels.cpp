@@ -10,42 +10,15 @@
 namespace haricot::web {
 namespace {
 
-// How many bytes the brackets at the front take: "[^]a[:digit:]]", say.
-std::size_t bracket_bytes(std::string_view text) {
-  std::size_t at = text.starts_with("[^") ? 2 : 1;
-  if (text.substr(at).starts_with(']')) ++at;
-  for (; at < text.size() && text[at] != ']'; ++at) {
-    const std::string_view inner = text.substr(at, 2);
-    if (inner != "[:" && inner != "[." && inner != "[=") continue;
-    const std::size_t end = text.find(std::string{inner[1], ']'}, at + 2);
-    if (end != std::string_view::npos) at = end + 1;
-  }
-  return std::min(at + 1, text.size());
-}
-
-// Whether something is repeated that may be nothing, as in (a*)*: each of these doubles the time
-// to compile the pattern.
-bool repeats_nothing(std::string_view text) {
-  struct Group {
-    bool is_nothing = true;    // Its branch, as far as that is read, may be nothing.
-    bool has_nothing = false;  // So may one of those before.
-  };
-  std::vector<Group> groups(1);
-  bool is_nothing = true;  // What was read last may be nothing.
-  while (!text.empty()) {
-    const char c = text.front();
-    text.remove_prefix(c == '[' ? bracket_bytes(text) : 1);
-    if ((c == '*' || c == '+') && is_nothing) return true;
-    if (c == '(') groups.emplace_back();
-    Group& group = groups.back();
-    if (c == '|') group = {.has_nothing = group.has_nothing || group.is_nothing};
-    is_nothing = std::string_view("*?(|^$").find(c) != std::string_view::npos ||
-                 (c == ')' && (group.has_nothing || group.is_nothing));
-    if (c == ')' && groups.size() > 1) groups.pop_back();
-    // What stands behind it decides whether it is more than nothing.
-    const std::string_view behind = text.substr(0, text.find_first_not_of("*+?"));
-    const bool may_go = behind.find_first_of("*?") != std::string_view::npos;
-    if (!is_nothing && !may_go) groups.back().is_nothing = false;
+// Whether * or + stands behind anything but a character or [...]. What may be nothing, as in (a*)*,
+// doubles the time to compile the pattern each time.
+bool repeats_no_character(std::string_view text) {
+  const std::string padded = "^" + std::string(text);
+  for (std::size_t i = 1; i < padded.size(); ++i) {
+    const bool is_repeated = padded[i] == '*' || padded[i] == '+';
+    if (is_repeated && std::string_view("^$()|*+?").find(padded[i - 1]) != std::string_view::npos) {
+      return true;
+    }
   }
   return false;
 }
@@ -63,8 +36,8 @@ std::unique_ptr<NamePattern> NamePattern::make(std::string_view text, std::strin
     error = "a pattern has 1 to " + std::to_string(kBytesMax) + " bytes, without { and \\";
     return nullptr;
   }
-  if (repeats_nothing(text)) {
-    error = "a pattern has no * and no + behind what may be nothing, as in (a*)*";
+  if (repeats_no_character(text)) {
+    error = "a pattern has * and + behind a character or [...] only, not as in (a*)*";
     return nullptr;
   }
   auto compiled = std::make_unique<Compiled>();

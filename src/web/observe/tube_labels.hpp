@@ -13,7 +13,7 @@ namespace haricot::web {
 
 // A regular expression of POSIX (extended) that has to match the whole of a name. It never takes
 // more than a time that grows with the name: there is no backtracking, it has 200 bytes at most,
-// and what may be nothing is not repeated.
+// and only single characters are repeated.
 class NamePattern final {
  public:
   static constexpr std::size_t kBytesMax = 200;
