@@ -518,7 +518,8 @@ class Import(CarryTest):
         self.server.process.send_signal(signal.SIGUSR1)
         wait_until(lambda: self.server.stat("draining") == "true")
         text = self.line(tube="mail", body="x") * 3
-        output = self.refused(REFUSED, "line 1: DRAINING", "import", stdin=text)
+        output = self.refused(REFUSED, "3 lines up to line 3 were refused; --from-line 1 goes on with them",
+                              "import", stdin=text)
         self.assertEqual(output, "imported 0\n")
 
     def test_no_job_is_left_in_the_tube_of_the_line_before(self):
@@ -529,7 +530,8 @@ class Import(CarryTest):
         status, output, error = run(TOOL, "import", address=relay.address, stdin=text)
         self.assertEqual((status, output), (REFUSED, b"imported 2\n"), error)
         self.assertIn("line 2: OUT_OF_MEMORY", error)
-        self.assertIn("2 lines up to line 3 were refused", error)
+        self.assertIn("2 lines up to line 3 were refused; the others up to line 4 are imported, "
+                      "and --from-line 5 goes on", error)
         there = self.jobs()
         self.assertEqual({body: jobs[0][:2] for body, jobs in there.items()},
                          {"a": ("mail", "ready"), "d": ("mail", "ready")})

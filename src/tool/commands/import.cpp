@@ -305,7 +305,11 @@ class Import {
       errand_.warn("line " + std::to_string(line) + ": " + std::string(answer.line));
     }
     if (line != last_refused_) ++not_taken_;
-    if (!refused_) refused_ = {answer.code, 0, std::string(answer.line), {}};
+    if (!refused_) {
+      refused_ = {answer.code, 0, std::string(answer.line), {}};
+      first_refused_ = line;
+      done_before_refusal_ = done_;
+    }
     last_refused_ = line;
   }
 
@@ -361,10 +365,18 @@ class Import {
   int fail() {
     progress_.clear();
     if (refused_) {
-      if (not_taken_ > 1) {
-        errand_.warn(std::to_string(not_taken_) + " lines up to line " +
-                     std::to_string(last_refused_) + " were refused");
+      const bool is_one = not_taken_ == 1;
+      std::string text = std::to_string(not_taken_) + (is_one ? " line" : " lines") +
+                         " up to line " + std::to_string(last_refused_) +
+                         (is_one ? " was refused; " : " were refused; ");
+      if (done_ > done_before_refusal_) {
+        text += "the others up to line " + std::to_string(answered_to_) +
+                " are imported, and --from-line " + std::to_string(answered_to_ + 1) + " goes on";
+      } else {
+        text += "--from-line " + std::to_string(first_refused_) + " goes on with " +
+                (is_one ? "it" : "them");
       }
+      errand_.warn(text);
     } else if (is_burying_) {
       errand_.warn("the lines up to " + std::to_string(answered_to_) +
                    " are imported; the last buried jobs may be delayed by an hour instead");
@@ -421,7 +433,9 @@ class Import {
   bool is_burying_ = false;
   std::optional<Response> refused_;  // The first answer that refused a put.
   std::uint64_t not_taken_ = 0;
+  std::uint64_t first_refused_ = 0;
   std::uint64_t last_refused_ = 0;
+  std::uint64_t done_before_refusal_ = 0;
 };
 
 }  // namespace
