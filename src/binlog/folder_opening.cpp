@@ -35,8 +35,8 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
   return sync_what_was_read(error);
 }
 
-// A server that was killed may have left what it wrote to the kernel alone. From here on it counts
-// as durable, so it has to be.
+// A server that was killed, or never syncs, may have left what it wrote to the kernel alone. From
+// here on it counts as durable, so it has to be.
 bool FolderOpening::sync_what_was_read(std::string& error) {
   if (!state_.has_syncs() || report_.files.empty()) return true;
   // Whoever has moved or replaced files has synced nothing.
@@ -44,7 +44,7 @@ bool FolderOpening::sync_what_was_read(std::string& error) {
   DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
-    if (file.is_last_of_a_run && is_in_order) break;
+    if (file.is_last_of_a_run && file.marks.has_durable_past && is_in_order) break;
     status = state_.disk.sync_file(binlog_file_name(file.name_number));
   }
   if (status != DiskStatus::ok) error = state_.disk.last_error();

@@ -175,6 +175,21 @@ TEST(PowerCut, HalfASealIsNoDamage) {
   EXPECT_TRUE(is_cut);
 }
 
+// A stop says that nothing is under way. Of a server that never syncs it does not say that anything
+// is on the disk.
+TEST(PowerCut, WhatAServerWithoutSyncsHasLeftIsDurableAfterTheNextStart) {
+  SimDisk disk;
+  BinlogOptions without_syncs = kSmallFiles;
+  without_syncs.sync = SyncPolicy::never;
+  World before(disk, without_syncs);
+  const JobId id = before.put();
+  ASSERT_TRUE(before.close());
+  const World world(disk, kSmallFiles, before.wall());
+  const auto crashed = disk.crash(chance(), {Unsynced::lost, UnsyncedNames::lost});
+  const World again(*crashed, kSmallFiles, world.wall());
+  EXPECT_NE(again.engine.peek(id), JobRef::none) << again.replay_text();
+}
+
 // Half a record ------------------------------------------------------------------------------
 
 // Where the text of that kind stands that was written last, if its record goes over the end of a

@@ -25,7 +25,7 @@ struct FileReport : PlannedFile {
   std::uint32_t digest = 0;
   bool has_known_end = false;  // By the next file, or by its own seal.
   bool is_sealed = false;
-  bool is_last_of_a_run = false;  // A server was stopped after it, and has synced everything.
+  bool is_last_of_a_run = false;  // A server was stopped after it, and has synced what it syncs.
   bool is_cut = false;            // The note of the folder knows more of it than is there.
   bool was_stopped = false;       // The folder's note tells that a server was stopped after it.
   bool tells_end_before = false;  // How the file before it ended.
