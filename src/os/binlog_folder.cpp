@@ -67,7 +67,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   }
   replay_began_ = read_clock();
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
-  binlog_.set_note(is_locked_ ? lock_.note() : FolderLock::note_in(folder_descriptor()));
+  binlog_.set_note(is_locked_ ? lock_.note() : disk_.note());
   const bool good = binlog_.read(engine, read_wall_offset(), replay_began_,
                                  {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;

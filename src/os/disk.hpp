@@ -52,6 +52,9 @@ class FolderDisk final : public binlog::Disk {
   // anything but ok nothing is kept. May throw std::bad_alloc. Requires: expect_writers().
   [[nodiscard]] DiskStatus hold_files();
   void release_files();
+  // The note of the folder, for who has not its lock: as it was at that moment, while files are
+  // kept, else as it is. Requires: the folder is open.
+  binlog::FolderNote note() const;
   // Other machines can reach the folder: no file is made or renamed over another one, what is
   // started ends after the fence only, and no other folder is gone to. A name of a file of the
   // binlog that is taken means that another server has the folder. The fence outlives this. Before
@@ -173,6 +176,7 @@ class FolderDisk final : public binlog::Disk {
   bool is_holding_ = false;
   std::vector<HeldFile> held_;  // By number. What the newest of them had:
   binlog::FileBytes newest_;
+  binlog::FolderNote held_note_;
   SpareDescriptors spare_descriptors_;
   Syncer syncer_;
   std::string last_error_;

@@ -4,7 +4,7 @@
 // one file after the other may come too late for the old place of a job and too early for its new
 // one. So all files are opened first, and the newest is read. If no newer one is there after that,
 // all that was recorded up to this moment is in the open files, because the server changes no file
-// but the newest.
+// but the newest. The note of the folder has to be the same before and after.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,6 +22,7 @@
 #include "haricot/binlog/read/replay.hpp"
 #include "os/disk.hpp"
 #include "os/file_calls.hpp"
+#include "os/folder_lock.hpp"
 
 namespace haricot::os {
 
@@ -46,7 +47,12 @@ void FolderDisk::release_files() {
   newest_ = {};
 }
 
+binlog::FolderNote FolderDisk::note() const {
+  return is_holding_ ? held_note_ : FolderLock::note_in(folder_.get());
+}
+
 FolderDisk::Held FolderDisk::try_to_hold() {
+  held_note_ = note();
   std::vector<std::uint64_t> numbers;
   if (!find_numbers(numbers)) return Held::failed;
   held_.resize(numbers.size());
@@ -64,7 +70,7 @@ FolderDisk::Held FolderDisk::try_to_hold() {
     return std::any_of(held_.begin(), held_.end(),
                        [number](const HeldFile& held) { return held.number == number; });
   });
-  if (!are_held) return Held::changed;
+  if (!are_held || note() != held_note_) return Held::changed;
   return is_read ? Held::all : Held::failed;
 }
 

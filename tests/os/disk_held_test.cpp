@@ -81,6 +81,22 @@ TEST_F(HeldFiles, StayAsTheyWereUntilTheyAreReleased) {
   EXPECT_EQ(read("binlog.11"), "new");
 }
 
+// A later one would tell of files that are not held, which would seem to be missing.
+TEST_F(HeldFiles, HaveTheNoteOfTheirMoment) {
+  FolderLock lock;
+  ASSERT_EQ(lock.take(disk_.descriptor()), LockStatus::taken);
+  const binlog::FolderNote before{.store_id = 7, .newest = 8, .ids_end = 100};
+  const binlog::FolderNote after{.store_id = 7, .newest = 9, .ids_end = 200};
+  folder_.put("binlog.8", "eight");
+  lock.write_note(before);
+  hold();
+  folder_.put("binlog.9", "nine");
+  lock.write_note(after);
+  EXPECT_EQ(disk_.note(), before);
+  disk_.release_files();
+  EXPECT_EQ(disk_.note(), after);
+}
+
 TEST_F(HeldFiles, MayBeNoneAndMayBeEmpty) {
   hold();
   folder_.put("binlog.1", "");

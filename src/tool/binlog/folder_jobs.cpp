@@ -31,8 +31,7 @@ FolderJobs::FolderJobs()
 
 bool FolderJobs::replay(std::string& error, std::vector<Guess>* guesses) {
   haricot::binlog::FolderFacts facts;
-  const haricot::binlog::FolderNote note = os::FolderLock::note_in(disk_.descriptor());
-  bool good = haricot::binlog::gather_facts(disk_, note, 0, facts, error);
+  bool good = haricot::binlog::gather_facts(disk_, disk_.note(), 0, facts, error);
   if (good && guesses != nullptr) good = guess(disk_, facts, *guesses, error);
   if (good && replay_.run(facts, wall_offset_, now_)) return true;
   if (good) error = replay_.error();
