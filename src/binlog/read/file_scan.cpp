@@ -46,12 +46,15 @@ bool has_lost_its_head(std::string_view file) {
 
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
   if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
+  // In front of a large body stand its header and records of its tags. They may reach into a sector
+  // in which the body begins.
+  const bool may_precede_body =
+      begin < kDiskSectorBytes && (begin - kFirstRecordOffset) % kShortRecordBytes == 0;
   std::uint64_t sector = begin / kDiskSectorBytes * kDiskSectorBytes;
   for (; sector < end; sector += kDiskSectorBytes) {
     const std::uint64_t from = std::max(begin, sector);
     std::uint64_t to = sector + kDiskSectorBytes;
-    // The header of a large body in front may reach into a sector in which the body begins.
-    if (begin < kDiskSectorBytes && from > begin) to = std::min(to, from + kNameLengthBytes);
+    if (may_precede_body && from > begin) to = std::min(to, from + kNameLengthBytes);
     if (!is_zero(file, from, to)) continue;
     // The zeros at the begin of a change are there in any case.
     if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed))

@@ -33,6 +33,8 @@ TEST(LooksTorn, ASectorEndsInZeros) {
       {"a sector in front of the hole", 512, 1024, 1024, 1100, false},
       {"the zeros of a change at the end of a sector", 1020, 1024, 1020, 1104, false},
       {"the end of the file is missing", 2000, 2048, 1900, 2100, true},
+      {"the end of the tags in front of a large body", 512, 520, 424, 2000, true},
+      {"as little behind a record of another kind", 512, 520, 430, 2000, false},
   };
   for (const Look& look : looks) {
     std::string file(4 * kDiskSector, 'x');
