@@ -24,7 +24,7 @@ bool is_of_beanstalkd(FileKind kind) {
 bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   const std::uint32_t run = files[index].run();
   do {
-    if (files[index].marks.has_durable_past) return true;
+    if (files[index].marks.has_durable_past || files[index].was_stopped) return true;
     ++index;
   } while (index < files.size() && files[index].tells_end_before && files[index].run() == run);
   return false;

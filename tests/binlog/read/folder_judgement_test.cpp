@@ -313,6 +313,8 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
     return file;
   };
   const FileReport unsynced = next(1, marks(0, false));
+  FileReport last = unsynced;
+  last.was_stopped = true;
   const Known table[] = {
       {"the newest file", {own}, 500},
       {"one that the note knows to the end", {stopped}, kAll},
@@ -321,6 +323,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
       {"the same run goes on, and nothing is durable", {own, unsynced}, 500},
       {"a later file of the run is durable", {own, next(1, marks(0))}, kAll},
       {"one after that", {own, unsynced, next(1, marks(90))}, kAll},
+      {"a server was stopped after one of the run", {own, unsynced, last}, kAll},
       {"the next one does not know it", {own, file_of_run(1, marks(90))}, 500},
       {"beanstalkd came next, and tells nothing", {own, of_beanstalkd}, kAll},
       {"the next run found it so", {as_told, next(2, marks(90))}, 500},
