@@ -43,13 +43,17 @@ ModelJob job_of(const Record& record) {
   return job;
 }
 
-Piece pseudo_piece(const char* block, std::size_t offset) {
+Piece pseudo_piece(std::string_view rest, std::size_t offset, std::uint32_t seed) {
+  const char* block = rest.data() + binlog::kNameLengthBytes;
   Piece piece{.offset = offset, .head_bytes = kShortRecordBytes, .bytes = kShortRecordBytes};
   const auto mark = load_little_endian<std::uint32_t>(block + 8);
   piece.kind = mark == kSignatureMark ? Piece::Kind::signature
                : mark == kSealMark    ? Piece::Kind::seal
                                       : Piece::Kind::pseudo;
-  piece.ends_a_run = load_little_endian<std::uint32_t>(block + 28) != 0;
+  if (const auto seal = binlog::read_seal(rest, {seed, offset, 0})) {
+    piece.ends_a_run = seal->clean_exit;
+    piece.mark = seal->mark;
+  }
   return piece;
 }
 
@@ -61,6 +65,7 @@ Piece record_piece(const Record& record, std::size_t offset, std::size_t head_by
   piece.id = record.id;
   piece.state = record.state;
   piece.job = job_of(record);
+  piece.mark = binlog::mark_of(record);
   // Remembers an id, and is no job.
   if (binlog::is_marker(record)) piece.kind = Piece::Kind::pseudo;
   return piece;
@@ -74,6 +79,12 @@ void take_apart(KnownFile& file) {
   CHECK(is_v5 || version == binlog::kVersion);
   file.writer = is_v5 ? Writer::beanstalkd_v5 : Writer::beanstalkd_v7;
   file.pieces.push_back({.head_bytes = kVersionBytes, .bytes = kVersionBytes});
+  std::uint32_t seed = 0;
+  if (const auto signature = binlog::read_signature(bytes.substr(kVersionBytes))) {
+    file.writer = Writer::haricot;
+    file.run = signature->run;
+    seed = binlog::seed_of(signature->salt, signature->file_number);
+  }
   std::size_t at = kVersionBytes;
   while (bytes.find_first_not_of('\0', at) != std::string_view::npos) {
     const std::string_view rest = bytes.substr(at);
@@ -83,11 +94,9 @@ void take_apart(KnownFile& file) {
     CHECK(parsed && parsed->body_is_there);
     if (!is_v5) head_bytes = binlog::header_bytes(parsed->record.tube_name.size());
     const bool is_pseudo = parsed->record.id == kPseudo;
-    file.pieces.push_back(is_pseudo ? pseudo_piece(rest.data() + binlog::kNameLengthBytes, at)
+    file.pieces.push_back(is_pseudo ? pseudo_piece(rest, at, seed)
                                     : record_piece(parsed->record, at, head_bytes));
-    const Piece& piece = file.pieces.back();
-    if (piece.kind == Piece::Kind::signature) file.writer = Writer::haricot;
-    at = piece.end();
+    at = file.pieces.back().end();
   }
 }
 

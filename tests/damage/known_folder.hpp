@@ -46,6 +46,8 @@ struct Piece {
   // What the record makes of its job. Tube, body and its length: only of a full record.
   ModelJob job = {};
   bool ends_a_run = false;  // A seal: the server was stopped after it.
+  // What the server knew to be durable when it wrote the record or the seal.
+  std::optional<binlog::Mark> mark = {};
 
   bool is_record() const { return kind == Kind::full || kind == Kind::change; }
   std::size_t end() const { return offset + bytes; }
@@ -56,6 +58,7 @@ struct KnownFile {
   Writer writer = Writer::haricot;
   std::string bytes;
   std::vector<Piece> pieces;
+  std::uint32_t run = 0;  // Of the server that has begun it. 0: of beanstalkd.
 
   bool has_records() const;
   // The bits of one byte that lead to cases of their own. Nothing looks at the byte of a body but

@@ -75,18 +75,15 @@ class Expecting {
 
   Expectation run() {
     find_torn();
+    find_torn_holes();
     for (std::size_t place = 0; place < placed_.size(); ++place) {
       const Placed& here = placed_[place];
       const std::size_t silent = silent_end(place);
-      const bool is_torn_file = here.known == torn_file_;
-      const auto pieces = here.known->pieces.size();
-      const std::size_t kept = gone_.contains(here.known) ? 0 : is_torn_file ? torn_from_ : pieces;
-      for (std::size_t i = 0; i < pieces; ++i) {
-        const Piece& piece = here.known->pieces[i];
+      for (const Piece& piece : here.known->pieces) {
         if (!piece.is_record()) continue;
         auto& acknowledged = result_.acknowledged[piece.id];
         acknowledged = after(acknowledged, piece);
-        if (i >= kept) continue;
+        if (gone_.contains(here.known) || torn_.contains(&piece)) continue;
         auto& without = result_.without_torn[piece.id];
         without = after(without, piece);
       }
@@ -126,10 +123,84 @@ class Expecting {
       if (is_noted(*here.known)) known = note_.end != 0 ? pieces.size() : kPiecesWithARecord;
       const HurtFile& file = *here.files.front();
       while (torn_from_ > known && wholeness(file, pieces[torn_from_ - 1]) != Wholeness::whole) {
-        --torn_from_;
+        torn_.insert(&pieces[--torn_from_]);
       }
       return;
     }
+  }
+  // A crash takes any sectors of what was not durable, in the last file and in those that the same
+  // server has begun before it. They leave zeros; and what is whole tells nothing of them.
+  void find_torn_holes() {
+    std::uint32_t run = 0;
+    bool is_end_known = false;  // By the head of the file after it.
+    bool is_durable = false;    // By what files of its run after it tell.
+    for (std::size_t i = placed_.size(); i > 0; --i) {
+      const Placed& here = placed_[i - 1];
+      const KnownFile& known = *here.known;
+      if (known.pieces.empty() || gone_.contains(&known)) continue;
+      if (here.files.size() != 1 || known.run == 0) return;
+      const HurtFile& file = *here.files.front();
+      if (run != 0 && run != known.run) return;
+      const MarksLeft marks = marks_left(file);
+      is_durable = is_durable || (is_noted(known) && note_.end != 0);
+      if (!is_durable) find_torn_holes_of(file, marks.durable_bytes, is_end_known);
+      // Without it nothing tells which files are of the same run.
+      is_end_known = wholeness(file, known.pieces[1]) == Wholeness::whole;
+      if (is_end_known) run = known.run;
+      is_durable = is_end_known && (is_durable || marks.has_durable_past);
+    }
+  }
+  struct MarksLeft {
+    std::uint64_t durable_bytes = 0;
+    bool has_durable_past = false;
+  };
+  static MarksLeft marks_left(const HurtFile& file) {
+    MarksLeft marks;
+    for (const Piece& piece : file.origin->pieces) {
+      if (!piece.mark || wholeness(file, piece) != Wholeness::whole) continue;
+      marks.durable_bytes = std::max(marks.durable_bytes, piece.mark->durable_bytes);
+      marks.has_durable_past |= piece.mark->has_durable_past;
+    }
+    return marks;
+  }
+  void find_torn_holes_of(const HurtFile& file, std::uint64_t durable_bytes, bool is_end_known) {
+    const std::vector<Piece>& pieces = file.origin->pieces;
+    for (auto begin = pieces.begin(); begin != pieces.end(); ++begin) {
+      // The head of a file is one thing, and what follows it another.
+      const bool is_head = begin->kind == Kind::version || begin->kind == Kind::signature;
+      const auto end = std::find_if(
+          begin, is_head ? pieces.begin() + 2 : pieces.end(),
+          [&](const Piece& piece) { return wholeness(file, piece) == Wholeness::whole; });
+      if (end == begin) continue;
+      // What an open end has lost may be the zeros after it.
+      const bool looks_torn = (end == pieces.end() && !is_end_known) ||
+                              ends_in_zeros(file.bytes, begin->offset, end[-1].end());
+      if (looks_torn && end[-1].offset >= durable_bytes) {
+        for (; begin != end; ++begin) {
+          if (begin->offset >= durable_bytes) torn_.insert(&*begin);
+        }
+        note_half_written(end, pieces.end());
+      }
+      begin = end - 1;
+    }
+  }
+  // What follows a torn stretch may have had text in it, and does not count then.
+  template <typename Iterator>
+  void note_half_written(Iterator piece, Iterator end) {
+    while (piece != end && piece->kind == Kind::pseudo) ++piece;
+    if (piece == end || !piece->is_record()) return;
+    const bool is_put_or_end = piece->kind == Kind::full || piece->state == RecordState::deleted;
+    const bool may_have_text = !piece->mark || piece->mark->text_records > 0;
+    if (is_put_or_end && may_have_text) torn_.insert(&*piece);
+  }
+  // Whether any sector that has those bytes is zero from their begin on.
+  static bool ends_in_zeros(std::string_view bytes, std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end;
+         at = (at / binlog::kSectorBytes + 1) * binlog::kSectorBytes) {
+      const std::size_t sector_end = (at / binlog::kSectorBytes + 1) * binlog::kSectorBytes;
+      if (at >= bytes.size() || is_all_zero(bytes.substr(at, sector_end - at))) return true;
+    }
+    return false;
   }
   bool is_noted(const KnownFile& file) const {
     return file.writer == Writer::haricot && note_.newest != 0 && file.number == note_.newest;
@@ -139,11 +210,13 @@ class Expecting {
     bool is_all = misread_.empty();
     for (std::size_t place = 0; place < placed_.size(); ++place) {
       const KnownFile& file = *placed_[place].known;
-      std::size_t end = silent_end(place);
-      if (&file == torn_file_) end = std::min(end, torn_from_);
-      if (gone_.contains(&file)) end = 0;
+      const std::size_t end = gone_.contains(&file) ? 0 : silent_end(place);
       is_all = is_all && end == file.pieces.size();
       for (std::size_t i = 0; i < end; ++i) {
+        if (torn_.contains(&file.pieces[i])) {
+          is_all = false;
+          continue;
+        }
         // A change that beanstalkd has written says nothing without its job.
         const bool is_change = file.pieces[i].kind == Kind::change;
         if (file.writer != Writer::haricot && is_change) continue;
@@ -205,9 +278,8 @@ class Expecting {
   void tell(const HurtFile& file, std::size_t piece, std::size_t silent) {
     const std::vector<Piece>& pieces = file.origin->pieces;
     if (piece >= silent) return;
-    const bool is_last = file.origin == torn_file_;
     if (pieces[piece].kind == Kind::seal) return;  // It says nothing new.
-    if (!is_last || piece < torn_from_) result_.must_tell = true;
+    if (!torn_.contains(&pieces[piece])) result_.must_tell = true;
   }
 
   void look_for_strange(const HurtFile& file, std::size_t silent) {
@@ -334,7 +406,7 @@ class Expecting {
         const bool has_sums = is_ours && is_known;
         if (!has_sums && how != Wholeness::whole) note_unknowable(*file, piece);
       }
-      const bool is_certain = is_known && whole == here.files.size();
+      const bool is_certain = is_known && whole == here.files.size() && !torn_.contains(&piece);
       if (is_certain && (is_ours || piece.kind == Kind::full)) {
         result_.highest_whole = std::max(result_.highest_whole, piece.id);
       }
@@ -371,8 +443,9 @@ class Expecting {
   const HurtFolder& folder_;
   std::vector<Placed> placed_;
   binlog::FolderNote note_;
-  // What a crash could have left out: these files, and this one from that piece on.
+  // What a crash could have left out: these files, these pieces, and this file from that piece on.
   std::set<const KnownFile*> gone_;
+  std::set<const Piece*> torn_;
   const KnownFile* torn_file_ = nullptr;
   std::size_t torn_from_ = 0;
   // Records of beanstalkd that are hurt and still look like one.
