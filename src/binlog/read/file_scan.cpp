@@ -70,11 +70,6 @@ void MarksRead::add(const std::optional<Mark>& mark) {
   durable_bytes = std::max(durable_bytes, mark->durable_bytes);
 }
 
-std::uint32_t digest_with(std::uint32_t digest, const Parsed& record) {
-  const std::uint64_t sums = std::uint64_t{record.body_crc} << 32 | record.header_crc;
-  return crc32c(digest, sums, {});
-}
-
 FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
     : all_(bytes),
       bytes_(bytes),
@@ -144,20 +139,6 @@ bool FileScan::is_contradicted_by(const Signature& next) const {
   return damages_.empty() && tail_.bytes == 0 && !is_cut;
 }
 
-bool has_sums_of(std::string_view all, const Signature& next) {
-  if (all.size() < next.previous_bytes) return false;
-  const std::string_view bytes = all.substr(0, static_cast<std::size_t>(next.previous_bytes));
-  std::uint32_t digest = 0;
-  std::size_t at = kFirstRecordOffset;
-  Parsed parsed;
-  while (at < bytes.size()) {
-    if (!parse_record(bytes.substr(at), parsed)) return false;
-    digest = digest_with(digest, parsed);
-    at += parsed.record.bytes();
-  }
-  return at == bytes.size() && digest == next.previous_digest;
-}
-
 // What stands between two offsets and is lost. A full record may be a change, too: compaction
 // writes a job anew as it is by then.
 Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
@@ -184,7 +165,7 @@ bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
 }
 
 [[gnu::always_inline]] inline void FileScan::accept(const Parsed& parsed) {
-  digest_ = digest_with(digest_, parsed);
+  digest_ = crc32c(digest_, std::uint64_t{parsed.body_crc} << 32 | parsed.header_crc, {});
   records_ += 1 + (parsed.number - (records_ + 1)) % kRecordNumbers;
   if (may_have_mark(parsed.record)) marks_.add(parsed.record);
   offset_ += parsed.record.bytes();

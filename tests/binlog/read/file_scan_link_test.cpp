@@ -77,22 +77,6 @@ TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
   EXPECT_EQ(link_of(shorter.bytes(), next), Link::broken);
 }
 
-TEST(Link, TheSumsAloneTellThatItIsThatFile) {
-  LogMaker log = file_with_six_jobs();
-  FileScan scan = scan_of(log.bytes(), 5);
-  const Signature next = signature_after(scan, 5);
-  EXPECT_TRUE(has_sums_of(log.bytes(), next));
-  std::string flipped = log.bytes();
-  flipped.back() = 'x';
-  EXPECT_TRUE(has_sums_of(flipped, next)) << "whatever became of a body";
-  EXPECT_TRUE(has_sums_of(log.bytes() + "half a record", next));
-  EXPECT_FALSE(has_sums_of(log.bytes().substr(0, log.bytes().size() - 1), next));
-  LogMaker other(5);
-  for (std::uint64_t id = 1; id <= 6; ++id) other.add(full_record(id, "mail", "HELLO\r\n"));
-  ASSERT_EQ(other.bytes().size(), log.bytes().size());
-  EXPECT_FALSE(has_sums_of(other.bytes(), next));
-}
-
 TEST(Link, OnlyTheFileBehindKnowsTheEnd) {
   Signature next;
   next.file_number = 7;

@@ -62,9 +62,6 @@ struct Damage {
   bool looks_torn = false;    // A loss of power may have left it.
 };
 
-// The digest of a file with one more record.
-std::uint32_t digest_with(std::uint32_t digest, const Parsed& record);
-
 class FileScan {
  public:
   // `bytes` is the whole file, and outlives the scan and all records it gives. No record that ends
@@ -160,9 +157,5 @@ class FileScan {
   Damage tail_;
   bool ended_ = false;
 };
-
-// Whether the sums of the records are those that `next` knows, before any of them is checked: then
-// it does not contradict the file. It costs a look at the head of each record.
-bool has_sums_of(std::string_view all, const Signature& next);
 
 }  // namespace haricot::binlog
