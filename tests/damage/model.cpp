@@ -305,7 +305,22 @@ class Expecting {
     note_strange(file, at, file.bytes.size());
   }
 
+  // A sector at the begin of a file may make it another one, which is read as far as it is whole.
+  std::size_t end_of_another(const HurtFile& file) const {
+    for (const KnownFile& known : folder_.known().files) {
+      if (&known == file.origin || known.writer != Writer::haricot) continue;
+      std::size_t end = 0;
+      for (const Piece& piece : known.pieces) {
+        if (!is_same(file.bytes, known.bytes, piece.offset, piece.bytes)) break;
+        end = piece.end();
+      }
+      if (end >= known.pieces[1].end()) return end;
+    }
+    return 0;
+  }
+
   void note_strange(const HurtFile& file, std::size_t begin, std::size_t end) {
+    if (file.stray_sectors > 0) begin = std::max(begin, end_of_another(file));
     end = std::min(end, file.bytes.size());
     while (begin < end && file.bytes[begin] == '\0') ++begin;
     while (begin < end && file.bytes[end - 1] == '\0') --end;
