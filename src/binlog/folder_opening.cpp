@@ -68,16 +68,15 @@ RecordStream::Start FolderOpening::finish() {
     start.number = last.name_number;
   }
   const std::size_t before = report_.files.size() - (start.is_unsure ? 1 : 0);
-  if (before > 0 && report_.files[before - 1].kind() != FileKind::empty) {
-    const FileReport& previous = report_.files[before - 1];
-    start.previous_number = previous.number;
-    start.previous =
-        WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
-  } else if (before > 0 && state_.is_fenced()) {
-    // Whoever has begun it may write to it late. Nothing of that counts.
-    start.previous_number = report_.files[before - 1].number;
-    start.previous = WrittenPoint{.bytes = kFirstRecordOffset};
-  }
+  if (before == 0) return start;
+  const FileReport& previous = report_.files[before - 1];
+  const bool is_empty = previous.kind() == FileKind::empty;
+  if (is_empty && !state_.is_fenced()) return start;
+  start.previous_number = previous.number;
+  // Whoever has begun an empty file may write to it late. Nothing of that counts.
+  start.previous =
+      is_empty ? WrittenPoint{.bytes = kFirstRecordOffset}
+               : WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
   return start;
 }
 

@@ -217,7 +217,7 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
     damage.offset = scan.accepted_bytes();
     damage.bytes = end - scan.accepted_bytes();
     damage.records = static_cast<std::uint32_t>(missing);
-    damage.changes = missing > 0 ? missing : 0;
+    damage.changes = missing;
     const bool is_ours = report.kind() == FileKind::checked || report.kind() == FileKind::empty;
     damage.looks_torn = is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)),
                                               damage.offset, end, identity.seed);
