@@ -9,6 +9,7 @@
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "judge.hpp"
+#include "random_hurts.hpp"
 #include "support/random.hpp"
 
 namespace haricot::damage {
@@ -167,6 +168,17 @@ TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
     if (!is_same) {
       EXPECT_EQ(after[name + ".damaged.2"], without_zeros_at_end(damaged));
     }
+  }
+}
+
+// The model and the server have to agree on what nobody need be told of.
+TEST(FormerDefects, SeveralInjuriesAmountToALossOfPower) {
+  for (const std::uint64_t seed :
+       {11984921442400121842U, 10931095214252170947U, 5309874129706004706U, 8888939943232107517U,
+        10686245149658949184U, 8730994964898351421U, 4571851660071953137U, 10022908259428748169U,
+        4720929552035370948U, 9151082088663870677U, 4609202812408801218U, 16836454614740982523U,
+        17770067843038683831U, 7003883494637647355U}) {
+    EXPECT_EQ(judge(hurt_at_random(seed), Depth::starts, seed).wrong, "") << seed;
   }
 }
 
