@@ -193,8 +193,10 @@ class Expecting {
     const bool may_have_text = !piece->mark || piece->mark->text_records > 0;
     if (is_put_or_end && may_have_text) torn_.insert(&*piece);
   }
-  // Whether any sector that has those bytes is zero from their begin on.
+  // Whether any sector that has those bytes is zero from their begin on, or they reach behind the
+  // end.
   static bool ends_in_zeros(std::string_view bytes, std::size_t begin, std::size_t end) {
+    if (end > bytes.size()) return true;
     for (std::size_t at = begin; at < end;
          at = (at / binlog::kSectorBytes + 1) * binlog::kSectorBytes) {
       const std::size_t sector_end = (at / binlog::kSectorBytes + 1) * binlog::kSectorBytes;

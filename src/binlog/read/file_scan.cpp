@@ -46,6 +46,7 @@ bool has_lost_its_head(std::string_view file) {
 
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
   if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
+  if (end > file.size()) return true;  // The length of the file was lost.
   // In front of a large body stand its header and records of its tags. They may reach into a sector
   // in which the body begins.
   const bool may_precede_body =

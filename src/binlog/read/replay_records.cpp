@@ -53,6 +53,11 @@ bool Replay::is_half(const Record& record) {
   return mark && mark->text_records > 0;
 }
 
+bool Replay::is_remembered_half(JobId id) const {
+  return std::any_of(half_written_.begin(), half_written_.end(),
+                     [id](const HalfWritten& half) { return half.id == id && !half.is_deletion; });
+}
+
 void Replay::remember_half(const Record& record) {
   half_written_.push_back({.file = read_.files.size(),
                            .hole = *hole_in_front_,
@@ -114,7 +119,9 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
-  } else if (is_half(record)) {
+  }
+  // A job that is known says which tags it has, unless it is half written, too.
+  if (is_half(record) && (known == JobRef::none || is_remembered_half(record.id))) {
     remember_half(record);
   }
   if (record.state == RecordState::deleted) return true;

@@ -226,7 +226,8 @@ void RecordStream::take_sync_ends() {
     } else if (ended.covers > 0) {
       synced_records_ = std::max(synced_records_, ended.covers);
       if (!refusing_) mark_safe(synced_records_);
-      if (!refusing_ && durable_when_synced_ && synced_records_ >= sync_requested_) {
+      // Not with the last record alone: the seal behind it may be in a sync of its own.
+      if (!refusing_ && durable_when_synced_ && !syncs_.has_sync_of_file()) {
         writer_.set_durable(*durable_when_synced_);
       }
     }

@@ -124,6 +124,13 @@ Instant SyncLine::oldest() const {
   return oldest;
 }
 
+bool SyncLine::has_sync_of_file() const {
+  for (std::uint64_t number = begin_; number < end_; ++number) {
+    if (entry(number).covers > 0 && !entry(number).is_forgotten) return true;
+  }
+  return false;
+}
+
 void SyncLine::abandon() {
   has_removal_ = false;
   const std::uint64_t end = std::exchange(end_, started_);

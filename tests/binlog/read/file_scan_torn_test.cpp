@@ -44,6 +44,12 @@ TEST(LooksTorn, ASectorEndsInZeros) {
   }
 }
 
+TEST(LooksTorn, AFileThatEndsInTheHoleHasLostItsLength) {
+  const std::string file(2000, 'x');
+  EXPECT_TRUE(looks_torn(file, 1990, 2040, 1));
+  EXPECT_FALSE(looks_torn(file, 1990, 2000, 1));
+}
+
 TEST(LooksTorn, TheLengthOfANameIsAloneAtTheEndOfASector) {
   LogMaker log(3);
   log.add(full_record(1, "default", std::string(329, 'b') + "\r\n"));

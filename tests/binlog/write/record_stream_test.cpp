@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "binlog/parts_world.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -72,6 +75,37 @@ TEST(RecordStream, OneSyncIsUnderWayAndTheNextCoversWhatCameMeanwhile) {
   world.disk.complete_syncs();
   world.stream.take_sync_ends();
   EXPECT_EQ(world.stream.safe(), 2U);
+}
+
+// The sync of the last record of a file may be under way when the file is ended. The seal behind
+// that record is in the next sync.
+TEST(RecordStream, AFileIsDurableWithItsSeal) {
+  PartsWorld world;
+  world.begin();
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  const auto put_and_look = [&world] {
+    world.put();
+    world.stream.flush();
+    const std::string bytes = world.disk.bytes_of("binlog.2");
+    FileScan scan(bytes, identify(bytes, {.number = 2}));
+    scan.run_to_end();
+    return scan.marks().has_durable_past;
+  };
+  world.put(PartsWorld::kFileBytes / 2);
+  world.stream.flush();
+  world.stream.request_sync(true);
+  world.put(PartsWorld::kFileBytes / 2);
+  ASSERT_EQ(world.stream.writer().number(), 2U);
+  world.disk.complete_syncs(1);
+  world.stream.take_sync_ends();
+  ASSERT_EQ(world.stream.synced(), 1U);
+  EXPECT_FALSE(put_and_look());
+  while (world.disk.syncs_under_way() > 0) {
+    world.disk.complete_syncs();
+    world.stream.take_sync_ends();
+  }
+  EXPECT_TRUE(put_and_look());
 }
 
 TEST(RecordStream, TellsSinceWhenTheOldestRecordIsNotSynced) {

@@ -28,7 +28,8 @@ namespace haricot::binlog {
 // file was durable (folder_judgement.hpp).
 
 // Whether a loss of power may have left these bytes of the file: a sector that has them ends in
-// zeros, from the begin of the hole on if it is in that sector. What is not there counts as zeros.
+// zeros, from the begin of the hole on if it is in that sector; or the file ends in front of them,
+// or between them.
 // Names have lengths, whose first byte is the only one that is lost of a record that begins at the
 // end of a sector: the seed of the file tells of these.
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed);

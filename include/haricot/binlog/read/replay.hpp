@@ -98,6 +98,7 @@ class Replay {
                  FileReport& report);
   bool report_progress(std::uint64_t offset, std::uint64_t bytes);
   bool is_half(const Record& record);
+  bool is_remembered_half(JobId id) const;
   void remember_half(const Record& record);
   void settle_half_written();
   bool place_all(Instant now);

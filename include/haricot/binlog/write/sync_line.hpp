@@ -65,6 +65,8 @@ class SyncLine {
   // When the first record was written that a sync in line covers; never() if there is none.
   // O(length()).
   Instant oldest() const;
+  // Whether a sync in line covers anything. O(length()).
+  bool has_sync_of_file() const;
   // Forgets all syncs but closes the files that were to be closed. Nothing of it is taken out any
   // more.
   void abandon();
