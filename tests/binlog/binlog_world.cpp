@@ -301,7 +301,14 @@ std::string World::replay_text() const {
             std::to_string(static_cast<int>(file.kind())) + ": " + std::to_string(file.bytes) +
             " bytes, accepted " + std::to_string(file.accepted_bytes) + ", records read " +
             std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
-            std::to_string(file.torn.bytes) + "\n";
+            std::to_string(file.torn.bytes);
+    if (const auto& signature = file.identity.signature) {
+      text += ", needs " + std::to_string(signature->oldest_needed) + ", after " +
+              std::to_string(signature->previous_number) + " with " +
+              std::to_string(signature->previous_bytes) + " bytes, run " +
+              std::to_string(signature->run);
+    }
+    text += "\n";
   }
   for (const Problem& problem : report.problems) text += to_sentence(problem) + "\n";
   return text;

@@ -95,11 +95,13 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
       text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
   const std::string_view tags = has_text ? text_.text() : std::string_view{};
   drop_tombstone(record.id);
-  // Tags never change, so the text is damaged, or beanstalkd has moved the job, which writes none.
-  const bool lacks_tags = known != JobRef::none && !has_text &&
-                          !engine_.jobs().tags(known).empty() &&
-                          record.state != RecordState::deleted && is_of_that_job(record, known);
-  if (found.body_is_damaged || lacks_tags) {
+  const bool is_known = known != JobRef::none && record.state != RecordState::deleted &&
+                        is_of_that_job(record, known) && !is_remembered_half(record.id);
+  // Tags never change, so the text is damaged, or beanstalkd has moved the job, which writes none;
+  // or the older record tells that there is none.
+  const bool lacks_text =
+      is_known && !has_text && (!engine_.jobs().tags(known).empty() || is_half(record));
+  if (found.body_is_damaged || lacks_text) {
     // An older record of the job has the same body and its tags; it stays the one that the job
     // lives in. So the next start knows them, too.
     if (known != JobRef::none) {
@@ -120,10 +122,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
   }
-  // A job that is known says which tags it has, unless it is half written, too.
-  if (is_half(record) && (known == JobRef::none || is_remembered_half(record.id))) {
-    remember_half(record);
-  }
+  if (is_half(record)) remember_half(record);
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
   if (ref == JobRef::none) return fail(std::string(kNoMemory));

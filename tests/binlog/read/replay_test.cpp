@@ -163,5 +163,30 @@ TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
   EXPECT_TRUE(all_jobs(again.engine, again.wall_offset) == first) << again.replay_text();
 }
 
+// As long as an older record tells that a job has no tags, the job lives in that one: when its file
+// has gone, the next start would take the half for no job.
+TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
+  LogMaker older(1);
+  older.add(full_record(2, "default", "body\r\n"));
+  LogMaker newer(2, 0xfedcba0987654321);
+  const std::string body = std::string(300, 'b') + "\r\n";
+  for (const std::uint64_t id : {1U, 3U}) newer.add(full_record(id, "default", body));
+  newer.add(full_record(2, "default", "body\r\n"));
+  const std::size_t begin = newer.offsets()[1];
+  ASSERT_LT(begin, kSectorBytes);
+  ASSERT_GT(newer.offsets()[2], kSectorBytes);
+  for (std::size_t at = begin; at < kSectorBytes; ++at) newer.bytes()[at] = '\0';
+  SimDisk disk;
+  disk.put("binlog.1", older.bytes());
+  disk.put("binlog.2", newer.bytes());
+  World world(disk, kSmallFiles);
+  const std::vector<FileReport>& files = world.binlog.replayed().files;
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_EQ(files[0].live_jobs, 1U) << world.replay_text();
+  EXPECT_EQ(files[1].live_jobs, 1U);
+  EXPECT_NE(world.engine.peek(2), JobRef::none);
+  world.binlog.check_invariants();
+}
+
 }  // namespace
 }  // namespace haricot::binlog
