@@ -73,7 +73,9 @@ DiskStatus SimDisk::list(std::vector<std::string>& names) {
 }
 
 DiskStatus SimDisk::read(const std::string& name, FileBytes& bytes) {
-  if (const auto fault = begin(DiskCall::read)) return fail_by(*fault);
+  const auto fault = begin(DiskCall::read);
+  if (fault && fault->takes_file_away) take_away(name);
+  if (fault) return fail_by(*fault);
   if (!has(name)) return fail(DiskStatus::failed, "no such file");
   const Image& image = files_[file_named(name)].file.seen();
   if (!bytes.resize(image.size)) return fail(DiskStatus::failed, "no memory");

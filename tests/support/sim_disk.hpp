@@ -64,6 +64,8 @@ struct Fault {
   bool takes_effect = false;       // It is done, and then said to have failed.
   std::size_t pieces_written = 0;  // What of a write is done all the same: so many pieces
   std::size_t bytes_written = 0;   // and so many bytes of the next.
+  // Of a read: somebody has taken the file away before it.
+  bool takes_file_away = false;
 };
 
 // What became of the folder while a server has it open.

@@ -197,12 +197,41 @@ TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
   for (const std::size_t i : {0U, 1U}) {
     EXPECT_EQ(facts_.files[i].identity.kind, FileKind::checked) << i;
   }
-  // What nobody knows the end of is none.
+  // The one in between may have lost its name.
+  disk_.take_away(name(4));
+  gather({.store_id = store_id_});
+  EXPECT_EQ(facts_.files[0].identity.kind, FileKind::checked);
+  disk_.put(name(4), begun);
+  // What no server was begun after is none.
   disk_.put(name(5), begun);
   gather({.store_id = store_id_});
   for (const std::size_t i : {0U, 1U, 2U}) {
     EXPECT_NE(facts_.files[i].identity.kind, FileKind::checked) << i;
   }
+}
+
+// On a volume, a removal may come late.
+TEST_F(Facts, AFileThatIsRemovedBetweenListAndReadWasNotThere) {
+  for (const std::uint64_t nth : {1U, 2U}) {
+    disk_.inject({.nth = nth, .call = DiskCall::read, .takes_file_away = true});
+    gather();
+    disk_.clear_faults();
+  }
+  ASSERT_EQ(facts_.files.size(), 3U);
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    constexpr std::uint64_t kLeft[] = {2, 4, 5};
+    EXPECT_EQ(facts_.files[i].name_number, kLeft[i]);
+    EXPECT_EQ(facts_.files[i].identity.number, kLeft[i]);
+  }
+}
+
+TEST_F(Facts, AFileThatIsRemovedBeforeItIsReadWholeWasNotThere) {
+  disk_.zero(name(3), 0, 512);
+  // After the ends of all.
+  disk_.inject({.nth = 6, .call = DiskCall::read, .takes_file_away = true});
+  gather();
+  ASSERT_EQ(facts_.files.size(), 4U);
+  EXPECT_EQ(facts_.files[2].name_number, 4U);
 }
 
 TEST_F(Facts, AFileThatCannotBeReadEndsIt) {
