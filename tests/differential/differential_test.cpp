@@ -69,10 +69,9 @@ void expect_no_difference(const DifferentialOptions& options) {
   }
 }
 
-// Fixed seeds, which fail again if they fail, and a new one each time, which looks further.
 std::vector<std::uint64_t> seeds() {
   if (const auto seed = given_seed()) return {*seed};
-  return {1, 2, 3, 4, new_seed() % 1000000};
+  return {1, 2, 3, 4, 5};
 }
 
 TEST(Differential, HaricotdAnswersAsBeanstalkdDoes) {
