@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""haricot work that loses its server.
+
+    work_lost_test.py HARICOT SERVER [FLAG...]
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_case import BINARY, FLAGS
+from operator_server import DONE, NO_SERVER, Server, wait_until
+from work_test import BURIED, WAITER, WorkTest, is_alive
+
+
+class LostServer(WorkTest):
+    def restart(self):
+        if os.path.exists(self.server.path):
+            os.unlink(self.server.path)
+        self.server.start()
+
+    def test_it_connects_again_and_says_what_may_be_done_twice(self):
+        self.server.put("x")
+        tool = self.start("-c", "2", "--", "sh", "-c", WAITER)
+        program = self.process_of(1)
+        self.server.stop()
+        first = tool.stderr.readline()
+        self.assertIn("the program of job 1 goes on, and the server gives the job to another worker",
+                      first)
+        self.assertTrue(is_alive(program))
+        self.go()
+        self.assertEqual(tool.stderr.readline(),
+                         "haricot work: the program of job 1 ended with status 0, but the job was not "
+                         "held any more: it may be done twice\n")
+        self.restart()
+        self.server.put("y")
+        status, output, error = self.result(tool)
+        self.assertEqual((status, output), (DONE, "[1] ready\n[1] ready\n"))
+        self.assertEqual(error[-1], "haricot work: 1 done, 0 released, 0 buried, 1 may be done twice")
+        self.assertEqual(self.states(), [0, 0, 0, 0])
+
+    def test_a_waiting_worker_is_there_again(self):
+        tool = self.start("-j", "2", "-c", "1", "--", "true")
+        wait_until(lambda: self.server.stat("current-waiting") == "1")
+        self.server.stop()
+        self.assertIn(": trying again", tool.stderr.readline())
+        self.restart()
+        self.server.put("y")
+        status, _, error = self.result(tool)
+        self.assertEqual(status, DONE)
+        self.assertEqual(error, [f"haricot work: {self.server.address} answers again",
+                                 "haricot work: 1 done, 0 released, 0 buried"])
+
+    def test_a_job_of_another_binlog_with_the_same_id_is_left_alone(self):
+        self.server.put("x")
+        tool = self.start("-j", "2", "-c", "2", "--plain", "--", "sh", "-c", "cat; " + WAITER)
+        self.process_of(1)
+        self.server.stop()
+        self.restart()
+        self.assertEqual(self.server.put("another one"), 1)
+        self.server.put("third")
+        # The worker that is free takes job 1 of this server while the program of the first job 1 runs.
+        wait_until(lambda: self.good_json("stats", "1")["state"] == "reserved")
+        self.go()
+        status, output, error = self.result(tool)
+        self.assertEqual(status, DONE)
+        self.assertEqual(output.count("ready\n"), 2)
+        self.assertIn("another one", output)
+        self.assertEqual(error[-1], "haricot work: 1 done, 0 released, 0 buried, 1 may be done twice")
+        self.assertEqual(self.states(), [1, 0, 0, 0])
+        self.assertEqual(self.server.ask("peek 2").split("\r\n")[1], "third")
+
+    def test_tries_are_counted_on_while_the_server_is_started_again(self):
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as server:
+            self.server = server
+            server.put("x")
+            said = []
+            for _ in range(2):
+                said += self.work("-c1", "-w0", "--tries", "4", "-d0", "--", "false")[1]
+                server.stop()
+                self.restart()
+            said += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
+            # beanstalkd counts a job's reserves from its start on.
+            tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
+            self.assertEqual(sum("program ended with status 1: " in line for line in said), tries, said)
+            self.assertEqual(self.states(), [0, 0, 0, 1])
+
+    def test_with_a_limit_it_gives_up(self):
+        self.server.put("x")
+        tool = self.start("--wait", "1", "--", "sh", "-c", WAITER)
+        self.process_of(1)
+        self.server.stop()
+        self.go()
+        self.assertEqual(self.result(tool)[0], NO_SERVER)
+
+
+if __name__ == "__main__":
+    unittest.main()

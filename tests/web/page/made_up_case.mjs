@@ -1,0 +1,58 @@
+// What the tests of the page against a made-up program have in common.
+import assert from 'node:assert/strict';
+import {after, before, test} from 'node:test';
+import {openBrowser, openPage, textOf, until} from './browser.mjs';
+import {makeUp} from './made_up.mjs';
+
+export const kTube = 'emails-000010';
+
+export let browser;
+export let world;
+export let base;
+
+before(async () => {
+  world = makeUp();
+  base = await world.listen();
+  browser = await openBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  world.close();
+});
+
+export const address = (view, parameters = {}) => `${base}#/${view}?${new URLSearchParams({server: world.names[0], ...parameters})}`;
+export const tubeAddress = (tube = kTube) => address('tube', {tube});
+
+export const rowCount = (page) => page.$$eval('.rows .row', (rows) => rows.length);
+export const firstName = (page) => textOf(page, '.rows .row:not(.is-unknown) .name a');
+export const rowsThere = (page) => until(page, () => document.querySelector('.rows .row') && !document.querySelector('.rows .is-unknown'));
+
+// What the page has asked for, by the begin of its address.
+export const asks = (path) => world.asked.filter((url) => url.startsWith(path));
+
+// What a test has done to the program must not meet the next one.
+export function reset() {
+  world.orders.length = 0;
+  world.down.clear();
+  world.holdsEvents = false;
+  world.forgetsRows = false;
+  world.allowChanges = true;
+  world.setSilent(false);
+}
+
+// A test in a tab of its own. Whatever it does, the page must not do what must never happen.
+export function pageTest(name, place, act, options = {}) {
+  test(name, {timeout: 300000}, async () => {
+    reset();
+    const page = await openPage(browser, place(), options);
+    try {
+      await act(page);
+      assert.deepEqual(page.wrongs, []);
+      assert.equal(await page.evaluate(() => window.wasRun), undefined);
+      assert.equal(await page.evaluate(() => ({}).polluted), undefined);
+    } finally {
+      await page.close();
+    }
+  });
+}
