@@ -48,8 +48,15 @@ class RefTable {
   // The thing is gone, but its reference stays taken until drop().
   void empty(Ref ref) { things_[static_cast<std::uint32_t>(ref)] = nullptr; }
 
+  // When no number is taken any more, the memory of many goes back.
   void drop(Ref ref) {
     empty(ref);
+    const bool are_all_free = free_.size() + 2 == things_.size();  // But number 0 and this one.
+    if (are_all_free && things_.size() > PagedArray<T*>::kPageElements) {
+      free_.clear();
+      things_.clear();
+      return;
+    }
     // Where there is no memory to remember it, the number is not used again.
     if (free_.allocate_one()) free_.push_back(static_cast<std::uint32_t>(ref));
   }
