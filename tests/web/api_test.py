@@ -480,6 +480,19 @@ class Full(WatchTest):
         # No other job was ever there, but for a moment.
         self.assertEqual(self.server.stat("total-jobs"), "3")
 
+    def test_a_burial_that_is_refused_is_told_and_the_job_is_given_back(self):
+        self.server.put("x", priority=7)
+        relay = FullRelay(self.server)
+        self.addCleanup(relay.close)
+        answer_of = relay.answer
+        relay.answer = lambda words, *more: b"INTERNAL_ERROR\r\n" if words[0] == "bury" else answer_of(words, *more)
+        with Web(*self.WORDS, relay.address) as web:
+            web.wait_ready()
+            status, answer = web.act(relay.address, "bury", ids=[1, 99])
+        self.assertEqual((status, answer), (502, {"error": "the server answers: INTERNAL_ERROR"}))
+        told = [self.server.stat(key, "stats-job 1") for key in ("state", "pri")]
+        self.assertEqual(told, ["ready", "7"])
+
 
 if __name__ == "__main__":
     unittest.main()

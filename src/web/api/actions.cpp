@@ -53,7 +53,18 @@ Outcome no_tube() {
   return {.status = 404, .message = "the server has no such tube"};
 }
 
-// Asks the same of each job. An answer with this code means that it is done.
+// Counts the answer of one job. One with this code means that it is done.
+void count(Outcome& outcome, const tool::Answer& answer, ReplyCode done) {
+  if (answer.code == done) {
+    ++outcome.done;
+  } else if (answer.code == ReplyCode::not_found) {
+    ++outcome.not_found;
+  } else if (outcome.status == 200) {
+    outcome = refused({answer.code, 0, std::string(answer.line), {}});
+  }
+}
+
+// Asks the same of each job.
 Part<Outcome> act_on_each(Server& server, std::string command,
                           const std::vector<std::uint64_t>& ids, ReplyCode done) {
   std::vector<std::string> commands;
@@ -63,13 +74,7 @@ Part<Outcome> act_on_each(Server& server, std::string command,
   }
   Outcome outcome;
   Server::Take take = [&outcome, done](std::size_t, const tool::Answer& answer) {
-    if (answer.code == done) {
-      ++outcome.done;
-    } else if (answer.code == ReplyCode::not_found) {
-      ++outcome.not_found;
-    } else if (outcome.status == 200) {
-      outcome = refused({answer.code, 0, std::string(answer.line), {}});
-    }
+    count(outcome, answer, done);
   };
   const bool is_there = co_await server.ask_all(std::move(commands), std::move(take), 0);
   co_return is_there ? std::move(outcome) : lost();
@@ -99,7 +104,8 @@ Part<Outcome> pause(Server& server, const ActionRequest& request) {
   co_return Outcome{.done = 1};
 }
 
-// Each job is reserved and then buried, with the priority that it has.
+// Each job is reserved and then buried, with the priority that it has. One that is not buried is
+// given back.
 Part<Outcome> bury(Server& server, const ActionRequest& request) {
   if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
   std::vector<std::string> commands;
@@ -108,6 +114,7 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   }
   Outcome outcome;
   std::vector<std::string> acts;
+  std::vector<std::string> ends;  // For each job.
   Server::Take look = [&](std::size_t index, const tool::Answer& answer) {
     const auto stats = tool::StatsText::parse(answer.body);
     if (answer.code != ReplyCode::ok || !stats) {
@@ -120,20 +127,25 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
       return;
     }
     const std::string id = std::to_string(request.ids[index]);
+    const std::string priority = std::to_string(stats->number("pri").value_or(0));
     acts.push_back("reserve-job " + id + "\r\n");
-    acts.push_back("bury " + id + " " + std::to_string(stats->number("pri").value_or(0)) + "\r\n");
+    acts.push_back("bury " + id + " " + priority + "\r\n");
+    ends.push_back("release " + id + " " + priority + " 0\r\n");
   };
   const bool is_there = co_await server.ask_all(std::move(commands), std::move(look), kReportBytes);
   if (!is_there) co_return lost();
-  Server::Take take = [&outcome](std::size_t index, const tool::Answer& answer) {
+  std::vector<std::string> held;
+  Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
     if (index % 2 == 0) return;  // What was not reserved is not found then.
-    if (answer.code == ReplyCode::buried) {
-      ++outcome.done;
-    } else {
-      ++outcome.not_found;
-    }
+    count(outcome, answer, ReplyCode::buried);
+    const bool is_held = answer.code != ReplyCode::buried && answer.code != ReplyCode::not_found;
+    if (is_held) held.push_back(std::move(ends[index / 2]));
   };
-  const bool is_done = co_await server.ask_all(std::move(acts), std::move(take), 0);
+  bool is_done = co_await server.ask_all(std::move(acts), std::move(take), 0);
+  if (is_done && !held.empty()) {
+    is_done = co_await server.ask_all(
+        std::move(held), [](std::size_t, const tool::Answer&) {}, 0);
+  }
   co_return is_done ? std::move(outcome) : lost();
 }
 
