@@ -13,7 +13,9 @@
 // he was last active or occupied, and who lost a job at most after twice the time.
 //
 // A look that comes late says that the server was away: stopped, or handed over. What was sent
-// meanwhile is not read yet, so that is given one more period, too.
+// meanwhile is not read yet, so nobody is closed until it had time to read that.
+
+#include <algorithm>
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
@@ -22,7 +24,9 @@ namespace haricot {
 namespace {
 
 // No turn takes nearly as long.
-constexpr Duration kLate = Duration::seconds(1);
+constexpr Duration kLate = Duration::milliseconds(100);
+// What comes to tens of thousands of connections is read in less.
+constexpr Duration kTimeToRead = Duration::seconds(1);
 
 }  // namespace
 
@@ -39,20 +43,22 @@ bool Service::is_occupied(const Session& session) const {
 }
 
 void Service::look_for_idle(Instant now) {
+  if (std::max(last_look_, next_idle_look()) + kLate < now) no_end_before_ = now + kTimeToRead;
+  last_look_ = now;
   // The rest waits for the next turn, which is at once.
   for (std::uint32_t looks = 0; looks < turn_limits::kIdleLooks && next_idle_look() <= now;
        ++looks) {
     Session& session = sessions_.front();
-    const bool was_away = next_idle_look() + kLate < now;
     const bool was_occupied = session.was_occupied_;
     mark_active(session);
-    if (!was_away && !was_occupied && !session.was_occupied_) end_idle(session);
+    if (!was_occupied && !session.was_occupied_) end_idle(session);
   }
 }
 
 Instant Service::next_idle_look() const {
   if (limits_.idle_timeout_s == 0 || sessions_.empty()) return Instant::never();
-  return sessions_.front().active_ + Duration::seconds(limits_.idle_timeout_s);
+  return std::max(sessions_.front().active_ + Duration::seconds(limits_.idle_timeout_s),
+                  no_end_before_);
 }
 
 // What is in the output would keep the connection open until it is read. (Its memory goes with the

@@ -144,15 +144,27 @@ TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   }
 }
 
-// A server that was stopped, or handed over, has not read yet what was said meanwhile.
+// A server that was stopped, or handed over, has not read yet what was said meanwhile, however
+// little of the time it has missed.
 TEST_F(IdleTimeout, IsNotTheTimeThatTheServerWasAway) {
   Session& quiet = world.connect();
+  world.pass_s(kTimeout_s - 1);
   Session& session = world.connect();
-  world.now = world.now + Duration::seconds(3 * kTimeout_s);
+  world.now = world.now + Duration::milliseconds(kTimeout_s * 1000 + 200);
   world.service.advance(world.now);
+  EXPECT_FALSE(is_ended(quiet));
   EXPECT_FALSE(is_ended(session));
   EXPECT_EQ(world.ask(session, "use t\r\n"), "USING t\r\n");
-  expect_end_after(quiet, kTimeout_s);
+  expect_end_after(quiet, 1);
+  expect_end_after(session, kTimeout_s - 1);
+}
+
+TEST_F(IdleTimeout, WhoIsReadInTimeIsNotSpared) {
+  Session& session = world.connect();
+  world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
+  world.now = world.now + Duration::milliseconds(50);
+  world.service.advance(world.now);
+  EXPECT_TRUE(is_ended(session));
 }
 
 TEST_F(IdleTimeout, AnswersThatNobodyTakesAreThrownAway) {
