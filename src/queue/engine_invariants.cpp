@@ -359,6 +359,7 @@ class Inspection {
       if (index.many && client.watches_[i]->offer != Watch::kNoOffer) ++offers;
     }
     CHECK(index.offers() == offers);
+    if (index.many) ++clients_with_many_;
     if (index.many && client.is_waiting()) ++waiting_with_many_;
   }
 
@@ -447,6 +448,7 @@ class Inspection {
     CHECK(counts.waiting == sum_.waiting);
     CHECK(counts.waiting_for_end == sum_.waiting_for_end);
     CHECK(engine_.job_waits_.by_client_.size() == sum_.waiting_for_end);
+    CHECK(engine_.watching_.clients_with_many_ == clients_with_many_);
     CHECK(engine_.watching_.waiting_with_many_ == waiting_with_many_);
     CHECK(engine_.flushes_.size() == flushes_ && flushes_begun_ == flushes_);
     CHECK(jobs_.size() == engine_.state_.jobs.size());
@@ -484,6 +486,7 @@ class Inspection {
   std::uint64_t closed_watches_ = 0;
   std::uint32_t flushes_ = 0;        // By the tubes that have one,
   std::uint32_t flushes_begun_ = 0;  // and by the tasks.
+  std::uint32_t clients_with_many_ = 0;
   std::uint32_t waiting_with_many_ = 0;
 };
 

@@ -36,6 +36,7 @@ engine_tasks::ClosedClient Watching::close(Client& client) {
   state_.wheel.cancel(client.timer_);
   state_.clients.empty(client.ref_);
   --state_.counts.clients;
+  if (client.has_many_watches()) --clients_with_many_;
   if (client.producer_) --state_.counts.producers;
   if (client.worker_) --state_.counts.workers;
   return {std::move(client.reserved_), std::move(client.watches_), std::move(client.index_),
@@ -132,6 +133,7 @@ bool Watching::add_to_index(Client& client, Watch& watch) {
 void Watching::become_many(Client& client) {
   CHECK(!client.is_waiting());
   client.index_->many = true;
+  ++clients_with_many_;
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
     Watch& watch = *client.watches_[i];
     watch.tube->watchers.remove(watch);
@@ -147,6 +149,7 @@ void Watching::become_few(Client& client) {
   CHECK(!client.is_waiting());
   client.index_->forget_all_offers();
   client.index_->many = false;
+  --clients_with_many_;
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
     Watch& watch = *client.watches_[i];
     watch.tube->watchers.remove(watch);

@@ -29,6 +29,21 @@ Tube* Watching::best_tube(const Client& client) {
   return best;
 }
 
+// By how many with many watches the tubes are watched of which the client may get a job now: that
+// of its best offer, or the one of its few that has most.
+std::uint32_t Watching::most_told(const Client& client) {
+  if (client.has_many_watches()) {
+    const Watch* watch = client.index_->best_offer();
+    return watch == nullptr ? 0 : watch->tube->many_watchers;
+  }
+  std::uint32_t most = 0;
+  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
+    const Tube& tube = *client.watches_[i]->tube;
+    if (tube.offers_job()) most = std::max(most, tube.many_watchers);
+  }
+  return most;
+}
+
 void Watching::update_offer(Client& client, Watch& watch) {
   if (watch.index >= client.index_->indexed_watches) return;
   if (client.is_weighted()) {

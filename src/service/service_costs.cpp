@@ -5,6 +5,7 @@
 // takes is multiplied by the number of sessions that send it at once.
 
 #include <algorithm>
+#include <string_view>
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
@@ -15,6 +16,20 @@ namespace {
 // A page with so many of them, which may be far apart.
 std::uint64_t price_of_clients(std::uint64_t shown) {
   return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+}
+
+// Those of one tube may be far apart.
+std::uint64_t price_of_scan(const Command& scan, std::uint64_t jobs) {
+  const std::uint64_t passed_over =
+      scan.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
+  return passed_over * 2 +
+         std::min<std::uint64_t>(scan.bound, jobs) * turn_limits::kStepsPerShownJob;
+}
+
+// To delete so many. They are as many as there are blanks between them, or fewer.
+std::uint64_t price_of_ids(std::string_view ids) {
+  const auto blanks = std::count(ids.begin(), ids.end(), ' ');
+  return (static_cast<std::uint64_t>(blanks) + 1) * 2 * turn_limits::kStepsPerJob;
 }
 
 }  // namespace
@@ -29,25 +44,17 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
     case Verb::reserve:
     case Verb::reserve_with_timeout:
     case Verb::reserve_with_abort:
-      // Looking through the tubes, and waiting on each.
-      return 2 * std::uint64_t{engine_.watching().reserve_steps(client)};
+      return engine_.watching().reserve_steps(client);
     case Verb::reserve_batch: {
       // The same for each job, and the last one may come when the bound is nearly reached.
       const std::uint64_t steps = engine_.watching().reserve_steps(client);
       return std::min<std::uint64_t>(bound * steps, Engine::kStepsPerBatch) + steps +
              std::min<std::uint64_t>(bound, engine_.counts().ready) * 2 * turn_limits::kStepsPerJob;
     }
-    case Verb::delete_batch: {
-      // As many as there are blanks between them, or fewer.
-      const auto blanks = std::count(command.ids.begin(), command.ids.end(), ' ');
-      return (static_cast<std::uint64_t>(blanks) + 1) * 2 * turn_limits::kStepsPerJob;
-    }
-    case Verb::scan_jobs: {
-      // Those of one tube may be far apart.
-      const std::uint64_t passed_over =
-          command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
-      return passed_over * 2 + std::min(bound, jobs) * turn_limits::kStepsPerShownJob;
-    }
+    case Verb::delete_batch:
+      return price_of_ids(command.ids);
+    case Verb::scan_jobs:
+      return price_of_scan(command, jobs);
     case Verb::list_jobs:
       return std::min(bound, jobs) * turn_limits::kStepsPerShownJob;
     case Verb::list_clients:
@@ -65,12 +72,17 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
              turn_limits::kStepsPerName * std::min<std::uint64_t>(tubes, TubeList::kTubesPerPage);
     case Verb::watch:
     case Verb::watch_by_weight:
-      return engine_.watching().watch_steps(client);
+      return Watching::watch_steps(client);
     case Verb::ignore:
-      return engine_.watching().ignore_steps(client);
+      return Watching::ignore_steps(client);
     case Verb::put:
       return engine_.watching().offer_steps(client.used());
+    case Verb::pause_tube: {
+      const Tube* tube = engine_.find_tube(command.tube);
+      return tube == nullptr ? 0 : engine_.watching().offer_steps(*tube);
+    }
     case Verb::release:
+    case Verb::reserve_job:
     case Verb::kick_job:
       return engine_.offer_steps(command.id);
     case Verb::delete_job:

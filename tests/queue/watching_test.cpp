@@ -15,7 +15,7 @@ TEST_F(WatchingTest, TheBestJobOfAllWatchedTubesComesNext) {
   EXPECT_EQ(watching.best_tube(worker), nullptr);
   make_ready("", 5);
   EXPECT_EQ(watching.best_tube(worker), &tube);
-  EXPECT_EQ(watching.reserve_steps(worker), 2U);
+  EXPECT_EQ(watching.reserve_steps(worker), 4U);
   ASSERT_EQ(watching.ignore(worker, "default"), Outcome::done);
   EXPECT_EQ(watching.best_tube(worker), nullptr);
   EXPECT_EQ(watching.ignore(worker, "other"), Outcome::only_watched);

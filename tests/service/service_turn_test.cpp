@@ -233,6 +233,38 @@ TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
   }
 }
 
+// Each is told what becomes of the tube, and so what changes it is not cheap.
+TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
+  constexpr std::size_t kWatchers = 300;
+  constexpr std::size_t kAsking = 64;
+  std::string watches;
+  for (int i = 0; i < 1'100; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  for (std::size_t i = 0; i < kWatchers; ++i) world.ask(world.connect(), watches);
+  for (std::size_t i = 0; i < kAsking; ++i) world.ask(connect(), "use t1\r\nwatch t1\r\n");
+  world.ask(*bystander, "use t1\r\n" + repeated(whole_put("x"), 2 * kAsking));
+  const auto line_of = [](const std::string& kind, std::size_t i) {
+    const std::string id = std::to_string(kind == "release" ? i + 1 : i + 1 + kAsking);
+    if (kind == "pause-tube") return std::string("pause-tube t1 0\r\n");
+    if (kind == "reserve") return std::string("reserve-with-timeout 0\r\n");
+    if (kind == "put") return whole_put("x");
+    if (kind == "release") return "release " + id + " 0 0\r\n";
+    return kind + " " + id + "\r\n";
+  };
+  for (const std::string kind : {"reserve", "release", "reserve-job", "pause-tube", "put"}) {
+    SCOPED_TRACE(kind);
+    world.service.advance(world.now);
+    const std::uint64_t begin = steps();
+    for (std::size_t i = 0; i < kAsking; ++i) {
+      world.service.receive(*sessions[i], line_of(kind, i), world.now);
+    }
+    expect_at_most(kStepsOfReading + kStepsOfFirsts + 2 * kWatchers * kStepsPerJob +
+                       kAsking * (kStepsOfCheap + kStepsPerSend),
+                   begin, "reading");
+    world.settle();
+    for (Session* session : sessions) EXPECT_NE(world.hear(*session).substr(0, 9), "NOT_FOUND");
+  }
+}
+
 // What is long in one go.
 struct Long {
   const char* what;

@@ -72,11 +72,16 @@ class Watching {
     if (tube.many_watchers > 0) [[unlikely]]
       announce_to_many(tube);
   }
-  // How many steps best_tube() would do; and who gives a job of the tube to who waits there, or has
-  // watchers told of it. O(1).
+  // How many steps a reserve takes at most: it looks through the tubes, and waits on each or tells
+  // other clients what it has taken. Where some have many watches, it costs a look through the
+  // tubes itself.
   std::uint32_t reserve_steps(const Client& client) const {
-    return client.has_many_watches() ? 1 : client.watches_.size();
+    const std::uint32_t looks = client.has_many_watches() ? 1 : client.watches_.size();
+    const std::uint32_t told = clients_with_many_ == 0 ? 0 : most_told(client);
+    return 2 * looks + told * QueueState::kStepsPerJob;
   }
+  // How many steps it takes to give a job of the tube to who waits there, or to have watchers told
+  // of it. O(1).
   std::uint32_t offer_steps(const Tube& tube) const;
   // How many steps it takes to watch one tube more, or less, where that walks over all watches.
   static std::uint32_t watch_steps(const Client& client);
@@ -116,6 +121,7 @@ class Watching {
   [[gnu::cold, gnu::noinline]] Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
   [[gnu::cold, gnu::noinline]] void announce_to_many(Tube& tube);
   static void update_offer(Client& client, Watch& watch);
+  [[gnu::cold, gnu::noinline]] static std::uint32_t most_told(const Client& client);
   [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
   [[gnu::cold, gnu::noinline]] static void charge_weighted(Client& client, Tube& tube);
 
@@ -123,7 +129,8 @@ class Watching {
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
   std::uint64_t waits_ = 0;              // Numbers those who wait.
-  std::uint32_t waiting_with_many_ = 0;  // Clients with many watches that wait.
+  std::uint32_t clients_with_many_ = 0;  // Clients with many watches,
+  std::uint32_t waiting_with_many_ = 0;  // and those of them that wait.
 };
 
 }  // namespace haricot
