@@ -5,8 +5,8 @@
 // it ends (begin() and answer()). What a close leaves is a task too, and so is what nobody has
 // asked for: keys whose time is over, late burials, jobs whose group has ended, the list of all
 // tubes, memory that goes back, and what is told to those whose job has ended (JobWaits).
-// A new kind of task is a struct in engine_tasks.hpp with a step() here, and a Delivery::Kind for
-// its answer.
+// A new kind of task is a struct in engine_tasks.hpp with a do_piece() here, and a Delivery::Kind
+// for its answer.
 //
 // A tube has one flush at a time. The next one waits, and its moment is the end of the one before.
 // Nothing is put back: if the journal refuses a deletion, the client is told that its flush failed;

@@ -30,8 +30,8 @@
 
 namespace haricot {
 
-// Told of every command line, for the most verbose log; again of one that was put off to a later
-// turn. `line` is without its CR LF.
+// Told of every command line that is not too long, for the most verbose log; again of one that had
+// to wait for the journal's disk. `line` is without its CR LF.
 struct CommandTrace {
   void (*function)(void* context, const Session& session, std::string_view line) = nullptr;
   void* context = nullptr;

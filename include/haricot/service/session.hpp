@@ -32,7 +32,7 @@ class Service;
 class Session {
  public:
   // Beyond this much of unread answers no command is run. The buffer doubles as it grows: with the
-  // last answer it stays at 64 KiB.
+  // last answer it stays at 64 KiB, or at 1 MiB if that is a page.
   static constexpr std::size_t kOutputBytesMax = 48 * 1024;
   static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
   // With this much of unused input no more is wanted.
