@@ -26,10 +26,13 @@ std::uint64_t price_of_scan(const Command& scan, std::uint64_t jobs) {
          std::min<std::uint64_t>(scan.bound, jobs) * turn_limits::kStepsPerShownJob;
 }
 
-// To delete so many. They are as many as there are blanks between them, or fewer.
-std::uint64_t price_of_ids(std::string_view ids) {
-  const auto blanks = std::count(ids.begin(), ids.end(), ' ');
-  return (static_cast<std::uint64_t>(blanks) + 1) * 2 * turn_limits::kStepsPerJob;
+// To delete so many: as many as there are blanks between them, or fewer. Each may be of a tube that
+// all those who are told watch.
+std::uint64_t price_of_ids(std::string_view ids, std::uint64_t told) {
+  const auto blanks = static_cast<std::uint64_t>(std::count(ids.begin(), ids.end(), ' '));
+  const std::uint64_t told_steps = (blanks + 1) * told * turn_limits::kStepsPerJob;
+  return (blanks + 1) * 2 * turn_limits::kStepsPerJob +
+         std::min<std::uint64_t>(told_steps, turn_limits::kStepsOfBatch);
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
              std::min<std::uint64_t>(bound, engine_.counts().ready) * 2 * turn_limits::kStepsPerJob;
     }
     case Verb::delete_batch:
-      return price_of_ids(command.ids);
+      return price_of_ids(command.ids, engine_.watching().clients_with_many());
     case Verb::scan_jobs:
       return price_of_scan(command, jobs);
     case Verb::list_jobs:
@@ -77,6 +80,8 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
       return Watching::ignore_steps(client);
     case Verb::put:
       return engine_.watching().offer_steps(client.used());
+    case Verb::flush_tube:
+    case Verb::flush_buried:
     case Verb::pause_tube: {
       const Tube* tube = engine_.find_tube(command.tube);
       return tube == nullptr ? 0 : engine_.watching().offer_steps(*tube);

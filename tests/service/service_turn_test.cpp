@@ -242,15 +242,21 @@ TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
   for (std::size_t i = 0; i < kWatchers; ++i) world.ask(world.connect(), watches);
   for (std::size_t i = 0; i < kAsking; ++i) world.ask(connect(), "use t1\r\nwatch t1\r\n");
   world.ask(*bystander, "use t1\r\n" + repeated(whole_put("x"), 2 * kAsking));
-  const auto line_of = [](const std::string& kind, std::size_t i) {
-    const std::string id = std::to_string(kind == "release" ? i + 1 : i + 1 + kAsking);
+  const auto tube_of = [](std::size_t i) { return "t" + std::to_string(100 + i); };
+  for (std::size_t i = 0; i < kAsking; ++i) {
+    world.ask(*bystander, "use " + tube_of(i) + "\r\n" + whole_put("x"));
+  }
+  const auto line_of = [&](const std::string& kind, std::size_t i) {
+    const std::string id = std::to_string(kind == "reserve-job" ? i + 1 + kAsking : i + 1);
+    if (kind == "flush-tube") return "flush-tube " + tube_of(i) + "\r\n";
     if (kind == "pause-tube") return std::string("pause-tube t1 0\r\n");
     if (kind == "reserve") return std::string("reserve-with-timeout 0\r\n");
     if (kind == "put") return whole_put("x");
     if (kind == "release") return "release " + id + " 0 0\r\n";
     return kind + " " + id + "\r\n";
   };
-  for (const std::string kind : {"reserve", "release", "reserve-job", "pause-tube", "put"}) {
+  for (const std::string kind :
+       {"reserve", "release", "reserve-job", "pause-tube", "flush-tube", "delete-batch", "put"}) {
     SCOPED_TRACE(kind);
     world.service.advance(world.now);
     const std::uint64_t begin = steps();

@@ -83,6 +83,7 @@ class Watching {
   // How many steps it takes to give a job of the tube to who waits there, or to have watchers told
   // of it. O(1).
   std::uint32_t offer_steps(const Tube& tube) const;
+  std::uint32_t clients_with_many() const { return clients_with_many_; }
   // How many steps it takes to watch one tube more, or less, where that walks over all watches.
   static std::uint32_t watch_steps(const Client& client);
   static std::uint32_t ignore_steps(const Client& client);
