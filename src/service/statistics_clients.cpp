@@ -40,7 +40,7 @@ constexpr std::array kClientRows = {
         "how many jobs it holds"),
     OfClient::integer(
         "commands", [](const ClientFacts& c) { return c.commands; },
-        "command lines of it that were run or refused"),
+        "command lines of it that were run or refused, but for those that were too long"),
     OfClient::integer(
         "idle", [](const ClientFacts& c) { return c.idle_s; },
         "seconds since something came from it, or since its wait ended if that was later; if it "
