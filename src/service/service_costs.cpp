@@ -26,13 +26,22 @@ std::uint64_t price_of_scan(const Command& scan, std::uint64_t jobs) {
          std::min<std::uint64_t>(scan.bound, jobs) * turn_limits::kStepsPerShownJob;
 }
 
-// To delete so many: as many as there are blanks between them, or fewer. Each may be of a tube that
-// all those who are told watch.
-std::uint64_t price_of_ids(std::string_view ids, std::uint64_t told) {
+// What those with many watches add to something about so many tubes, which all of them may watch:
+// about as much as it does in one go.
+std::uint64_t price_of_watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t each) {
+  return std::min<std::uint64_t>(tubes * clients * each, turn_limits::kStepsOfBatch);
+}
+
+// A page with so many of them.
+std::uint64_t price_of_tubes(std::uint64_t shown, std::uint64_t with_many) {
+  return shown * turn_limits::kStepsPerShownTube + price_of_watchers(shown, with_many, 1);
+}
+
+// To delete so many: as many as there are blanks between them, or fewer.
+std::uint64_t price_of_ids(std::string_view ids, std::uint64_t with_many) {
   const auto blanks = static_cast<std::uint64_t>(std::count(ids.begin(), ids.end(), ' '));
-  const std::uint64_t told_steps = (blanks + 1) * told * turn_limits::kStepsPerJob;
   return (blanks + 1) * 2 * turn_limits::kStepsPerJob +
-         std::min<std::uint64_t>(told_steps, turn_limits::kStepsOfBatch);
+         price_of_watchers(blanks + 1, with_many, turn_limits::kStepsPerJob);
 }
 
 }  // namespace
@@ -43,6 +52,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
   const std::uint64_t jobs = engine_.jobs().size();
   const std::uint64_t tubes = engine_.tubes().size();
   const std::uint64_t bound = command.bound;
+  const std::uint64_t with_many = engine_.watching().clients_with_many();
   switch (command.verb) {
     case Verb::reserve:
     case Verb::reserve_with_timeout:
@@ -55,7 +65,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
              std::min<std::uint64_t>(bound, engine_.counts().ready) * 2 * turn_limits::kStepsPerJob;
     }
     case Verb::delete_batch:
-      return price_of_ids(command.ids, engine_.watching().clients_with_many());
+      return price_of_ids(command.ids, with_many);
     case Verb::scan_jobs:
       return price_of_scan(command, jobs);
     case Verb::list_jobs:
@@ -63,7 +73,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
     case Verb::list_clients:
       return price_of_clients(std::min<std::uint64_t>(bound, engine_.counts().clients));
     case Verb::stats_tubes:
-      return std::min(bound, tubes) * turn_limits::kStepsPerShownTube;
+      return price_of_tubes(std::min(bound, tubes), with_many);
     case Verb::stats_tube:
     case Verb::stats_tube_detail: {
       const Tube* tube = engine_.find_tube(command.tube);

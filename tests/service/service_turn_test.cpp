@@ -240,6 +240,10 @@ TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
   std::string watches;
   for (int i = 0; i < 1'100; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
   for (std::size_t i = 0; i < kWatchers; ++i) world.ask(world.connect(), watches);
+  // One more waits where no job comes.
+  watches.clear();
+  for (int i = 200; i < 1'300; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  world.say(world.connect(), watches + "reserve\r\n");
   for (std::size_t i = 0; i < kAsking; ++i) world.ask(connect(), "use t1\r\nwatch t1\r\n");
   world.ask(*bystander, "use t1\r\n" + repeated(whole_put("x"), 2 * kAsking));
   const auto tube_of = [](std::size_t i) { return "t" + std::to_string(100 + i); };
@@ -248,6 +252,7 @@ TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
   }
   const auto line_of = [&](const std::string& kind, std::size_t i) {
     const std::string id = std::to_string(kind == "reserve-job" ? i + 1 + kAsking : i + 1);
+    if (kind == "stats-tubes") return std::string("stats-tubes * 12\r\n");
     if (kind == "flush-tube") return "flush-tube " + tube_of(i) + "\r\n";
     if (kind == "pause-tube") return std::string("pause-tube t1 0\r\n");
     if (kind == "reserve") return std::string("reserve-with-timeout 0\r\n");
@@ -255,8 +260,8 @@ TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
     if (kind == "release") return "release " + id + " 0 0\r\n";
     return kind + " " + id + "\r\n";
   };
-  for (const std::string kind :
-       {"reserve", "release", "reserve-job", "pause-tube", "flush-tube", "delete-batch", "put"}) {
+  for (const std::string kind : {"reserve", "release", "reserve-job", "pause-tube", "flush-tube",
+                                 "delete-batch", "stats-tubes", "put"}) {
     SCOPED_TRACE(kind);
     world.service.advance(world.now);
     const std::uint64_t begin = steps();
