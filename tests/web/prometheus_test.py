@@ -9,7 +9,6 @@ import http.client
 import json
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -159,11 +158,14 @@ class Prometheus(unittest.TestCase):
         def is_up():
             if process.poll() is not None:
                 raise AssertionError(log.read_text(encoding="utf-8"))
+            client = http.client.HTTPConnection(cls.url, timeout=60)
             try:
-                socket.create_connection((cls.url.split(":")[0], int(cls.url.split(":")[1]))).close()
-                return True
+                client.request("GET", "/-/ready")  # It listens before it has an answer.
+                return client.getresponse().status == 200
             except OSError:
                 return False
+            finally:
+                client.close()
         wait_until(is_up)
         cls.url = "http://" + cls.url
         return cls.url
