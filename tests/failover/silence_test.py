@@ -62,12 +62,14 @@ class Silence(unittest.TestCase):
         subprocess.run(["sysctl", "-q", "-w", *documented_times()], check=True)
         plain = client()
         plain.socket.sendall(b"reserve\r\n")
-        values = {"host": node.address, "port": PORT, "autoload": PHEANSTALK, "patience": 20, "wait": 5,
+        values = {"host": node.address, "port": PORT, "autoload": PHEANSTALK, "patience": 20, "wait": 15,
                   "address": f"{node.address}:{PORT}"}
-        workers = {"beaneater": self.run_program("ruby", "-e", RUBY.format(**values)),
-                   "pheanstalk": self.run_program("php", "-r", PHP.format(**values))}
+        workers = {}
         with client() as watcher:
-            wait_for("the workers", lambda: int(watcher.stats()["current-waiting"]) == 1 + len(workers))
+            # The one that does not wait for ever comes last: it must still wait when the machine dies.
+            for name, words in (("pheanstalk", ("php", "-r", PHP)), ("beaneater", ("ruby", "-e", RUBY))):
+                workers[name] = self.run_program(*words[:2], words[2].format(**values))
+                wait_for(name, lambda: int(watcher.stats()["current-waiting"]) == 1 + len(workers))
         begin = time.monotonic()
         node.lose_power()
         for name, worker in workers.items():
