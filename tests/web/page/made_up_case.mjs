@@ -37,6 +37,7 @@ export function reset() {
   world.down.clear();
   world.holdsEvents = false;
   world.forgetsRows = false;
+  world.searchPieces = 40;
   world.allowChanges = true;
   world.setSilent(false);
 }
