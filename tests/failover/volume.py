@@ -143,8 +143,7 @@ class Volume:
                 self.mount(node)
             except TimeoutError:
                 # As in wait_for_copies(): two copies that no client finds leave none to mount.
-                self.restart_copies(off, node, lambda: True)
-                self.mount(node)
+                self.restart_copies(off, node, lambda node=node: self.is_mounted(node))
 
     def lose_all_power(self):
         """All at once: the volume would sync the other copies as soon as it notices that one fails. However busy the
@@ -162,10 +161,17 @@ class Volume:
     def peers_of(node):
         return node.run("gluster", "peer", "status", check=False).count("(Connected)")
 
+    def mount(self, node):
+        wait_for("the mount", lambda: self.is_mounted(node))
+
     @staticmethod
-    def mount(node):
+    def is_mounted(node):
+        """Tries to mount the volume. Whether that has succeeded; if not, what was said is printed."""
         node.run("mkdir", "-p", MOUNTED)
-        repeat(node, "mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED)
+        said = node.run("mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False)
+        if node.status != 0:
+            print(f"{node.name}: mount: {said.strip()}", flush=True)
+        return node.status == 0
 
     def gluster(self, *words, on=None):
         """Asks again while another node is busy: then nothing has happened. What it has said."""
