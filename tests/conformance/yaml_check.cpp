@@ -43,7 +43,8 @@ std::optional<Range> read_range(std::string_view text) {
 
 // The seconds that an item shows, if it goes on with the time: those that grow, and those that get
 // less.
-constexpr std::string_view kGrowing[] = {"age", "uptime", "age-oldest-ready", "age-oldest-buried"};
+constexpr std::string_view kGrowing[] = {"age", "uptime", "idle", "age-oldest-ready",
+                                         "age-oldest-buried"};
 constexpr std::string_view kShrinking[] = {"time-left", "pause-time-left"};
 
 // What may be there instead when it is so many seconds later than the script knows.

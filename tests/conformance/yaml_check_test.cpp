@@ -121,6 +121,7 @@ TEST(YamlCheck, TimesMayGoOnByTheTimeThatTheScriptDoesNotKnow) {
   EXPECT_TRUE(fits_later("age", "0", "3"));
   EXPECT_FALSE(fits_later("age", "0", "4"));
   EXPECT_TRUE(fits_later("uptime", "0..1", "4"));
+  EXPECT_TRUE(fits_later("idle", "2", "3"));
   EXPECT_TRUE(fits_later("time-left", "98", "95"));
   EXPECT_FALSE(fits_later("time-left", "98", "94"));
   EXPECT_FALSE(fits_later("time-left", "98", "99"));
