@@ -134,16 +134,27 @@ class Volume:
         off = [index for index, node in enumerate(self.nodes) if not node.is_alive()]
         for index in off:
             self.nodes[index] = self.switch_on(index + 1)
-            self.nodes[index].run("glusterd")
-        for index in off:
-            wait_for("the peers", lambda node=self.nodes[index]: self.peers_of(node) == 2)
-        for index in off:
-            node = self.nodes[index]
+        nodes = [self.nodes[index] for index in off]
+        try:
+            self.begin_glusterd(nodes)
+        except TimeoutError:
+            # Rare: after all nodes have lost their power, one does not find the others.
+            for node in nodes:
+                print(node.name, node.run("gluster", "peer", "status", check=False), flush=True)
+            self.begin_glusterd(nodes)
+        for node in nodes:
             try:
                 self.mount(node)
             except TimeoutError:
                 # As in wait_for_copies(): two copies that no client finds leave none to mount.
                 self.restart_copies(off, node, lambda node=node: self.is_mounted(node))
+
+    def begin_glusterd(self, nodes):
+        """Begins it, or one in its place, on all of them. Returns when each knows both others."""
+        for node in nodes:
+            node.run("sh", "-c", "pkill -KILL -x glusterd; while pgrep -x glusterd; do sleep 0.1; done; glusterd")
+        for node in nodes:
+            wait_for("the peers", lambda node=node: self.peers_of(node) == 2)
 
     def lose_all_power(self):
         """All at once: the volume would sync the other copies as soon as it notices that one fails. However busy the
