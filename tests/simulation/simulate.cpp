@@ -31,7 +31,8 @@ struct Options {
   std::uint64_t commands = 20'000;  // Of each run.
   std::uint64_t seconds = 0;        // Not 0: runs until the time is over.
   Leaning leaning;
-  std::optional<std::uint64_t> seed;
+  std::uint64_t series = 0;           // Tells the seeds; 0: new ones.
+  std::optional<std::uint64_t> seed;  // Of the only run.
 };
 
 // For the end by a CHECK: what to say of the run that is under way.
@@ -162,6 +163,8 @@ bool read_options(int count, char** words, Options& options) {
       options.commands = value;
     } else if (word == "--seconds") {
       options.seconds = value;
+    } else if (word == "--series") {
+      options.series = value;
     } else if (word == "--hand-overs") {
       options.leaning.hands_over = value != 0;
     } else if (word == "--groups") {
@@ -179,8 +182,8 @@ int main(int count, char** words) {
   Options options;
   if (!read_options(count, words, options)) {
     std::fprintf(stderr,
-                 "usage: simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1] "
-                 "[--groups 1]\n");
+                 "usage: simulate [--runs N] [--commands N] [--seconds N] [--series N] "
+                 "[--hand-overs 1] [--groups 1]\n");
     return 2;
   }
   g_program = words[0];
@@ -192,9 +195,9 @@ int main(int count, char** words) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   Totals totals;
+  haricot::test::Random seeds(options.series != 0 ? options.series : haricot::test::new_seed());
   for (;;) {
-    if (!run_one(options.seed.value_or(haricot::test::new_seed()), options.commands, totals))
-      return 1;
+    if (!run_one(options.seed.value_or(seeds.bits()), options.commands, totals)) return 1;
     if (options.seed) break;
     const bool is_over = options.seconds > 0 ? seconds() >= static_cast<double>(options.seconds)
                                              : totals.runs >= options.runs;
