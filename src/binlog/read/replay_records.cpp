@@ -95,12 +95,12 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
       text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
   const std::string_view tags = has_text ? text_.text() : std::string_view{};
   drop_tombstone(record.id);
-  const bool is_known = known != JobRef::none && record.state != RecordState::deleted &&
-                        is_of_that_job(record, known) && !is_remembered_half(record.id);
   // Tags never change, so the text is damaged, or beanstalkd has moved the job, which writes none;
   // or the older record tells that there is none.
-  const bool lacks_text =
-      is_known && !has_text && (!engine_.jobs().tags(known).empty() || is_half(record));
+  const bool may_lack_text =
+      known != JobRef::none && !has_text && record.state != RecordState::deleted &&
+      (!engine_.jobs().tags(known).empty() || (is_half(record) && !is_remembered_half(record.id)));
+  const bool lacks_text = may_lack_text && is_of_that_job(record, known);
   if (found.body_is_damaged || lacks_text) {
     // An older record of the job has the same body and its tags; it stays the one that the job
     // lives in. So the next start knows them, too.

@@ -52,9 +52,10 @@ FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& f
                          std::uint32_t epoch);
 
 // Reads the first and last bytes of each file. A file that does not say that it is the one of its
-// name is read whole. Where the folder has changed since it was listed, it is read anew: a removal
-// of a server that was lost may come late, or a volume, on which only some of its copies knew of a
-// removal. False: a file cannot be read, and `error` says why. May throw std::bad_alloc.
+// name is read whole. If a file cannot be read, and the folder has changed since it was listed, all
+// begins anew: on a volume, a removal by a server that was lost may still be under way, or not be
+// known to all copies yet. False: a file cannot be read, and `error` says why. May throw
+// std::bad_alloc.
 [[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch,
                                 FolderFacts& facts, std::string& error);
 
