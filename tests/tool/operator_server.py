@@ -33,6 +33,7 @@ class Server:
         wait_until(lambda: can_connect(self.path) or self.process.poll() is not None)
         if self.process.poll() is not None:
             raise AssertionError(f"{self.binary} ended with status {self.process.returncode}")
+        self.ask()  # beanstalkd listens before it knows what to do at a signal.
 
     def stop(self):
         if not self.is_stopped:
