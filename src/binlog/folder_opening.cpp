@@ -109,7 +109,9 @@ void FolderOpening::keep_what_was_not_understood() {
     const bool is_of_body = name == spare_name(LargeBody::kNumber);
     if (is_of_body && state_.disk.remove(name) == DiskStatus::ok) continue;
     FileBytes bytes;
-    if (state_.disk.read(name, bytes) == DiskStatus::ok && is_unused(bytes.view())) {
+    const DiskStatus status = state_.disk.read(name, bytes);
+    if (status == DiskStatus::missing) continue;
+    if (status == DiskStatus::ok && is_unused(bytes.view())) {
       (void)state_.disk.remove(name);
     } else {
       // Somebody may have given a file of jobs that name.

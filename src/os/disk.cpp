@@ -63,6 +63,11 @@ DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view 
   return full ? DiskStatus::full : DiskStatus::failed;
 }
 
+DiskStatus FolderDisk::fail_to_open(int error, const std::string& name) {
+  const DiskStatus status = fail(error, "read", name);
+  return error == ENOENT ? DiskStatus::missing : status;
+}
+
 bool FolderDisk::open(const std::string& path) {
   CHECK(!folder_);
   path_ = path;
@@ -103,7 +108,7 @@ DiskStatus FolderDisk::read(const std::string& name, FileBytes& bytes) {
 
 DiskStatus FolderDisk::read_by_name(const std::string& name, FileBytes& bytes) {
   const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
-  if (!file) return fail(errno, "read", name);
+  if (!file) return fail_to_open(errno, name);
   return read_open(file.get(), bytes, name);
 }
 
@@ -126,7 +131,7 @@ DiskStatus FolderDisk::read_ends(const std::string& name, binlog::FileEnds& ends
   const HeldFile* const held = is_holding_ ? held_named(name) : nullptr;
   if (held != nullptr && held->file) return read_ends_open(held->file.get(), ends, name);
   const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
-  if (!file) return fail(errno, "read", name);
+  if (!file) return fail_to_open(errno, name);
   return read_ends_open(file.get(), ends, name);
 }
 

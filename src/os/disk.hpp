@@ -131,6 +131,8 @@ class FolderDisk final : public binlog::Disk {
   Identity identity_of_open(FileHandle file);
 
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
+  // To read it.
+  DiskStatus fail_to_open(int error, const std::string& name);
   Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);

@@ -45,7 +45,7 @@ TEST(SimDisk, FailsOnNamesThatAreNotThereOrLeadOut) {
   SimDisk disk;
   FileBytes bytes;
   FileHandle file = FileHandle::none;
-  EXPECT_EQ(disk.read("a", bytes), DiskStatus::failed);
+  EXPECT_EQ(disk.read("a", bytes), DiskStatus::missing);
   EXPECT_EQ(disk.remove("a"), DiskStatus::failed);
   EXPECT_EQ(disk.rename("a", "b"), DiskStatus::failed);
   for (const std::string name : {"", ".", "..", "a/b", "/a"}) {

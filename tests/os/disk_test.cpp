@@ -218,15 +218,22 @@ TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
   std::filesystem::create_symlink("plain", folder_.file("link"));
   std::filesystem::create_directory(folder_.file("folder"));
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
-  for (const std::string name : {"link", "folder", "pipe", "nothing"}) {
+  for (const std::string name : {"link", "folder", "pipe"}) {
     binlog::FileBytes bytes;
     EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
     EXPECT_EQ(disk_.last_error().find("cannot read " + name + ": "), 0U) << disk_.last_error();
-    if (name == "nothing") continue;
     FileHandle file = FileHandle::none;
     EXPECT_EQ(disk_.create(name, file), DiskStatus::failed) << name;
   }
   EXPECT_EQ(read("plain"), "bytes");
+}
+
+TEST_F(FolderDiskTest, TellsAReaderThatAFileIsMissing) {
+  binlog::FileBytes bytes;
+  binlog::FileEnds ends;
+  EXPECT_EQ(disk_.read("nothing", bytes), DiskStatus::missing);
+  EXPECT_EQ(disk_.read_ends("nothing", ends), DiskStatus::missing);
+  EXPECT_EQ(disk_.last_error(), "cannot read nothing: No such file or directory");
 }
 
 TEST_F(FolderDiskTest, SaysInPlainWordsWhyItOpensNoLinkAndNoPipe) {

@@ -75,8 +75,8 @@ DiskStatus SimDisk::list(std::vector<std::string>& names) {
 DiskStatus SimDisk::read(const std::string& name, FileBytes& bytes) {
   const auto fault = begin(DiskCall::read);
   if (fault && fault->takes_file_away) take_away(name);
-  if (fault) return fail_by(*fault);
-  if (!has(name)) return fail(DiskStatus::failed, "no such file");
+  if (fault && !fault->takes_file_away) return fail_by(*fault);
+  if (!has(name)) return fail(DiskStatus::missing, "no such file");
   const Image& image = files_[file_named(name)].file.seen();
   if (!bytes.resize(image.size)) return fail(DiskStatus::failed, "no memory");
   const auto zeros_from = image.bytes.copy(bytes.data(), image.bytes.size());

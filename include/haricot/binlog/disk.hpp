@@ -24,8 +24,9 @@ namespace haricot::binlog {
 
 enum class DiskStatus : std::uint8_t {
   ok,
-  full,    // No space, or a limit of the file's size: it may be better later.
-  failed,  // Anything else.
+  full,     // No space, or a limit of the file's size: it may be better later.
+  missing,  // Of a read: there is no file of that name, whatever list() says.
+  failed,   // Anything else.
 };
 
 // An open file.

@@ -17,26 +17,23 @@ bool has_name_of_binlog_file(std::string_view name) {
          name.find_first_not_of("0123456789", 7) == std::string_view::npos;
 }
 
-// In the order of the alphabet.
-bool list_names(Disk& disk, std::vector<std::string>& names) {
+bool read_names(Disk& disk, FolderFacts& facts) {
+  std::vector<std::string> names;
   if (disk.list(names) != DiskStatus::ok) return false;
-  std::sort(names.begin(), names.end());
-  return true;
-}
-
-void sort_by_kind(const std::vector<std::string>& names, FolderFacts& facts) {
-  for (const std::string& name : names) {
+  for (std::string& name : names) {
     const std::string_view view = name;
     if (const auto number = binlog_file_number(view)) {
-      facts.files.push_back({.name = name, .name_number = *number});
+      facts.highest_name = std::max(facts.highest_name, *number);
+      facts.files.push_back({.name = std::move(name), .name_number = *number});
     } else if (view.ends_with(".tmp") && binlog_file_number(view.substr(0, view.size() - 4))) {
-      facts.spares.push_back(name);
+      facts.spares.push_back(std::move(name));
     } else if (has_name_of_binlog_file(view)) {
-      facts.misnamed.push_back(name);
+      facts.misnamed.push_back(std::move(name));
     }
   }
   std::sort(facts.files.begin(), facts.files.end(),
             [](const FileFacts& a, const FileFacts& b) { return a.name_number < b.name_number; });
+  return true;
 }
 
 // The seal at the end of a file with that seed.
@@ -93,34 +90,13 @@ FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view
   return place;
 }
 
-// Reads what the files of these names say of themselves. False: one cannot be read.
-bool read_files(Disk& disk, const FolderNote& note, std::uint32_t epoch, FolderFacts& facts) {
-  std::vector<bool> is_known;
-  FileEnds ends;
-  for (FileFacts& file : facts.files) {
-    if (disk.read_ends(file.name, ends) != DiskStatus::ok) return false;
-    const auto identity = identify_by_head(ends.front, ends.file_bytes);
-    is_known.push_back(identity.has_value());
-    if (!identity) continue;
-    file.identity = *identity;
-    if (identity->signature) {
-      file.seal = seal_at_end(ends.back, ends.file_bytes, identity->seed);
-    }
-  }
-  facts.note = believed_note(note, facts.files, epoch);
-  facts.stores = likely_stores(facts.files, facts.note);
-  FileBytes bytes;
-  for (std::size_t i = 0; i < facts.files.size(); ++i) {
-    FileFacts& file = facts.files[i];
-    const bool is_displaced =
-        file.identity.signature &&
-        (file.identity.number != file.name_number || file.identity.store_id != facts.store_id());
-    if (is_known[i] && !is_displaced) continue;
-    if (disk.read(file.name, bytes) != DiskStatus::ok) return false;
-    const FilePlace place = place_of(facts, i, bytes.view());
-    file.identity = is_known[i] ? identify_displaced(bytes.view(), file.identity, place)
-                                : identify(bytes.view(), place);
-    file.seal = seal_at_end(bytes.view(), bytes.size(), file.identity.seed);
+// By the first and last bytes alone. False: they do not tell which file it is.
+bool identify_by_ends(const FileEnds& ends, FileFacts& file) {
+  const auto identity = identify_by_head(ends.front, ends.file_bytes);
+  if (!identity) return false;
+  file.identity = *identity;
+  if (identity->signature) {
+    file.seal = seal_at_end(ends.back, ends.file_bytes, identity->seed);
   }
   return true;
 }
@@ -160,21 +136,40 @@ FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& f
 
 bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, FolderFacts& facts,
                   std::string& error) {
-  constexpr int kTriesMax = 100;
-  std::vector<std::string> names;
-  for (int i = 0; i < kTriesMax; ++i) {
-    const std::vector<std::string> names_before = std::exchange(names, {});
-    if (!list_names(disk, names)) {
-      error = disk.last_error();
-      return false;
-    }
-    if (i > 0 && names == names_before) return false;
-    facts = {};
-    sort_by_kind(names, facts);
-    if (read_files(disk, note, epoch, facts)) return true;
+  const auto fail = [&] {
     error = disk.last_error();
+    return false;
+  };
+  if (!read_names(disk, facts)) return fail();
+  std::vector<FileFacts> files = std::exchange(facts.files, {});
+  std::vector<bool> is_known;
+  FileEnds ends;
+  for (FileFacts& file : files) {
+    const DiskStatus status = disk.read_ends(file.name, ends);
+    if (status == DiskStatus::missing) {
+      facts.missing.push_back(std::move(file.name));
+      continue;
+    }
+    if (status != DiskStatus::ok) return fail();
+    is_known.push_back(identify_by_ends(ends, file));
+    facts.files.push_back(std::move(file));
   }
-  return false;
+  facts.note = believed_note(note, facts.files, epoch);
+  facts.stores = likely_stores(facts.files, facts.note);
+  FileBytes bytes;
+  for (std::size_t i = 0; i < facts.files.size(); ++i) {
+    FileFacts& file = facts.files[i];
+    const bool is_displaced =
+        file.identity.signature &&
+        (file.identity.number != file.name_number || file.identity.store_id != facts.store_id());
+    if (is_known[i] && !is_displaced) continue;
+    if (disk.read(file.name, bytes) != DiskStatus::ok) return fail();
+    const FilePlace place = place_of(facts, i, bytes.view());
+    file.identity = is_known[i] ? identify_displaced(bytes.view(), file.identity, place)
+                                : identify(bytes.view(), place);
+    file.seal = seal_at_end(bytes.view(), bytes.size(), file.identity.seed);
+  }
+  return true;
 }
 
 }  // namespace haricot::binlog

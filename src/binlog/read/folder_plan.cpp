@@ -105,6 +105,7 @@ FolderPlan plan_folder(const FolderFacts& facts) {
   plan.refusal = refusal_of(facts);
   plan.note = facts.note;
   plan.store_id = facts.store_id();
+  plan.highest_name = facts.highest_name;
   for (const std::string& name : facts.misnamed) {
     plan.problems.push_back({.kind = Kind::misnamed, .file = name});
   }

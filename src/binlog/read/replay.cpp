@@ -42,6 +42,13 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   if (!place_all(now) || !place_tombstone()) return false;
   report_ = judge_folder(plan_, std::move(read_));
   report_.spares = facts.spares;
+  for (const Problem& problem : report_.problems) {
+    // Who lists it may find it later. Without it, jobs would be lost, or come back.
+    const bool is_listed =
+        std::find(facts.missing.begin(), facts.missing.end(), problem.file) != facts.missing.end();
+    if (problem.kind != Problem::Kind::missing || !is_listed) continue;
+    return fail("cannot find " + problem.file + ", though the folder lists it");
+  }
   if (report_.next_id > kJobIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
                 std::to_string(report_.next_id));

@@ -188,5 +188,32 @@ TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
   world.binlog.check_invariants();
 }
 
+// What a volume lists and does not find, after a loss of power, is what it was removing. Where it
+// is needed, no server may go on without it.
+TEST(Replay, GoesOnWithoutAFileThatIsListedAndMissingOnlyIfNobodyNeedsIt) {
+  for (const bool is_needed : {false, true}) {
+    SimDisk disk;
+    fill(disk, 5);
+    const std::string oldest = disk.bytes_of("binlog.1");
+    {
+      World world(disk, kSmallFiles, kWallBegin + 1);
+      for (JobId id = 1; world.binlog.numbers().oldest_index == 1; ++id) {
+        EXPECT_EQ(world.delete_job(id), Outcome::done);
+        world.idle();
+      }
+      EXPECT_TRUE(world.close());
+    }
+    ASSERT_FALSE(disk.has("binlog.1"));
+    ASSERT_EQ(disk.sync_folder(), DiskStatus::ok);
+    disk.put("binlog.1", oldest);
+    disk.inject({.nth = is_needed ? 3U : 1U, .call = DiskCall::read, .takes_file_away = true});
+    const World world(disk, kSmallFiles, kWallBegin + 2, true);
+    EXPECT_EQ(world.is_open(), !is_needed) << world.error;
+    const bool is_told = world.error.find("though the folder lists it") != std::string::npos;
+    EXPECT_EQ(is_told, is_needed) << world.error;
+    EXPECT_TRUE(is_needed || world.binlog.replayed().is_sound()) << world.replay_text();
+  }
+}
+
 }  // namespace
 }  // namespace haricot::binlog

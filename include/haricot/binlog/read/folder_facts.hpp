@@ -33,7 +33,9 @@ struct FolderFacts {
   std::vector<FileFacts> files;       // By their names' numbers.
   std::vector<std::string> spares;    // Files that were being made when the server stopped.
   std::vector<std::string> misnamed;  // With a number that no server gives.
+  std::vector<std::string> missing;   // Files that are listed, and not there.
   std::vector<std::uint64_t> stores;  // See likely_stores().
+  std::uint64_t highest_name = 0;     // Of all that are listed. 0: none.
 
   // Of the folder. 0: not known.
   std::uint64_t store_id() const { return stores.empty() ? 0 : stores.back(); }
@@ -52,10 +54,9 @@ FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& f
                          std::uint32_t epoch);
 
 // Reads the first and last bytes of each file. A file that does not say that it is the one of its
-// name is read whole. If a file cannot be read, and the folder has changed since it was listed, all
-// begins anew: on a volume, a removal by a server that was lost may still be under way, or not be
-// known to all copies yet. False: a file cannot be read, and `error` says why. May throw
-// std::bad_alloc.
+// name is read whole. A file that is listed and missing was not there: on a volume, some of whose
+// copies have lost their power, one may list what the others have removed. False: a file cannot be
+// read, and `error` says why. May throw std::bad_alloc.
 [[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch,
                                 FolderFacts& facts, std::string& error);
 
