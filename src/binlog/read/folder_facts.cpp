@@ -23,7 +23,6 @@ bool read_names(Disk& disk, FolderFacts& facts) {
   for (std::string& name : names) {
     const std::string_view view = name;
     if (const auto number = binlog_file_number(view)) {
-      facts.highest_name = std::max(facts.highest_name, *number);
       facts.files.push_back({.name = std::move(name), .name_number = *number});
     } else if (view.ends_with(".tmp") && binlog_file_number(view.substr(0, view.size() - 4))) {
       facts.spares.push_back(std::move(name));
@@ -147,7 +146,7 @@ bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, Folde
   for (FileFacts& file : files) {
     const DiskStatus status = disk.read_ends(file.name, ends);
     if (status == DiskStatus::missing) {
-      facts.missing.push_back(std::move(file.name));
+      facts.missing.push_back(file.name_number);
       continue;
     }
     if (status != DiskStatus::ok) return fail();

@@ -105,7 +105,6 @@ FolderPlan plan_folder(const FolderFacts& facts) {
   plan.refusal = refusal_of(facts);
   plan.note = facts.note;
   plan.store_id = facts.store_id();
-  plan.highest_name = facts.highest_name;
   for (const std::string& name : facts.misnamed) {
     plan.problems.push_back({.kind = Kind::misnamed, .file = name});
   }
@@ -113,6 +112,10 @@ FolderPlan plan_folder(const FolderFacts& facts) {
     const bool is_ours = file.kind() == FileKind::checked;
     plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
     plan.highest_name = std::max(plan.highest_name, file.name_number);
+  }
+  // The name of one that is missing is taken all the same.
+  for (const std::uint64_t number : facts.missing) {
+    plan.highest_name = std::max(plan.highest_name, number);
   }
   leave_strangers_aside(plan);
   // One that has the right name goes first.

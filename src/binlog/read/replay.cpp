@@ -5,6 +5,7 @@
 
 #include "haricot/base/job_ids.hpp"
 #include "haricot/base/memory.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
 // What one record does stands in replay_records.cpp.
@@ -43,11 +44,12 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   report_ = judge_folder(plan_, std::move(read_));
   report_.spares = facts.spares;
   for (const Problem& problem : report_.problems) {
+    if (problem.kind != Problem::Kind::missing) continue;
     // Who lists it may find it later. Without it, jobs would be lost, or come back.
     const bool is_listed =
-        std::find(facts.missing.begin(), facts.missing.end(), problem.file) != facts.missing.end();
-    if (problem.kind != Problem::Kind::missing || !is_listed) continue;
-    return fail("cannot find " + problem.file + ", though the folder lists it");
+        std::any_of(facts.missing.begin(), facts.missing.end(),
+                    [&](std::uint64_t number) { return binlog_file_name(number) == problem.file; });
+    if (is_listed) return fail("cannot find " + problem.file + ", though the folder lists it");
   }
   if (report_.next_id > kJobIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +

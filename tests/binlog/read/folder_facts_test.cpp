@@ -1,5 +1,6 @@
 #include "haricot/binlog/read/folder_facts.hpp"
 #include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/folder_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -223,7 +224,8 @@ TEST_F(Facts, AFileThatIsListedAndMissingWasNotThere) {
     EXPECT_EQ(facts_.files[i].name_number, kLeft[i]);
     EXPECT_EQ(facts_.files[i].identity.number, kLeft[i]);
   }
-  EXPECT_EQ(facts_.highest_name, 5U);
+  EXPECT_EQ(facts_.missing, (std::vector<std::uint64_t>{1, 5}));
+  EXPECT_EQ(plan_folder(facts_).highest_name, 5U);
 }
 
 TEST_F(Facts, AFileThatCannotBeReadEndsIt) {

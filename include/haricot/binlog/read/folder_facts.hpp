@@ -33,9 +33,9 @@ struct FolderFacts {
   std::vector<FileFacts> files;       // By their names' numbers.
   std::vector<std::string> spares;    // Files that were being made when the server stopped.
   std::vector<std::string> misnamed;  // With a number that no server gives.
-  std::vector<std::string> missing;   // Files that are listed, and not there.
+  // Of files that are listed, and not there: their names' numbers.
+  std::vector<std::uint64_t> missing;
   std::vector<std::uint64_t> stores;  // See likely_stores().
-  std::uint64_t highest_name = 0;     // Of all that are listed. 0: none.
 
   // Of the folder. 0: not known.
   std::uint64_t store_id() const { return stores.empty() ? 0 : stores.back(); }
