@@ -103,6 +103,7 @@ TEST(RefTable, ANumberDroppedWithoutMemoryIsNotUsedAgain) {
     const test::AllocationFailure failure;
     table.drop(first);
   }
+  EXPECT_EQ(table[first], nullptr);
   EXPECT_NE(table.add(&one), first);
 }
 
