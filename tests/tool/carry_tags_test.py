@@ -171,23 +171,14 @@ class Carry(TagTest):
         self.needs("try", "con")
         text = b"".join(line(tube="mail", body=f"job {i}", con=f"key-{i % 7}:2",
                              state="buried" if i % 50 == 7 else "ready") for i in range(700))
-        for end in ("before", "after", "cut"):
-            message = 1
-            while True:
-                relay = Relay(self.server, message, end)
-                status, output, error = relay.run("import", stdin=text)
-                self.settle()
-                there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
-                self.good("import", "-q", "--from-line", str(there + 1), stdin=text)
-                found = [json.loads(one) for one in self.good("export").splitlines()]
-                self.assertEqual([(job["body"], job["con"]) for job in found],
-                                 [(f"job {i}", f"key-{i % 7}:2") for i in range(700)])
-                self.good("delete", "-qyt", "mail", "--all")
-                if not relay.was_reached:
-                    self.assertEqual((status, output, error), (DONE, "imported 700\n", ""))
-                    break
-                message += 1
-            self.assertGreater(message, 3)
+
+        def check():
+            found = [json.loads(one) for one in self.good("export").splitlines()]
+            self.assertEqual([(job["body"], job["con"]) for job in found],
+                             [(f"job {i}", f"key-{i % 7}:2") for i in range(700)])
+            self.good("delete", "-qyt", "mail", "--all")
+
+        self.assertGreater(self.import_with_ends(text, 700, check), 3)
 
     def test_moved_jobs_keep_them(self):
         self.put_tagged()

@@ -6,6 +6,7 @@
 
 import base64
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -22,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from key_relay import FullRelay
 from operator_case import OperatorTest, TOOL
-from operator_server import DEADLINE_S, LOCAL, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
+from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
 
 BYTES = bytes(range(256)) * 3 + b"\r\n"
 
@@ -135,6 +136,29 @@ class CarryTest(OperatorTest):
         """Waits until the server has noticed that the tool is gone."""
         wait_until(lambda: self.server.stat("current-connections") == "1")
         self.assertEqual(self.count("reserved"), 0)
+
+    def import_with_ends(self, text, jobs, check):
+        """Ends an import at its 1st, 2nd, ... message, in each way, and goes on with it, until one runs to its end.
+
+        `check` looks at what is there then, and empties the tubes. Returns how many messages an import has.
+        """
+        messages = []
+        for end in ("before", "after", "cut"):
+            for message in itertools.count(1):
+                relay = Relay(self.server, message, end)
+                status, output, error = relay.run("import", stdin=text)
+                self.settle()
+                # A prefix of the lines is there, and each of them once.
+                there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
+                if end == "cut" and relay.was_reached:
+                    self.assertEqual(status, NO_SERVER, error)
+                self.good("import", "-q", "--from-line", str(there + 1), stdin=text)
+                check()
+                if not relay.was_reached:
+                    self.assertEqual((status, output, error), (DONE, f"imported {jobs}\n", ""))
+                    messages.append(message)
+                    break
+        return min(messages)
 
     def export_with_cuts(self, jobs, *words, after_cut=lambda: None):
         """Cuts an export at its 1st, 2nd, ... message, until one runs to its end.
@@ -432,25 +456,13 @@ class Import(CarryTest):
     def test_after_a_kill_or_a_lost_server_it_can_go_on(self):
         text = b"".join(self.line(tube=f"tube-{i % 3}", body=f"job {i}",
                                   state="buried" if i % 100 == 7 else "ready") for i in range(1200))
-        for end in ("before", "after", "cut"):
-            message = 1
-            while True:
-                relay = Relay(self.server, message, end)
-                status, output, error = relay.run("import", stdin=text)
-                self.settle()
-                # A prefix of the lines is there, and each of them once.
-                there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
-                if end == "cut" and relay.was_reached:
-                    self.assertEqual(status, NO_SERVER, error)
-                self.good("import", "-q", "--from-line", str(there + 1), stdin=text)
-                bodies = [body for tube in range(3) for body in self.bodies(f"tube-{tube}")]
-                self.assertEqual(len(bodies), 1200)
-                self.assertEqual(len(set(bodies)), 1200)
-                if not relay.was_reached:
-                    self.assertEqual((status, output, error), (0, "imported 1200\n", ""))
-                    break
-                message += 1
-            self.assertGreater(message, 4)
+
+        def check():
+            bodies = [body for tube in range(3) for body in self.bodies(f"tube-{tube}")]
+            self.assertEqual(len(bodies), 1200)
+            self.assertEqual(len(set(bodies)), 1200)
+
+        self.assertGreater(self.import_with_ends(text, 1200, check), 4)
 
     def bodies(self, tube):
         """All bodies of a tube, which is empty then."""
