@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,9 @@ namespace haricot::os {
 namespace {
 
 constexpr int kBacklog = 1024;
+
+// How often the kernel may choose a port for a name before all addresses of the name have it.
+constexpr int kPortAttemptsMax = 100;
 
 std::string failure(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -69,6 +73,19 @@ std::string bound_name(int descriptor) {
   return address_name(generic, length);
 }
 
+// Returns the port of an address of either family, in network order.
+in_port_t* port_field(sockaddr* address) {
+  return address->sa_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                                        : &reinterpret_cast<sockaddr_in*>(address)->sin_port;
+}
+
+in_port_t bound_port(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  return ::getsockname(descriptor, generic, &length) == 0 ? *port_field(generic) : in_port_t{0};
+}
+
 }  // namespace
 
 std::string peer_name(int descriptor) {
@@ -102,29 +119,47 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
 
-  // The first address that works, as a host name may have several.
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+  const in_port_t wanted = *port_field(found->ai_addr);
+  for (int attempt = 1;; ++attempt) {
+    bool is_taken = false;
+    std::vector<Listener> result = open_all(found, wanted, is_taken, error);
+    const bool may_choose_again = wanted == 0 && is_taken && attempt < kPortAttemptsMax;
+    if (!may_choose_again) return result;
+  }
+}
+
+// Skips the addresses that this machine lacks: the name may belong to several machines, and ::1 is
+// missing where IPv6 is off. Every other failure is final, because a name on which two servers
+// listen leads each client to either.
+std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& is_taken,
+                                         std::string& error) {
+  std::vector<Listener> result;
+  for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    *port_field(at->ai_addr) = port;
+    const std::string name = address_name(at->ai_addr, at->ai_addrlen);
+    const bool is_repeated = std::any_of(
+        result.begin(), result.end(), [&name](const auto& other) { return other.name() == name; });
+    if (is_repeated) continue;  // /etc/hosts may list an address twice.
     Descriptor descriptor(
         ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
-    const std::string name = address_name(at->ai_addr, at->ai_addrlen);
-    if (!descriptor) {
-      error = failure("cannot make a socket for " + name);
-      continue;
+    if (descriptor) {
+      set_flag(descriptor.get(), SOL_SOCKET, SO_REUSEADDR);
+      set_tcp_options(descriptor.get());
     }
-    set_flag(descriptor.get(), SOL_SOCKET, SO_REUSEADDR);
-    set_tcp_options(descriptor.get());
-    if (::bind(descriptor.get(), at->ai_addr, at->ai_addrlen) != 0 ||
+    if (!descriptor || ::bind(descriptor.get(), at->ai_addr, at->ai_addrlen) != 0 ||
         ::listen(descriptor.get(), kBacklog) != 0) {
+      is_taken = errno == EADDRINUSE;
+      const bool is_missing = errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL;
       error = failure("cannot listen on " + name);
-      continue;
+      if (is_missing) continue;
+      return {};
     }
-    error.clear();
-    std::vector<Listener> result;
-    const std::string bound = bound_name(descriptor.get());  // The port may have been 0.
-    result.push_back(Listener(std::move(descriptor), bound));
-    return result;
+    if (port == 0) port = bound_port(descriptor.get());
+    std::string bound = bound_name(descriptor.get());
+    result.push_back(Listener(std::move(descriptor), std::move(bound)));
   }
-  return {};
+  if (!result.empty()) error.clear();
+  return result;
 }
 
 // Nobody may connect before begin().

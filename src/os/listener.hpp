@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -12,6 +13,8 @@
 #include "haricot/base/state_stream.hpp"
 #include "os/descriptor.hpp"
 
+struct addrinfo;
+
 namespace haricot::os {
 
 // Who is at the other end of a socket, for the log and list-clients: `127.0.0.1:4711`, `unix`.
@@ -20,8 +23,10 @@ std::string peer_name(int descriptor);
 
 class Listener {
  public:
-  // `listen` is a host name, an address of either family, or `unix:` and a path; `port` a number or
-  // a service's name. On failure the result is empty and `error` says why.
+  // Listens on every address of `listen`: a host name, an address of either family, or `unix:` and
+  // a path. `port` is a number or a service's name; with 0, all addresses of the name get the same
+  // free port. Skips addresses that this machine does not have, if it has another one. On failure
+  // the result is empty and `error` says why.
   //
   // Replaces a unix socket on which nobody answers. Any other file at the path, and a socket on
   // which a server still answers, stay, and then this fails.
@@ -68,6 +73,10 @@ class Listener {
   bool begin(std::string& error) const;
   static std::vector<Listener> open_inet(const std::string& host, const std::string& port,
                                          std::string& error);
+  // Opens all addresses with that port (network order; 0: a free one). Empty: see `error`, and
+  // `is_taken` if another socket has the port.
+  static std::vector<Listener> open_all(addrinfo* found, in_port_t port, bool& is_taken,
+                                        std::string& error);
 
   Descriptor descriptor_;
   std::string name_;

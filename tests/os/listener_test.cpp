@@ -108,14 +108,6 @@ TEST(Listener, AnIPv6AddressIsListenedOn) {
   EXPECT_TRUE(client.connect_tcp(port_of(listeners[0]), "::1")) << client.failure();
 }
 
-TEST(Listener, AHostNameIsListenedOn) {
-  const Listeners listeners = open_or_fail("localhost");
-  const bool v6 = listeners[0].name().starts_with("[::1]:");
-  WireClient client;
-  EXPECT_TRUE(client.connect_tcp(port_of(listeners[0]), v6 ? "::1" : "127.0.0.1"))
-      << client.failure();
-}
-
 TEST(Listener, APortThatIsTakenIsAnError) {
   const Listeners first = open_or_fail("127.0.0.1");
   const std::string error = error_of("127.0.0.1", std::to_string(port_of(first[0])));

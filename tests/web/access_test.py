@@ -43,6 +43,21 @@ class Start(web_case.WebTest):
             self.assertEqual(site.stop(), 0)
             self.assertFalse(os.path.exists(site.path))
 
+    def test_a_host_name_stands_for_all_its_addresses(self):
+        # Debian 12 and 13 write these lines at their installation.
+        hosts = self.token_file().parent / "hosts"
+        hosts.write_text("127.0.0.1\tlocalhost\n::1\t\tlocalhost ip6-localhost ip6-loopback\n")
+        hosts.chmod(0o644)
+        begin = ["unshare", "-rm", "sh", "-c", 'mount --bind "$1" /etc/hosts && shift && exec "$@"', "sh", str(hosts)]
+        if subprocess.run([*begin, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this user may not make a mount namespace")
+        site = self.serve(program=[*begin, web_case.PROGRAM], listen="localhost:0")
+        self.assertIn(f"addresses=[::1]:{site.port},127.0.0.1:{site.port} ", site.log())
+        self.assertEqual(self.status("/", site=site), 200)
+        with web_case.socket.create_connection(("::1", site.port), timeout=web_case.DEADLINE_S) as client:
+            client.sendall(web_case.request("/"))
+            self.assertEqual(web_case.Reader(client).answer().status, 200)
+
     def test_a_token_that_all_may_read_or_that_is_short_is_none(self):
         self.refused(6, "chmod", "--token-file", str(self.token_file(mode=0o644)), "--listen", "127.0.0.1:0")
         self.refused(6, "16", "--token-file", str(self.token_file("short")), "--listen", "127.0.0.1:0")
