@@ -106,6 +106,7 @@ class Parser {
       // As in beanstalkd, what follows -v or -h is not looked at.
       if (options_.action != Options::Action::serve) return true;
     }
+    if (!has_values()) return false;
     if (options_.fence_after_s > 0 && options_.binlog_folder.empty()) {
       return fail("--fence-after needs a folder: -b");
     }
@@ -199,8 +200,22 @@ class Parser {
         return fail("unknown flag");
     }
     if (flag.letter == 'l') options_.listen_given = true;
-    if (value.empty() && !flag.value.empty()) {
-      return fail("empty value for --" + std::string(flag.name));
+    return true;
+  }
+
+  // Fails if the last value of a flag is empty. An earlier one may be: Debian's unit passes
+  // -l "" -p "" if the settings name no address and no port, and the flags of BEANSTALKD_EXTRA
+  // follow.
+  bool has_values() {
+    for (const char letter : given_) {
+      const bool is_empty = (letter == 'l' && options_.listen.empty()) ||
+                            (letter == 'p' && options_.port.empty()) ||
+                            (letter == 'b' && options_.binlog_folder.empty()) ||
+                            (letter == 'u' && options_.user.empty());
+      if (!is_empty) continue;
+      const Flag* const flag = find_flag(letter);
+      CHECK(flag != nullptr);
+      return fail("empty value for --" + std::string(flag->name));
     }
     return true;
   }
@@ -242,6 +257,10 @@ class Parser {
     return fail("unknown flag: --" + std::string(flag.name));
   }
 
+  static std::string quoted(std::string_view value) {
+    return value.empty() ? "\"\"" : std::string(value);
+  }
+
   // As in beanstalkd the last value counts, but not in silence. A second -l does not add an
   // address: it may stand there to close the one before, such as 0.0.0.0 in a distribution's
   // settings.
@@ -252,8 +271,9 @@ class Parser {
       given_ += flag.letter;
     } else if (to != value) {
       const char* more = flag.letter == 'l' ? "; --listen-also adds an address" : "";
-      options_.warnings.push_back(std::string("-") + flag.letter + " " + to + " has no effect: -" +
-                                  flag.letter + " " + std::string(value) + " comes later" + more);
+      options_.warnings.push_back(std::string("-") + flag.letter + " " + quoted(to) +
+                                  " has no effect: -" + flag.letter + " " + quoted(value) +
+                                  " comes later" + more);
     }
     to = value;
   }
@@ -328,7 +348,7 @@ class Parser {
   }
 
   bool apply_port(std::string_view value) {
-    if (!is_port(value)) return fail("invalid port: " + std::string(value));
+    if (!value.empty() && !is_port(value)) return fail("invalid port: " + std::string(value));
     const Flag* flag = find_flag('p');
     CHECK(flag != nullptr);
     replace(*flag, options_.port, value);

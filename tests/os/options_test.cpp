@@ -131,7 +131,8 @@ TEST(Options, AValueThatALaterOneReplacesIsWarnedAbout) {
        "-l 0.0.0.0 has no effect: -l 127.0.0.1 comes later; --listen-also adds an address"},
       {{"-p1", "--port=2"}, "-p 1 has no effect: -p 2 comes later"},
       {{"--binlog", "/a", "-b/b"}, "-b /a has no effect: -b /b comes later"},
-      {{"-u", "a", "--user=b"}, "-u a has no effect: -u b comes later"}};
+      {{"-u", "a", "--user=b"}, "-u a has no effect: -u b comes later"},
+      {{"-p", "", "-p2"}, "-p \"\" has no effect: -p 2 comes later"}};
   for (const auto& [words, warning] : cases) {
     const Parsed parsed = parse(words);
     ASSERT_TRUE(parsed.good) << parsed.error;
@@ -191,6 +192,20 @@ TEST(Options, WhatIsUnknownIsRefusedByName) {
     EXPECT_FALSE(parsed.good) << "'" << word << "'";
     EXPECT_TRUE(parsed.error.starts_with("unknown ")) << parsed.error;
   }
+}
+
+// Debian's unit, with settings that fill BEANSTALKD_EXTRA only.
+TEST(Options, AnEmptyValueBeforeTheLastOneOnlyWarns) {
+  const Parsed parsed = parse({"-l", "", "-p", "", "-b", "", "-u", "", "-l", "10.0.0.5", "-p",
+                               "11300", "-b", "/jobs", "-u", "queue"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.listen, "10.0.0.5");
+  EXPECT_EQ(parsed.options.port, "11300");
+  EXPECT_EQ(parsed.options.binlog_folder, "/jobs");
+  EXPECT_EQ(parsed.options.user, "queue");
+  EXPECT_EQ(parsed.options.warnings.size(), 4U);
+  EXPECT_FALSE(parse({"-l", "10.0.0.5", "-l", ""}).good);
+  EXPECT_FALSE(parse({"-p", "11300", "-p", ""}).good);
 }
 
 TEST(Options, AMissingOrEmptyValueIsRefused) {
