@@ -3,8 +3,8 @@
 
     backup_test.py HARICOTD HARICOT
 
-Each backup has to succeed at the first try. Each copy has to be sound, has to have every job that was there all the time, and no job that was gone
-before the backup began.
+Each backup has to succeed at the first try, and replaces the one before. Each copy has to be sound, has to have
+every job that was there all the time, and no job that was gone before the backup began.
 """
 
 import json
@@ -104,11 +104,11 @@ def main(haricotd, haricot):
                 staying = {put(client, f"job {i} " + "x" * (i % 700)) for i in range(STAYING_JOBS)}
             load = Load(server.port)
             load.start()
+            copy = os.path.join(folder, "copy")
             try:
                 backups = 0
                 while load.is_alive() and (backups < BACKUPS or newest_file(source) <= FILES):
                     backups += 1
-                    copy = os.path.join(folder, f"copy-{backups}")
                     gone = set(load.gone)
                     back_up(haricot, source, copy)
                     jobs = jobs_in(haricot, copy)
@@ -119,6 +119,7 @@ def main(haricotd, haricot):
                 load.stopped.set()
                 load.join()
             assert load.error is None, load.error
+            assert sorted(os.listdir(folder)) == ["copy", "source"], os.listdir(folder)
             newest = newest_file(source)
             server.stop()
         with Server(haricotd, ["-b", copy]) as restored:
