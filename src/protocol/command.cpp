@@ -20,14 +20,6 @@ namespace {
 
 // The table, and the rows that were made of it ---------------------------------------------------
 
-constexpr bool is_in_order_of_verbs() {
-  for (std::size_t i = 0; i < kVerbs; ++i) {
-    if (kCommandTable[i].verb != static_cast<Verb>(i)) return false;
-  }
-  return true;
-}
-static_assert(is_in_order_of_verbs());
-
 constexpr bool has_extended_behind() {
   for (const CommandRow& row : kCommandTable) {
     if (is_extended(row.verb) != (row.set != CommandSet::standard)) return false;
@@ -173,7 +165,7 @@ class Cursor {
 
 // Compat: the bound of kick is read as strtoul would read it into 64 bits, and its low 32 bits
 // count: white space and a sign before it, anything after it. docs/compatibility.md, "Taken over".
-bool read_bound(std::string_view text, std::uint32_t& bound) {
+bool read_as_strtoul(std::string_view text, std::uint32_t& bound) {
   while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
     text.remove_prefix(1);
   }
@@ -193,14 +185,48 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-// Where anything may stand after what was read.
+// Accepts anything after the arguments, except a NUL.
 ParseResult with_any_tail(const Cursor& cursor) {
   return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::ok;
 }
 
+// Readers of arguments: one for each row of HARICOT_ARGUMENTS. A reader that returns false, or
+// leaves something unread, makes the line malformed; a reader that returns a ParseResult decides
+// about the whole line. Readers of rare commands are not inlined, so that they do not take
+// registers from the common ones.
+
+bool read_none(Cursor&, Command&) {
+  return true;
+}
+
+ParseResult read_anything(Cursor& cursor, Command&) {
+  return with_any_tail(cursor);
+}
+
+bool read_id(Cursor& cursor, Command& command) {
+  return cursor.number(command.id);
+}
+
+bool read_bury(Cursor& cursor, Command& command) {
+  return cursor.number(command.id) && cursor.number(command.priority);
+}
+
+bool read_release(Cursor& cursor, Command& command) {
+  return read_bury(cursor, command) && cursor.number(command.seconds);
+}
+
+bool read_tube(Cursor& cursor, Command& command) {
+  return cursor.tube(command.tube);
+}
+
+ParseResult read_bound(Cursor& cursor, Command& command) {
+  if (!read_as_strtoul(cursor.rest(), command.bound)) return ParseResult::bad_format;
+  return with_any_tail(cursor);
+}
+
 // Compat: beanstalkd counts a put before it looks at what stands after the last number.
 // docs/compatibility.md, "Taken over".
-ParseResult read_put(Cursor cursor, Command& command) {
+ParseResult read_put(Cursor& cursor, Command& command) {
   const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
   if (!has_numbers) return ParseResult::bad_format;
@@ -227,7 +253,7 @@ ParseResult read_put(Cursor cursor, Command& command) {
 // Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
 // Other bytes than those of a name end the name, so that no number is after it.
 // docs/compatibility.md, "Taken over".
-ParseResult read_pause(Cursor cursor, Command& command) {
+ParseResult read_pause(Cursor& cursor, Command& command) {
   cursor.skip_blanks();
   command.tube = cursor.word();
   if (!has_only_name_bytes(command.tube) || !cursor.number(command.seconds) || !cursor.at_end()) {
@@ -238,17 +264,14 @@ ParseResult read_pause(Cursor cursor, Command& command) {
 
 // Compat: beanstalkd reads the digits of a timeout and does not read on. Client libraries
 // send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
-ParseResult read_timeout(Cursor cursor, Command& command) {
+ParseResult read_timeout(Cursor& cursor, Command& command) {
   if (!cursor.number(command.seconds) || command.seconds > kReserveTimeoutSecondsMax) {
     return ParseResult::bad_format;
   }
   return with_any_tail(cursor);
 }
 
-// The arguments of the extended set. What may be missing is in brackets
-// -----------------------------
-
-// The state of jobs that stand in the tube itself: a reserved job is its worker's.
+// Reads a state other than `reserved`: a reserved job is not in its tube.
 bool read_own_state(Cursor& cursor, Command& command) {
   return cursor.state(command.state) && command.state != StateWord::reserved;
 }
@@ -321,83 +344,39 @@ bool read_id_list(Cursor& cursor, Command& command) {
   return false;
 }
 
-// Those that only commands beyond beanstalkd have.
-bool read_extended_arguments(Arguments form, Cursor& cursor, Command& command) {
-  switch (form) {
-    case Arguments::tube_and_state:
-      return read_tube_and_state(cursor, command);
-    case Arguments::scan:
-      return read_scan(cursor, command);
-    case Arguments::list:
-      return read_list(cursor, command);
-    case Arguments::batch:
-      return read_batch(cursor, command);
-    case Arguments::ids:
-      return read_id_list(cursor, command);
-    case Arguments::weight:
-      return read_weight(cursor, command);
-    case Arguments::mode:
-      return read_mode(cursor, command);
-    case Arguments::id_and_seconds:
-      return cursor.number(command.id) && cursor.number(command.seconds);
-    case Arguments::page:
-      return read_page(cursor, command);
-    case Arguments::group:
-      return read_group(cursor, command);
-    case Arguments::id_page:
-      return read_id_page(cursor, command);
-    default:
-      return false;
-  }
+// <id> <seconds>
+bool read_id_and_seconds(Cursor& cursor, Command& command) {
+  return cursor.number(command.id) && cursor.number(command.seconds);
 }
 
-// A line with a NUL is BAD_FORMAT, whatever else is wrong with it. It has to be looked for only
-// where anything may stand: no number or name has one.
-ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
-  bool are_good = false;
-  switch (form) {
-    case Arguments::none:
-      are_good = true;
-      break;
-    case Arguments::ignored:
-      return with_any_tail(cursor);
-    case Arguments::put:
-      return read_put(cursor, command);
-    case Arguments::id:
-      are_good = cursor.number(command.id);
-      break;
-    case Arguments::bury:
-      are_good = cursor.number(command.id) && cursor.number(command.priority);
-      break;
-    case Arguments::release:
-      are_good = cursor.number(command.id) && cursor.number(command.priority) &&
-                 cursor.number(command.seconds);
-      break;
-    case Arguments::tube:
-      are_good = cursor.tube(command.tube);
-      break;
-    case Arguments::pause:
-      return read_pause(cursor, command);
-    case Arguments::timeout:
-      return read_timeout(cursor, command);
-    case Arguments::bound:
-      return read_bound(cursor.rest(), command.bound) ? with_any_tail(cursor)
-                                                      : ParseResult::bad_format;
-    case Arguments::tube_and_state:
-    case Arguments::scan:
-    case Arguments::list:
-    case Arguments::batch:
-    case Arguments::ids:
-    case Arguments::weight:
-    case Arguments::mode:
-    case Arguments::id_and_seconds:
-    case Arguments::page:
-    case Arguments::group:
-    case Arguments::id_page:
-      are_good = read_extended_arguments(form, cursor, command);
-      break;
-  }
+ParseResult whole_line(const Cursor& cursor, bool are_good) {
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;
+}
+
+ParseResult whole_line(const Cursor&, ParseResult result) {
+  return result;
+}
+
+// Reads arguments in a call of its own: readers of rare commands would take registers from those of
+// common commands if they were inlined.
+template <auto kRead>
+[[gnu::noinline]] ParseResult rare(Cursor cursor, Command& command) {
+  const auto result = kRead(cursor, command);
+  return whole_line(cursor, result);
+}
+
+// Returns bad_format for a line with a NUL, whatever else is wrong with it. Only readers that
+// accept any tail have to search for one: no number or name has a NUL.
+ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
+  switch (form) {
+#define HARICOT_ARGUMENTS(form, text, read)    \
+  case Arguments::form: {                      \
+    const auto result = read(cursor, command); \
+    return whole_line(cursor, result);         \
+  }
+#include "haricot/protocol/command_rows.inc"
+  }
+  return ParseResult::bad_format;
 }
 
 [[gnu::always_inline]] inline ParseResult parse_row(const command_words::Row& row,

@@ -304,11 +304,16 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   begin_answers(session);
   try {
     const Reply reply = dispatcher_.run(session.client_, command, session.commands_, now);
-    if (reply.code == ReplyCode::not_yet) [[unlikely]] {
-      dispatcher_.count_less(command.verb);
-      --session.commands_run_;
-      defer(session);
-      return false;  // The command stays where it is.
+    static_assert(ReplyCode::none < ReplyCode::not_yet &&
+                  ReplyCode::not_yet < ReplyCode::bad_format);
+    if (reply.code <= ReplyCode::not_yet) [[unlikely]] {
+      if (reply.code == ReplyCode::not_yet) {
+        dispatcher_.count_less(command.verb);
+        --session.commands_run_;
+        defer(session);
+        return false;  // The command stays where it is.
+      }
+      CHECK(row_of(command.verb).answer == Answer::may_wait);
     }
     engine_.steps() += steps_for(reply);
     answer(session, reply);

@@ -1,8 +1,8 @@
-// What commands cost, as far as that is known beforehand. A command that costs more than what is
-// left for all sessions waits for its turn in the backlog.
+// Prices of commands: how many steps a command takes at most, as far as that is known beforehand. A
+// command whose price exceeds what is left for all sessions waits for its turn in the backlog.
 //
-// Each session that was just read runs at least one cheap command in a turn, so what one command
-// takes is multiplied by the number of sessions that send it at once.
+// Each session that was just read runs at least one cheap command in a turn, so the steps of one
+// command are multiplied by the number of sessions that send it at once.
 
 #include <algorithm>
 #include <string_view>
@@ -11,105 +11,120 @@
 #include "haricot/service/service.hpp"
 
 namespace haricot {
+
+// One function for each name in the price column of command_rows.inc. A price is in steps, and it
+// grows with what the command touches, from the first thing on.
+namespace prices {
 namespace {
 
-// A page with so many of them, which may be far apart.
-std::uint64_t price_of_clients(std::uint64_t shown) {
-  return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+std::uint64_t cheap(const Engine&, const Client&, const Command&) {
+  return 0;
 }
 
-// Those of one tube may be far apart.
-std::uint64_t price_of_scan(const Command& scan, std::uint64_t jobs) {
-  const std::uint64_t passed_over =
-      scan.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
-  return passed_over * 2 +
-         std::min<std::uint64_t>(scan.bound, jobs) * turn_limits::kStepsPerShownJob;
-}
-
-// What those with many watches add to something about so many tubes, which all of them may watch:
-// about as much as it does in one go.
-std::uint64_t price_of_watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t each) {
+// Returns what notifying clients with many watches adds to a change of so many tubes, all of which
+// these clients may watch: at most about as much as is done in one go.
+std::uint64_t watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t each) {
   return std::min<std::uint64_t>(tubes * clients * each, turn_limits::kStepsOfBatch);
 }
 
-// A page with so many of them.
-std::uint64_t price_of_tubes(std::uint64_t shown, std::uint64_t with_many) {
-  return shown * turn_limits::kStepsPerShownTube + price_of_watchers(shown, with_many, 1);
+std::uint64_t put(const Engine& engine, const Client& client, const Command&) {
+  return engine.watching().offer_steps(client.used());
 }
 
-// To delete so many: as many as there are blanks between them, or fewer.
-std::uint64_t price_of_ids(std::string_view ids, std::uint64_t with_many) {
-  const auto blanks = static_cast<std::uint64_t>(std::count(ids.begin(), ids.end(), ' '));
-  return (blanks + 1) * 2 * turn_limits::kStepsPerJob +
-         price_of_watchers(blanks + 1, with_many, turn_limits::kStepsPerJob);
+std::uint64_t reserve(const Engine& engine, const Client& client, const Command&) {
+  return engine.watching().reserve_steps(client);
+}
+
+// The last job of a batch may come when the bound is nearly reached.
+std::uint64_t reserve_batch(const Engine& engine, const Client& client, const Command& command) {
+  const std::uint64_t steps = engine.watching().reserve_steps(client);
+  const std::uint64_t bound = command.bound;
+  return std::min<std::uint64_t>(bound * steps, Engine::kStepsPerBatch) + steps +
+         std::min<std::uint64_t>(bound, engine.counts().ready) * 2 * turn_limits::kStepsPerJob;
+}
+
+// The line names at most one job more than it has blanks.
+std::uint64_t delete_batch(const Engine& engine, const Client&, const Command& command) {
+  const std::string_view ids = command.ids;
+  const auto jobs = static_cast<std::uint64_t>(std::count(ids.begin(), ids.end(), ' ')) + 1;
+  return jobs * 2 * turn_limits::kStepsPerJob +
+         watchers(jobs, engine.watching().clients_with_many(), turn_limits::kStepsPerJob);
+}
+
+// The jobs of one tube may be far apart.
+std::uint64_t scan_jobs(const Engine& engine, const Client&, const Command& command) {
+  const std::uint64_t jobs = engine.jobs().size();
+  const std::uint64_t passed_over =
+      command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
+  return passed_over * 2 +
+         std::min<std::uint64_t>(command.bound, jobs) * turn_limits::kStepsPerShownJob;
+}
+
+std::uint64_t list_jobs(const Engine& engine, const Client&, const Command& command) {
+  return std::min<std::uint64_t>(command.bound, engine.jobs().size()) *
+         turn_limits::kStepsPerShownJob;
+}
+
+// The clients of a page may be far apart.
+std::uint64_t list_clients(const Engine& engine, const Client&, const Command& command) {
+  const auto shown = std::min<std::uint64_t>(command.bound, engine.counts().clients);
+  return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+}
+
+std::uint64_t stats_tubes(const Engine& engine, const Client&, const Command& command) {
+  const auto shown = std::min<std::uint64_t>(command.bound, engine.tubes().size());
+  return shown * turn_limits::kStepsPerShownTube +
+         watchers(shown, engine.watching().clients_with_many(), 1);
+}
+
+std::uint64_t tube_report(const Engine& engine, const Client&, const Command& command) {
+  const Tube* tube = engine.find_tube(command.tube);
+  return tube == nullptr ? 0 : tube->many_watchers;
+}
+
+// Every page is checked when the list begins, and again when it is sent.
+std::uint64_t list_tubes(const Engine& engine, const Client&, const Command&) {
+  const std::uint64_t tubes = engine.tubes().size();
+  return 2 * tubes / TubeList::kTubesPerPage +
+         turn_limits::kStepsPerName * std::min<std::uint64_t>(tubes, TubeList::kTubesPerPage);
+}
+
+std::uint64_t watch(const Engine&, const Client& client, const Command&) {
+  return Watching::watch_steps(client);
+}
+
+std::uint64_t ignore(const Engine&, const Client& client, const Command&) {
+  return Watching::ignore_steps(client);
+}
+
+std::uint64_t tube_change(const Engine& engine, const Client&, const Command& command) {
+  const Tube* tube = engine.find_tube(command.tube);
+  return tube == nullptr ? 0 : engine.watching().offer_steps(*tube);
+}
+
+std::uint64_t offer_of_job(const Engine& engine, const Client&, const Command& command) {
+  return engine.offer_steps(command.id);
+}
+
+std::uint64_t lane_of_job(const Engine& engine, const Client&, const Command& command) {
+  return engine.next_of_lane_steps(command.id);
 }
 
 }  // namespace
+}  // namespace prices
 
-// In steps. It grows with what is touched, from the first thing on.
 std::uint64_t Service::price_of(const Session& session, const Command& command) const {
-  const Client& client = session.client_;
-  const std::uint64_t jobs = engine_.jobs().size();
-  const std::uint64_t tubes = engine_.tubes().size();
-  const std::uint64_t bound = command.bound;
-  const std::uint64_t with_many = engine_.watching().clients_with_many();
   switch (command.verb) {
-    case Verb::reserve:
-    case Verb::reserve_with_timeout:
-    case Verb::reserve_with_abort:
-      return engine_.watching().reserve_steps(client);
-    case Verb::reserve_batch: {
-      // The same for each job, and the last one may come when the bound is nearly reached.
-      const std::uint64_t steps = engine_.watching().reserve_steps(client);
-      return std::min<std::uint64_t>(bound * steps, Engine::kStepsPerBatch) + steps +
-             std::min<std::uint64_t>(bound, engine_.counts().ready) * 2 * turn_limits::kStepsPerJob;
-    }
-    case Verb::delete_batch:
-      return price_of_ids(command.ids, with_many);
-    case Verb::scan_jobs:
-      return price_of_scan(command, jobs);
-    case Verb::list_jobs:
-      return std::min(bound, jobs) * turn_limits::kStepsPerShownJob;
-    case Verb::list_clients:
-      return price_of_clients(std::min<std::uint64_t>(bound, engine_.counts().clients));
-    case Verb::stats_tubes:
-      return price_of_tubes(std::min(bound, tubes), with_many);
-    case Verb::stats_tube:
-    case Verb::stats_tube_detail: {
-      const Tube* tube = engine_.find_tube(command.tube);
-      return tube == nullptr ? 0 : tube->many_watchers;
-    }
-    case Verb::list_tubes:
-      // Every page is looked at when the list begins, and again when it is sent.
-      return 2 * tubes / TubeList::kTubesPerPage +
-             turn_limits::kStepsPerName * std::min<std::uint64_t>(tubes, TubeList::kTubesPerPage);
-    case Verb::watch:
-    case Verb::watch_by_weight:
-      return Watching::watch_steps(client);
-    case Verb::ignore:
-      return Watching::ignore_steps(client);
-    case Verb::put:
-      return engine_.watching().offer_steps(client.used());
-    case Verb::flush_tube:
-    case Verb::flush_buried:
-    case Verb::pause_tube: {
-      const Tube* tube = engine_.find_tube(command.tube);
-      return tube == nullptr ? 0 : engine_.watching().offer_steps(*tube);
-    }
-    case Verb::release:
-    case Verb::reserve_job:
-    case Verb::kick_job:
-      return engine_.offer_steps(command.id);
-    case Verb::delete_job:
-    case Verb::bury:
-      return engine_.next_of_lane_steps(command.id);
-    default:
-      return 0;
+#define HARICOT_COMMAND(verb, word, arguments, counter, set, price, ...) \
+  case Verb::verb:                                                       \
+    return prices::price(engine_, session.client_, command);
+#include "haricot/protocol/command_rows.inc"
   }
+  return 0;
 }
 
-// Whether the command has to wait: then it stays where it is. The first one that is counted in a
-// part of the turn never does.
+// Returns true if the command has to wait; the command then stays where it is. The first command
+// that is counted in a part of the turn never waits.
 bool Service::put_off(Session& session, const Command& command) {
   const std::uint64_t price = price_of(session, command);
   const bool fits = price <= turn_limits::kStepsOfCheap || price <= commands_.left() ||

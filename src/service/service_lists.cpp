@@ -26,15 +26,16 @@ constexpr std::uint32_t kNamesPerPiece = 64;
 }  // namespace
 
 bool Service::is_long_list(const Session& session, const Command& command) const {
-  if (command.verb == Verb::list_tubes) return engine_.tubes().size() > TubeList::kTubesPerPage;
-  return command.verb == Verb::list_tubes_watched && session.client_.counted_name_bytes() > 0;
+  const Answer answer = row_of(command.verb).answer;
+  if (answer == Answer::tubes_in_pieces) return engine_.tubes().size() > TubeList::kTubesPerPage;
+  return answer == Answer::watched_in_pieces && session.client_.counted_name_bytes() > 0;
 }
 
 // Requires: no answer of the session is held back, for those may be taken back.
 void Service::begin_list(Session& session, const Command& command, const Budget& share) {
   CHECK(!session.is_held_back_);
   dispatcher_.count(command.verb);
-  if (command.verb == Verb::list_tubes_watched) {
+  if (row_of(command.verb).answer == Answer::watched_in_pieces) {
     begin_list_of_watched(session);
   } else {
     try {
