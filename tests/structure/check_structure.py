@@ -52,7 +52,8 @@ BINLOG_FOLDERS = {
 }
 BINLOG_FRONT = {"binlog", "binlog_opening", "folder_opening"}
 BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notice", "notices", "promises", "segments"}
-# The parts of a front, and the parts that each may know. Only the front knows all.
+# The parts of a front, and the parts that each may include. Only the front includes all. A header that the front
+# includes is a part, unless NO_PARTS lists it.
 PARTS = {
     "binlog": {
         "record_stream": set(),
@@ -70,21 +71,27 @@ PARTS = {
         "tries": {"queue_state", "flushes"},
         "lane_order": {"queue_state", "flushes"},
         "keys": {"queue_state", "flushes"},
-        "job_memory": {"queue_state", "lane_order", "keys"},
-        "extras": {"queue_state", "lane_order", "keys"},
+        "groups": set(),
+        "job_memory": {"queue_state", "lane_order", "keys", "groups"},
+        "extras": {"queue_state", "lane_order", "keys", "groups"},
         "job_waits": {"queue_state"},
         "looks": {"queue_state", "flushes", "lane_order", "times"},
         "places": {"queue_state", "times", "extras", "job_waits"},
-        "restoring": {"queue_state", "keys", "extras", "places"},
+        "restoring": {"queue_state", "keys", "groups", "extras", "places"},
         "watching": {"queue_state"},
-        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "serving",
-                           "job_waits"},
-        "serving": {"queue_state", "tries", "places", "watching"},
-        "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "serving",
+        "state_transfer": {"queue_state", "lane_order", "times", "keys", "groups", "places", "restoring", "watching",
+                           "serving", "job_waits"},
+        "serving": {"queue_state", "tries", "groups", "places", "watching"},
+        "backlog": {"queue_state", "flushes", "tries", "keys", "groups", "places", "watching", "serving",
                     "lane_order", "job_waits"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp"}
+# Headers that a front includes beside its parts: values, interfaces, and structures that parts are made of.
+NO_PARTS = {
+    "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
+    "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
+}
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Where the system may be called, and headers stay beside their sources.
@@ -261,6 +268,12 @@ def check_part(part, name):
     return None if is_good and name != PARTS_FRONTS[front] else f'{own} may not know "{name}"'
 
 
+def check_front(front, name):
+    """What is wrong with an include of a front's header; None if nothing is."""
+    is_known = layer_of_include(name) != front or part_of(name) or pathlib.PurePosixPath(name).stem in NO_PARTS[front]
+    return None if is_known else f'"{name}" is in neither PARTS nor NO_PARTS'
+
+
 def check_include(layer, is_quoted, name):
     """What is wrong with a layer's include; None if nothing is."""
     if name in REFUSED_HEADERS:
@@ -292,6 +305,7 @@ def check_file(path, text):
     if layer == "web" and web_folder is None and not is_front:
         return [f"{path}: is in no folder of haricot web"]
     part = part_of(path)
+    front = next((name for name, header in PARTS_FRONTS.items() if path == f"include/{header}"), None)
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)
@@ -299,6 +313,8 @@ def check_file(path, text):
             wrong = check_binlog_folder(path, name)
         if not wrong and part and is_quoted:
             wrong = check_part(part, name)
+        if not wrong and front and is_quoted:
+            wrong = check_front(front, name)
         if not wrong and folder and is_quoted:
             wrong = check_folder(folder, name)
         if not wrong and web_folder and is_quoted:

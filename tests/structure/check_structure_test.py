@@ -84,6 +84,14 @@ class Includes(unittest.TestCase):
         self.refused("src/queue/backlog_flush.cpp", '#include "haricot/queue/engine.hpp"',
                      "may not know")
 
+    def test_a_front_includes_only_parts_that_the_table_has(self):
+        self.allowed("include/haricot/queue/engine.hpp", "#pragma once", '#include "haricot/queue/groups.hpp"',
+                     '#include "haricot/queue/tube.hpp"', '#include "haricot/base/time.hpp"')
+        self.refused("include/haricot/queue/engine.hpp", '#pragma once\n#include "haricot/queue/new_part.hpp"',
+                     "is in neither PARTS nor NO_PARTS")
+        self.refused("include/haricot/binlog/binlog.hpp", '#pragma once\n#include "haricot/binlog/write/new_part.hpp"',
+                     "is in neither PARTS nor NO_PARTS")
+
     def test_headers_are_checked_like_sources(self):
         found = findings("include/haricot/base/x.hpp", "#pragma once",
                          '#include "haricot/queue/job.hpp"')
