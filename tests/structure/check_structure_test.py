@@ -87,9 +87,9 @@ class Includes(unittest.TestCase):
     def test_a_front_includes_only_parts_that_the_table_has(self):
         self.allowed("include/haricot/queue/engine.hpp", "#pragma once", '#include "haricot/queue/groups.hpp"',
                      '#include "haricot/queue/tube.hpp"', '#include "haricot/base/time.hpp"')
-        self.refused("include/haricot/queue/engine.hpp", '#pragma once\n#include "haricot/queue/new_part.hpp"',
+        self.refused("include/haricot/queue/engine.hpp", '#include "haricot/queue/new_part.hpp"\n#pragma once\n',
                      "is in neither PARTS nor NO_PARTS")
-        self.refused("include/haricot/binlog/binlog.hpp", '#pragma once\n#include "haricot/binlog/write/new_part.hpp"',
+        self.refused("include/haricot/binlog/binlog.hpp", '#include "haricot/binlog/write/new_part.hpp"\n#pragma once\n',
                      "is in neither PARTS nor NO_PARTS")
 
     def test_headers_are_checked_like_sources(self):
