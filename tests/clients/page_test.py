@@ -36,6 +36,26 @@ $capsule->addConnection(['driver' => 'tagged', 'host' => '127.0.0.1', 'port' => 
 $capsule->getContainer()->instance('queue', $capsule->getQueueManager());
 Illuminate\\Support\\Facades\\Facade::setFacadeApplication($capsule->getContainer());
 """
+# The library as of its next major version, whose received bytes are a Uint8Array.
+JACKD_3 = """
+import Jackd2 from 'jackd'
+
+class Jackd extends Jackd2 {
+  constructor() {
+    super()
+    this.buffer = new Uint8Array()
+    this.socket.removeAllListeners('data')
+    this.socket.on('data', bytes => {
+      this.buffer = new Uint8Array([...this.buffer, ...bytes])
+      this.processChunk(this.buffer)
+    })
+  }
+
+  processChunk(bytes) { return super.processChunk(Buffer.from(bytes)) }
+}
+"""
+# Methods of pheanstalk that take a string in version 4 and another type in later ones.
+PHEANSTALK_CHANGED = r"->(useTube|watch\w*|ignore|statsTube|pauseTube|peek\w*|putInTube|reserveFromTube)\("
 GO = """
 func show(words []string, _ error) {
 	var quoted []string
@@ -54,7 +74,7 @@ func main() {
 class Language:
     """How a section of the page becomes programs."""
 
-    def __init__(self, section, file, command, needs, lines=None, quote="'", frame="{}"):
+    def __init__(self, section, file, command, needs, lines=None, quote="'", frame="{}", variant=None):
         self.section = section
         self.file = file
         self.command = command
@@ -64,6 +84,7 @@ class Language:
         self.connect, self.send, self.show = lines or (None, None, None)
         self.quote = quote
         self.frame = frame  # Around these lines.
+        self.variant = variant  # Words of the page, and what stands there with another version.
 
     def blocks(self):
         text = documents.section(PAGE, self.section)
@@ -95,7 +116,7 @@ def languages():
             ["const line = new Client(), asked = []\nawait line.connect({ host: '127.0.0.1', port: 11300 })",
              "asked.push(line.ask({}))",
              "console.log(JSON.stringify(await asked.shift(), (_, v) => v?.data ? Buffer.from(v.data).toString() : v))"],
-            frame="{}\nawait line.quit()"),
+            frame="{}\nawait line.quit()", variant=("import Jackd from 'jackd'\n", JACKD_3)),
         "python": Language(
             "Python: greenstalk, pystalk", "page.py", [sys.executable, "page.py"], lambda: "",
             ["import json\nline = Line(socket.create_connection(('127.0.0.1', 11300)))",
@@ -212,6 +233,18 @@ def try_language(name, language, haricotd, every):
             return f"a block has {len(lines)} lines, at most {BLOCK_LINES_MAX} are good"
     if name == "laravel":
         helper = every["pheanstalk"].blocks()[0] + LARAVEL + helper
+    if name == "pheanstalk" and (changed := re.search(PHEANSTALK_CHANGED, example)):
+        return f"its example: other versions want another type: {changed[1]}"
+    trouble = try_programs(language, helper, example, haricotd)
+    if trouble or language.variant is None:
+        return trouble
+    words, other = language.variant
+    assert words in helper, words
+    trouble = try_programs(language, helper.replace(words, other), example, haricotd)
+    return f"with the other version: {trouble}" if trouble else None
+
+
+def try_programs(language, helper, example, haricotd):
     with Server(haricotd, []) as server:
         trouble = try_example(language, helper, example, server.port)
     if trouble or language.connect is None:
