@@ -12,12 +12,15 @@
 #include "web/api/job_json.hpp"
 #include "web/api/jobs.hpp"
 #include "web/api/parameters.hpp"
+#include "web/api/text_pattern.hpp"
 
 namespace haricot::web {
 namespace {
 
+// A piece ends at either. Its length is a time and not a number of jobs, because each piece costs
+// the caller a round trip, and how fast a server is differs a thousandfold.
 constexpr Duration kTimeMax = Duration::milliseconds(200);
-constexpr std::uint64_t kJobsMax = 1000;
+constexpr std::size_t kHitsMax = 200;
 // Jobs of a page, and ids that are asked for at once.
 constexpr std::uint64_t kJobsOfPage = 200;
 // Most ids have no job any more, and cost less.
@@ -31,15 +34,16 @@ constexpr std::size_t kBodyBytesBefore = 64;
 struct Query {
   std::string tube;
   std::string state;
-  std::string contains;
+  TextPattern pattern;
 };
 
-// What was found in one body.
+// A match in one body, with the part of the body around it.
 struct Hit {
   std::uint64_t id = 0;
-  std::uint64_t bytes = 0;
-  std::size_t offset = 0;  // Where the part of the body begins.
-  std::string body;
+  std::uint64_t bytes = 0;  // Size of the whole body.
+  std::size_t offset = 0;   // Offset of the part in the body.
+  std::string part;
+  TextPattern::Match match;  // In the part.
 };
 
 // One piece of a search.
@@ -47,17 +51,20 @@ struct Piece {
   Query query;
   Instant until;
   std::uint64_t looked_at = 0;
+  std::size_t hit_count = 0;
   std::string hits = "[";
-  std::string next;  // Empty: all has been looked at.
+  std::string next = {};  // Empty: all has been looked at.
 
-  bool is_over() const { return looked_at >= kJobsMax || Observer::now() >= until; }
+  bool is_over() const { return hit_count >= kHitsMax || Observer::now() >= until; }
   void add(const tool::StatsText& stats, const Hit& hit) {
-    if (hits.size() > 1) hits += ',';
+    if (hit_count++ > 0) hits += ',';
     JsonWriter json;
     add_job(json, stats, hit.bytes);
-    json.add_json("body_base64", json_base64(hit.body))
-        .add("body_offset", std::uint64_t{hit.offset});
-    json.add("is_cut", hit.body.size() < hit.bytes);
+    json.add_json("body_base64", json_base64(hit.part))
+        .add("body_offset", std::uint64_t{hit.offset})
+        .add("hit_offset", std::uint64_t{hit.match.offset})
+        .add("hit_bytes", std::uint64_t{hit.match.bytes});
+    json.add("is_cut", hit.part.size() < hit.bytes);
     hits += json.take();
   }
   bool wants(const tool::StatsText& stats) const {
@@ -70,14 +77,20 @@ struct Piece {
 };
 
 std::optional<Hit> find_in(std::uint64_t id, const tool::Answer& found,
-                           const std::string& contains) {
-  const std::size_t at = found.body.find(contains);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::size_t offset = at - std::min(at, kBodyBytesBefore);
+                           const TextPattern& pattern) {
+  const std::optional<TextPattern::Match> match = pattern.find(found.body);
+  if (!match) return std::nullopt;
+  std::size_t offset = match->offset - std::min(match->offset, kBodyBytesBefore);
+  // The part begins with a whole character of UTF-8.
+  const auto is_inside = [&found](std::size_t at) { return (found.body[at] & 0xc0) == 0x80; };
+  while (offset > 0 && offset < match->offset && is_inside(offset)) ++offset;
+  const std::string_view part = found.body.substr(offset, kBodyBytesShownOfHit);
+  const std::size_t before = match->offset - offset;
   return Hit{.id = id,
              .bytes = found.body_bytes,
              .offset = offset,
-             .body = std::string(found.body.substr(offset, kBodyBytesShownOfHit))};
+             .part = std::string(part),
+             .match = {.offset = before, .bytes = std::min(match->bytes, part.size() - before)}};
 }
 
 // Peeks at jobs, and keeps those whose body has what is looked for. False: the server is lost.
@@ -89,7 +102,7 @@ Part<bool> peek_at(Server& server, const std::vector<std::uint64_t>& ids, const 
   Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
     if (answer.code != ReplyCode::found) return;
     ++found;
-    std::optional<Hit> hit = find_in(ids[index], answer, query.contains);
+    std::optional<Hit> hit = find_in(ids[index], answer, query.pattern);
     if (hit) hits.push_back(std::move(*hit));
   };
   co_return co_await server.ask_all(std::move(peeks), std::move(take), kBodyBytesSearched);
@@ -207,14 +220,14 @@ std::string SearchCursor::text() const {
 
 Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
-  Piece piece;
-  piece.query = {parameters.tube("tube"), parameters.state("state"), parameters.text("contains")};
-  piece.until = Observer::now() + kTimeMax;
+  TextPattern pattern = TextPattern::of_text(parameters.text("contains"));
   if (const std::string base64 = parameters.text("contains_base64"); !base64.empty()) {
     const std::optional<std::string> bytes = tool::from_base64(base64);
     if (!bytes) parameters.complain("contains_base64 is not base64");
-    piece.query.contains = bytes.value_or(std::string());
+    pattern = TextPattern::of_bytes(bytes.value_or(std::string()));
   }
+  Piece piece{.query = {parameters.tube("tube"), parameters.state("state"), std::move(pattern)},
+              .until = Observer::now() + kTimeMax};
   const std::optional<std::uint64_t> id = parameters.optional_number("id");
   const std::string after = parameters.text("after");
   const bool has_pages = server.facts().can("scan-jobs");

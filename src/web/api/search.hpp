@@ -1,7 +1,7 @@
 // /api/search: one piece of a search over all jobs of a server.
 //
-// A piece looks at some hundred jobs, or takes a fifth of a second. Who wants more asks again from
-// where it has ended; the program keeps nothing of a search.
+// A piece takes a fifth of a second, or ends with some hundred hits. The caller asks for the next
+// piece with the position at which this one ended; the program keeps no state of a search.
 
 #pragma once
 

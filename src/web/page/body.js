@@ -50,26 +50,57 @@ export function jobName(bytes) {
   }
 }
 
-// One line of a body, for lists.
-export function excerpt(bytes, length = 200) {
-  const shown = bytes.subarray(0, length * 4);
-  return isText(shown) || textOf(shown).search(/[^\ufffd\0-\x1f]{8}/) >= 0
-    ? textOf(shown).replace(/[\0-\x1f\x7f]+/g, ' ').slice(0, length) : hexOf(shown.subarray(0, 24));
+const kBeforeHit = 24;  // Characters.
+const kAfterHit = 80;
+
+// Part of a body as one line. The bytes may end within a character.
+function lineOf(bytes) {
+  return new TextDecoder().decode(bytes, {stream: true}).replace(/[\0-\x1f\x7f]+/g, ' ');
+}
+
+// The name of a job that was found, and its body around the hit, which is marked.
+export function hitExcerpt(job) {
+  const bytes = decode(job.body_base64);
+  const [begin, end] = [job.hit_offset ?? 0, (job.hit_offset ?? 0) + (job.hit_bytes ?? 0)];
+  const before = [...lineOf(bytes.subarray(0, begin))];
+  const after = lineOf(bytes.subarray(end)).slice(0, kAfterHit);
+  const name = jobName(bytes);
+  const isWritten = end > begin || isText(bytes) || after.search(/[^\ufffd ]{8}/) >= 0;
+  return [name ? el('b', {}, name) : null, el('span', {}, isWritten
+    ? [before.length > kBeforeHit || job.body_offset > 0 ? '…' : '', before.slice(-kBeforeHit).join(''), end > begin ? el('mark', {}, lineOf(bytes.subarray(begin, end))) : null, after]
+    : hexOf(bytes.subarray(0, 24)))];
 }
 
 function hexOf(bytes) {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
 }
 
-function hexDump(bytes) {
+function hexDump(bytes, width) {
   const lines = [];
-  for (let at = 0; at < Math.min(bytes.length, kHexBytesMax); at += 16) {
-    const part = bytes.subarray(at, at + 16);
+  for (let at = 0; at < Math.min(bytes.length, kHexBytesMax); at += width) {
+    const part = bytes.subarray(at, at + width);
     const letters = [...part].map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('');
-    lines.push(`${at.toString(16).padStart(8, '0')}  ${hexOf(part).padEnd(47)}  ${letters}`);
+    lines.push(`${at.toString(16).padStart(8, '0')}  ${hexOf(part).padEnd(width * 3 - 1)}  ${letters}`);
   }
   if (bytes.length > kHexBytesMax) lines.push(`… and ${format.bytes(bytes.length - kHexBytesMax)} more`);
   return lines.join('\n');
+}
+
+// A line has as many bytes as fit without wrapping.
+function hexView(bytes) {
+  const element = el('pre', {class: 'hex', tabindex: '0', 'aria-label': 'Body as hex'});
+  let room = 0;
+  const draw = () => {
+    if (element.offsetWidth === room) return;
+    room = element.offsetWidth;
+    for (const width of [16, 8, 4]) {
+      element.textContent = hexDump(bytes, width);
+      if (element.scrollWidth <= element.clientWidth) break;
+    }
+  };
+  // Not within the observer: its own change of the height would be an error there.
+  new ResizeObserver(() => requestAnimationFrame(draw)).observe(element);
+  return element;
 }
 
 // Children come when somebody unfolds them: a deep or wide document costs what is looked at.
@@ -113,7 +144,7 @@ export function bodyView(job) {
     JSON: json === undefined ? null : () => el('div', {class: 'json'}, jsonNode(null, json, true)),
     Text: () => el('pre', {tabindex: '0', 'aria-label': 'Body as text'}, text.slice(0, kTextMax)),
     Base64: () => el('pre', {class: 'wraps', tabindex: '0', 'aria-label': 'Body as base64'}, (job.body_base64 ?? '').slice(0, kTextMax)),
-    Hex: () => el('pre', {tabindex: '0', 'aria-label': 'Body as hex'}, hexDump(bytes)),
+    Hex: () => hexView(bytes),
   };
   const first = json !== undefined ? 'JSON' : isText(bytes) ? 'Text' : 'Hex';
   const place = el('div', {class: 'body-place'});

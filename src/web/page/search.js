@@ -1,24 +1,14 @@
-// The search over all jobs of a server or a tube: hits as they come, and a stop. The program looks
-// at a bounded piece for each question; who asks no more has stopped.
+// The search over all jobs of a server or a tube: hits as they come, and a stop. Each question is
+// answered for a bounded piece of the jobs; a stop asks for no further piece.
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
-import {decode, excerpt, jobName} from './body.js';
+import {hitExcerpt} from './body.js';
 import {button, el, field, setHidden, setText} from './dom.js';
 import * as format from './format.js';
 import {jobTable} from './jobs.js';
 import {keepInLink, link} from './view.js';
 
-const kPieceEvery = 50;  // Milliseconds between two questions.
 const kHitsMax = 1000;  // Then it waits until somebody wants more.
-
-function pauseFor(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-function nameAndBody(job) {
-  const bytes = decode(job.body_base64);
-  return [jobName(bytes), excerpt(bytes, 120)].filter(Boolean).join(' · ');
-}
 
 export function searchBox({server, tube, contains, state, id}, life, isView) {
   const words = field({type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body'});
@@ -31,7 +21,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
   if (where) where.value = tube ?? '';
   const note = el('p', {class: 'found'});
   const status = el('p', {class: 'unseen', role: 'status'});  // Read out at an end only.
-  const table = jobTable(server, 'Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', nameAndBody]]);
+  const table = jobTable(server, 'Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', hitExcerpt]]);
   let hits = [];
   let run = null;
   const stop = button('Stop', () => run?.abort());
@@ -70,8 +60,6 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
         if (answer.done || cursor === null) return sayEnd(': that is all');
         if (hits.length >= room) return pausedAt(': there may be more');
         say(' so far');
-        await pauseFor(kPieceEvery);
-        if (signal.aborted) return pausedAt(': stopped');
       }
     } catch (error) {
       if (error.name !== 'AbortError') setText(note, error.message);
