@@ -29,9 +29,10 @@ constexpr std::uint64_t kReportBytes = 4096;
 struct Outcome {
   std::uint16_t status = 200;
   std::uint64_t done = 0;
-  std::uint64_t not_found = 0;
-  bool goes_on = false;      // It has done a piece, and is to be asked for again.
-  std::string message = {};  // Of a status that is not 200: why.
+  std::vector<std::uint64_t> not_found = {};  // Jobs, by the answer to a command.
+  std::uint64_t stayed = 0;                   // Jobs that exist and could not be acted on.
+  bool goes_on = false;                       // It has done a piece, and is to be asked for again.
+  std::string message = {};                   // Of a status that is not 200: why.
 };
 
 Outcome lost() {
@@ -54,11 +55,11 @@ Outcome no_tube() {
 }
 
 // Counts the answer of one job. One with this code means that it is done.
-void count(Outcome& outcome, const tool::Answer& answer, ReplyCode done) {
+void count(Outcome& outcome, std::uint64_t id, const tool::Answer& answer, ReplyCode done) {
   if (answer.code == done) {
     ++outcome.done;
   } else if (answer.code == ReplyCode::not_found) {
-    ++outcome.not_found;
+    outcome.not_found.push_back(id);
   } else if (outcome.status == 200) {
     outcome = refused({answer.code, 0, std::string(answer.line), {}});
   }
@@ -73,8 +74,8 @@ Part<Outcome> act_on_each(Server& server, std::string command,
     commands.push_back(command + " " + std::to_string(id) + "\r\n");
   }
   Outcome outcome;
-  Server::Take take = [&outcome, done](std::size_t, const tool::Answer& answer) {
-    count(outcome, answer, done);
+  Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
+    count(outcome, ids[index], answer, done);
   };
   const bool is_there = co_await server.ask_all(std::move(commands), std::move(take), 0);
   co_return is_there ? std::move(outcome) : lost();
@@ -114,11 +115,12 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   }
   Outcome outcome;
   std::vector<std::string> acts;
-  std::vector<std::string> ends;  // For each job.
+  std::vector<std::string> ends;  // For each job, as the next one.
+  std::vector<std::uint64_t> ids;
   Server::Take look = [&](std::size_t index, const tool::Answer& answer) {
     const auto stats = tool::StatsText::parse(answer.body);
     if (answer.code != ReplyCode::ok || !stats) {
-      ++outcome.not_found;
+      outcome.not_found.push_back(request.ids[index]);
       return;
     }
     const std::string* state = stats->find("state");
@@ -131,13 +133,14 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
     acts.push_back("reserve-job " + id + "\r\n");
     acts.push_back("bury " + id + " " + priority + "\r\n");
     ends.push_back("release " + id + " " + priority + " 0\r\n");
+    ids.push_back(request.ids[index]);
   };
   const bool is_there = co_await server.ask_all(std::move(commands), std::move(look), kReportBytes);
   if (!is_there) co_return lost();
   std::vector<std::string> held;
   Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
     if (index % 2 == 0) return;  // What was not reserved is not found then.
-    count(outcome, answer, ReplyCode::buried);
+    count(outcome, ids[index / 2], answer, ReplyCode::buried);
     const bool is_held = answer.code != ReplyCode::buried && answer.code != ReplyCode::not_found;
     if (is_held) held.push_back(std::move(ends[index / 2]));
   };
@@ -200,8 +203,6 @@ Part<Outcome> flush(Server& server, const ActionRequest& request) {
 Part<Outcome> move(Server& server, const ActionRequest& request) {
   if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
   Outcome outcome;
-  std::uint64_t stayed = 0;
-  std::string why;  // Of the first one that stayed.
   for (const std::uint64_t id : request.ids) {
     const std::optional<Moved> moved = co_await move_job(server, id, request.to);
     if (!moved) co_return lost();
@@ -210,15 +211,14 @@ Part<Outcome> move(Server& server, const ActionRequest& request) {
         ++outcome.done;
         break;
       case tool::JobMove::Outcome::gone:
-        ++outcome.not_found;
+        outcome.not_found.push_back(id);
         break;
       case tool::JobMove::Outcome::stayed:
       case tool::JobMove::Outcome::failed:
-        if (stayed++ == 0) why = moved->message;
+        if (outcome.stayed++ == 0) outcome.message = moved->message;
         break;
     }
   }
-  if (stayed > 0) outcome.message = std::to_string(stayed) + " stayed where they were: " + why;
   co_return outcome;
 }
 
@@ -236,6 +236,23 @@ Part<Outcome> put(Server& server, const ActionRequest& request) {
   const tool::Response& answer = (*told)[1];
   if (answer.code != ReplyCode::inserted) co_return refused(answer);
   co_return Outcome{.done = 1, .message = "job " + std::to_string(answer.number)};
+}
+
+// Asks for the jobs that were not found: a command also answers NOT_FOUND for a job that exists in
+// another state, or that a worker holds. Those have stayed. False: the server is lost.
+Part<bool> find_stayed(Server& server, Outcome& outcome) {
+  std::vector<std::string> commands;
+  for (const std::uint64_t id : outcome.not_found) {
+    commands.push_back("stats-job " + std::to_string(id) + "\r\n");
+  }
+  std::vector<std::uint64_t> gone;
+  Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
+    if (answer.code == ReplyCode::not_found) gone.push_back(outcome.not_found[index]);
+  };
+  const bool is_there = co_await server.ask_all(std::move(commands), std::move(take), 0);
+  outcome.stayed += outcome.not_found.size() - gone.size();
+  outcome.not_found = std::move(gone);
+  co_return is_there;
 }
 
 Part<Outcome> act(Server& server, const ActionRequest& request) {
@@ -279,14 +296,16 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
     co_return;
   }
   exchange->log_action(name_of(request->action), request->server, request->words());
-  const Outcome outcome = co_await act(*server, *request);
+  Outcome outcome = co_await act(*server, *request);
+  if (outcome.status == 200 && !co_await find_stayed(*server, outcome)) outcome = lost();
   if (outcome.status != 200) {
     refuse(*exchange, outcome.status, outcome.message);
     co_return;
   }
   answer(*exchange, JsonWriter()
                         .add("done", outcome.done)
-                        .add("not_found", outcome.not_found)
+                        .add("not_found", std::uint64_t{outcome.not_found.size()})
+                        .add("stayed", outcome.stayed)
                         .add("message", outcome.message)
                         .add("goes_on", outcome.goes_on)
                         .take());

@@ -31,17 +31,13 @@ void Events::advance(Instant now) {
     const bool is_late = stream.changes != observer_.changes();
     if (now < stream.sent + (is_late ? kPause : kSilenceMax)) continue;
     stream.sent = now;
-    std::string text = ": still here\n\n";
-    if (is_late) {
-      stream.changes = observer_.changes();
-      if (json.empty() || of_server != stream.server) {
-        json = servers_json(observer_, about_, stream.server);
-        of_server = stream.server;
-      }
-      text = "event: servers\ndata: " + json + "\n\n";
+    stream.changes = observer_.changes();
+    if (json.empty() || of_server != stream.server) {
+      json = servers_json(observer_, about_, stream.server);
+      of_server = stream.server;
     }
     // A peer that has gone is seen below.
-    static_cast<void>(stream.exchange->write(text));
+    static_cast<void>(stream.exchange->write("event: servers\ndata: " + json + "\n\n"));
   }
   std::erase_if(streams_, [](const Stream& stream) { return stream.exchange->is_ended(); });
 }

@@ -1,4 +1,6 @@
-// Streams of server-sent events: what /api/servers says, as soon as there is something new.
+// Streams of server-sent events: the answer of /api/servers, as soon as there is something new, and
+// again while nothing is. A reader distinguishes a quiet server from a proxy that holds events
+// back.
 
 #pragma once
 
@@ -15,9 +17,10 @@ namespace haricot::web {
 
 class Events final {
  public:
-  // The shortest time between two events of a stream, and the longest silence.
+  // The shortest and the longest time between two events of a stream. The page takes a stream for
+  // held back after 5 seconds.
   static constexpr Duration kPause = Duration::seconds(1);
-  static constexpr Duration kSilenceMax = Duration::seconds(15);
+  static constexpr Duration kSilenceMax = Duration::seconds(2);
 
   // Both outlive it.
   Events(Observer& observer, const About& about) : observer_(observer), about_(about) {}

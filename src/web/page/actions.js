@@ -2,7 +2,7 @@
 // destroys asks first, and says how many jobs it will touch.
 import {act, ask} from './api.js';
 import {askFor, progress} from './dialog.js';
-import {button, el, replace, toast} from './dom.js';
+import {button, el, replace, setHidden, toast} from './dom.js';
 import * as format from './format.js';
 
 const kIdsMax = 1000;  // In one order.
@@ -25,33 +25,48 @@ async function actFully(order, signal, say) {
   }
 }
 
-// The same for any number of jobs.
+const kDone = {'kick-job': 'kicked', bury: 'buried', delete: 'deleted', move: 'moved'};
+// Why a server leaves a job as it is.
+const kStayed = {'kick-job': 'neither buried nor delayed', bury: 'a worker holds it', delete: 'a worker holds it', move: 'a worker holds it'};
+
+// Acts on any number of jobs.
 async function actOnIds(order, ids, signal, say) {
   let done = 0;
-  let missing = 0;
+  let gone = 0;
+  let stayed = 0;
   let message = '';
   for (let at = 0; at < ids.length; at += kIdsMax) {
     const answer = await actFully({...order, ids: ids.slice(at, at + kIdsMax)}, signal, say);
     done += answer.done;
-    missing += answer.not_found ?? 0;
+    gone += answer.not_found ?? 0;
+    stayed += answer.stayed ?? 0;
     message ||= answer.message ?? '';
     say(`${format.count(Math.min(at + kIdsMax, ids.length))} of ${format.count(ids.length)}`);
   }
-  return `${format.plural(done, 'job')} done${missing > 0 ? `, ${format.count(missing)} not found (they have moved on)` : ''}${message && `. ${message}`}`;
+  return [`${format.plural(done, 'job')} ${kDone[order.action]}`, stayed > 0 ? `${format.count(stayed)} left as ${stayed === 1 ? 'it was' : 'they were'} (${message || kStayed[order.action]})` : '',
+    gone > 0 ? `${format.count(gone)} already gone` : ''].filter(Boolean).join(', ');
 }
 
-// A bar of buttons that are there only if changes are allowed. make(server) gives the buttons.
+// A bar of buttons. It is hidden unless changes are allowed, the server answers, and the subject of
+// the buttons exists. make(server) returns the buttons.
 function bar(make) {
   const element = el('div', {class: 'actions', role: 'group', 'aria-label': 'Actions', hidden: true});
   let state = '';
-  const allow = (isAllowed, server) => {
-    const now = `${isAllowed} ${server?.state} ${server?.has_reserve_job}`;
-    if (now === state) return;
+  let isAllowed = false;
+  let isThere = true;
+  const show = () => setHidden(element, !isAllowed || !isThere);
+  const allow = (mayChange, server) => {
+    isAllowed = mayChange && server !== undefined && server.state !== 'down';
+    const now = `${isAllowed} ${server?.has_reserve_job}`;
+    if (now !== state) replace(element, isAllowed ? make(server) : []);
     state = now;
-    element.hidden = !isAllowed;
-    replace(element, isAllowed && server ? make(server) : []);
+    show();
   };
-  return {element, allow};
+  const setThere = (isSo) => {
+    isThere = isSo;
+    show();
+  };
+  return {element, allow, setThere};
 }
 
 async function kick(server, tube, done) {
@@ -150,7 +165,7 @@ async function actOnJobs(verb, server, ids, done) {
   if (!answers) return;
   const order = {action: verb, server, ...(verb === 'move' ? {to: answers.to} : {})};
   await progress(word, (signal, say) => actOnIds(order, ids, signal, say));
-  done();
+  done(order);
 }
 
 // All names that a filter shows, at this moment.
@@ -170,7 +185,7 @@ function guarded(work) {
 export const actionBar = {
   ofTube(server, tube, done) {
     const made = bar(() => [
-      button('Put…', guarded(() => put(server, tube, done))),
+      button('Put…', guarded(() => put(server, tube, done)), {class: 'put'}),
       button('Kick…', guarded(() => kick(server, tube, done))),
       button('Pause…', guarded(() => pause(server, [tube], done)), {class: 'pause'}),
       button('Resume', guarded(() => setPause(server, [tube], 0, done)), {class: 'resume'}),
@@ -179,7 +194,7 @@ export const actionBar = {
     return {...made, setPaused: (isPaused) => made.element.classList.toggle('can-resume', isPaused)};
   },
 
-  // `ids()` gives the jobs that are shown.
+  // `ids()` gives the jobs that are shown; `done(order)` is called after an act.
   ofJobs(server, ids, done) {
     const on = (verb) => guarded(() => actOnJobs(verb, server, ids(), done));
     return bar((now) => [

@@ -50,6 +50,14 @@ export function field(properties) {
   return el('input', {autocomplete: 'off', spellcheck: 'false', ...properties});
 }
 
+// Returns whether a reader is in the middle of this element: text of it is selected, a part below the
+// first level is unfolded, or it is scrolled. Such an element must not be replaced.
+export function isBeingRead(element) {
+  const selection = getSelection();
+  return (!selection.isCollapsed && selection.containsNode(element, true)) || element.querySelector('details details[open]') !== null ||
+    [...element.querySelectorAll('pre, .json')].some((one) => one.scrollTop > 0 || one.scrollLeft > 0);
+}
+
 // A row of numbers with names under it. set({ready: '12'}) changes them; `fields` is a list of
 // [key, label, class], 12 or 16 of them: they stand in columns of one width.
 export function numberStrip(fields) {

@@ -56,8 +56,10 @@ export function milliseconds(value) {
   return duration(value / 1000);
 }
 
+// 14:03:12, with its day if that is another one.
 export function clock(date) {
-  return date.toLocaleTimeString('en-GB');
+  const isToday = date.toDateString() === new Date().toDateString();
+  return `${isToday ? '' : `${date.toLocaleDateString('en-GB', {day: 'numeric', month: 'short'})}, `}${date.toLocaleTimeString('en-GB')}`;
 }
 
 // Members of an object as texts.

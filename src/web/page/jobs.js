@@ -3,7 +3,7 @@ import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {bodyView, decode, jobName} from './body.js';
 import {clientLink} from './clients.js';
-import {button, el, numberStrip, pairs, replace, setHidden, setText, troubleLine} from './dom.js';
+import {button, el, isBeingRead, numberStrip, pairs, replace, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {link} from './view.js';
 
@@ -38,23 +38,39 @@ function stateOf(server, job) {
   return job.is_held ? 'delayed, held' : job.state;
 }
 
-// The next job of a state, with its body.
+// The next job of a state, with its body. It stays while it is being read, and a line reports that
+// another one has taken its place.
 export function nextJob(state, server) {
   const place = el('div', {class: 'next-job'});
-  const element = el('section', {class: 'card'}, el('h2', {}, `Next ${state} job`), place);
+  const about = el('span', {class: 'about'});
+  const words = el('span');
+  const held = el('p', {class: 'held', hidden: true}, words, button('Show the next one', () => {
+    getSelection().removeAllRanges();
+    show();
+  }));
+  const element = el('section', {class: 'card'}, el('h2', {}, `Next ${state} job`), held, place);
+  const keyOf = (job) => JSON.stringify([job?.id, job?.body_base64]);
   let shown = '';
+  let next = null;
+  const show = () => {
+    shown = keyOf(next);
+    setHidden(held, true);
+    const name = next && jobName(decode(next.body_base64));
+    replace(place, next ? [el('p', {class: 'job-line'}, jobLink(server, next), name ? el('b', {}, name) : null, about), bodyView(next)]
+      : el('p', {class: 'nothing'}, `No job is ${state}.`));
+    describe();
+  };
+  const describe = () => {
+    if (next) setText(about, `priority ${format.count(next.priority)} · ${format.duration(next.age)} old · ${format.plural(next.reserves ?? 0, 'try', 'tries')}`);
+  };
   const update = (job) => {
-    const now = JSON.stringify([job?.id, job?.body_base64, job?.reserves]);
-    if (now === shown) return;  // The forms and what is unfolded stay as they are.
-    shown = now;
-    if (!job) {
-      replace(place, el('p', {class: 'nothing'}, `No job is ${state}.`));
-      return;
-    }
-    const name = jobName(decode(job.body_base64));
-    replace(place, el('p', {class: 'job-line'}, jobLink(server, job), name ? el('b', {}, name) : null,
-      el('span', {class: 'about'}, `priority ${format.count(job.priority)} · ${format.duration(job.age)} old · ` +
-        `${format.plural(job.reserves ?? 0, 'try', 'tries')}`)), bodyView(job));
+    next = job;
+    const isShown = keyOf(job) === shown;
+    if (isShown) describe();
+    else if (!isBeingRead(place)) return show();
+    setText(words, `Kept while you read it: ${job ? 'another job is' : 'no job is'} ${state} now.`);
+    setHidden(held, isShown);
+    return undefined;
   };
   return {element, update};
 }
@@ -125,6 +141,7 @@ export function jobView({server, id, tube}, life) {
   const strip = numberStrip(kJobFields);
   const name = el('p', {class: 'summary'});
   const trouble = troubleLine();
+  let ended = '';  // By an act on this page.
   const place = el('div', {class: 'card'});
   const tags = el('dl', {class: 'pairs'});
   const tagCard = el('section', {class: 'card', hidden: true}, el('h2', {}, 'Tags'), tags);
@@ -141,14 +158,25 @@ export function jobView({server, id, tube}, life) {
       setHidden(tagCard, !tags.hasChildNodes());
       replace(place, el('h2', {}, 'Body'), bodyView(job));
       trouble.say();
+      bar.setThere(true);
+      ended = '';
     } catch (error) {
       if (error.name === 'AbortError') return;
-      trouble.say(error.status === 404 ? `Job ${id} is gone: somebody has deleted it, or it never was there.` : error.message);
+      const isGone = error.status === 404;
+      trouble.say(isGone ? `Job ${id} ${ended || 'is gone: it was deleted, or it never existed.'}` : error.message);
+      if (!isGone) return;  // The last known state stays.
+      replace(name);
+      bar.setThere(false);
       [strip.element, place, tagCard].forEach((one) => setHidden(one, true));
     }
   };
+  const bar = actionBar.ofJobs(server, () => [Number(id)], (order) => {
+    const then = format.clock(new Date());
+    if (order.action === 'delete') ended = `was deleted from this page at ${then}.`;
+    if (order.action === 'move') ended = `was moved to ${order.to} at ${then}, and has another id there.`;
+    load();
+  });
   load();
-  const bar = actionBar.ofJobs(server, () => [Number(id)], load);
   const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, `Job ${id}`), name, el('span', {class: 'gap'}), bar.element, button('Refresh', load)),
     trouble.element, strip.element, tagCard, place);
   const update = (data, mine) => bar.allow(data.allow_changes, mine);

@@ -2,12 +2,12 @@
 import {Live} from './api.js';
 import {clientsView} from './clients.js';
 import {tell} from './dialog.js';
-import {el, replace, setHidden, setText} from './dom.js';
+import {el, replace, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {jobView} from './jobs.js';
 import {searchView} from './search.js';
 import {serverView} from './server.js';
-import {serversView} from './servers.js';
+import {goneText, serversView} from './servers.js';
 import {tubeView} from './tube.js';
 import {Life, link, readLink} from './view.js';
 
@@ -15,6 +15,7 @@ const kViews = {'': serversView, server: serverView, tube: tubeView, job: jobVie
 const kNeeds = {tube: 'tube', job: 'id'};  // Beside a server.
 
 const main = document.getElementById('main');
+const gone = troubleLine();  // Above each view of a server.
 const crumbs = document.getElementById('crumbs');
 const alarm = document.getElementById('alarm');
 const live = document.getElementById('live');
@@ -31,7 +32,7 @@ function show() {
   const {server} = parameters;
   const isWhole = kViews[name] && (!name || (server && (!kNeeds[name] || parameters[kNeeds[name]])));
   view = isWhole ? kViews[name](parameters, life) : missingView();
-  replace(main, view.element);
+  replace(main, gone.element, view.element);
   document.title = `${view.title} · haricot`;
   const path = [['Servers', '#/'], ...(isWhole && name ? [[server, link('server', {server})]] : []), ...view.crumbs];
   replace(crumbs, el('ol', {}, path.map(([text, href], i) => el('li', {},
@@ -41,7 +42,10 @@ function show() {
 
 function update() {
   const {server} = readLink().parameters;
-  if (servers) view.update(servers, servers.servers.find((one) => one.name === server));
+  const mine = servers?.servers.find((one) => one.name === server);
+  gone.say(goneText(mine));
+  main.classList.toggle('is-gone', mine?.state === 'down');
+  if (servers) view.update(servers, mine);
 }
 
 function missingView() {

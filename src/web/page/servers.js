@@ -48,11 +48,12 @@ function marksOf(server) {
   return marks;
 }
 
-function goneText(server) {
-  if (server.state !== 'down') return '';
+// Since when a server is gone, and why; nothing unless it is.
+export function goneText(server) {
+  if (server?.state !== 'down') return '';
   const since = new Date(Date.now() - (server.down_seconds ?? 0) * 1000);
   return `This server has been gone for ${format.duration(server.down_seconds)}, since ${format.clock(since)}` +
-    `${server.error ? `: ${server.error}` : ''}. The numbers are the last ones it told.`;
+    `${server.error ? `: ${server.error}` : ''}. What is grey was its last state.`;
 }
 
 // The number that matters first, marks, a strip of numbers and two charts: for one server.
@@ -74,7 +75,7 @@ export function serverHead(name, life, isLinked) {
       replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
     }
     setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
-    gone.say(goneText(server));
+    if (isLinked) gone.say(goneText(server));  // Otherwise the frame of the page says it.
     element.classList.toggle('is-gone', server.state === 'down');
     strip.set(textsOf(server));
     strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);

@@ -2,7 +2,7 @@
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
-import {el, numberStrip, pairs, replace, setHidden, troubleLine} from './dom.js';
+import {el, isBeingRead, numberStrip, pairs, replace, setHidden, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {jobList, nextJob} from './jobs.js';
 import {searchBox} from './search.js';
@@ -55,10 +55,14 @@ export function tubeView({server, tube}, life) {
     }
     next.forEach((one, i) => one.update(now.next?.[format.kWaiting[i]] ?? null));
     // Only what is looked at.
-    if (details.open) replace(stats, pairs({...now.stats, ...now.detail}));
+    if (details.open && !isBeingRead(stats)) replace(stats, pairs({...now.stats, ...now.detail}));
   };
-  const showTrouble = (error) =>
-    trouble.say(error?.status === 404 ? `There is no tube ${tube} now. A tube exists while jobs or clients need it.` : error?.message);
+  const showTrouble = (error) => {
+    const isAbsent = error?.status === 404;
+    trouble.say(isAbsent ? `There is no tube ${tube} now. A tube exists while jobs or clients need it.` : error?.message);
+    element.classList.toggle('is-absent', isAbsent);
+    if (isAbsent) next.forEach((one) => one.update(null));
+  };
   const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All that the server tells of this tube'), stats);
   const again = life.every(kRefreshEvery, load, showTrouble);
   life.every(kHistoryEvery, async () => {
@@ -70,7 +74,6 @@ export function tubeView({server, tube}, life) {
     strip.element, charts.element, el('div', {class: 'next'}, next.map((one) => one.element)),
     el('section', {class: 'card'}, el('h2', {}, 'Search in this tube'), search.element), list.element, details);
   const update = (data, mine) => {
-    if (mine?.state === 'down') trouble.say(`The server has been gone for ${format.duration(mine.down_seconds)}${mine.error ? `: ${mine.error}` : ''}.`);
     bar.allow(data.allow_changes, mine);
     search.allow(data.allow_changes, mine);
     list.allow(data.allow_changes, mine);

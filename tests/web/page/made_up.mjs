@@ -78,6 +78,9 @@ function makeClient(i) {
 export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const world = {
     allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40,
+    churns: false,  // Whether each question for a tube finds other next jobs.
+    hit: null,  // Makes the body of a hit of a text: [before, the match, after].
+    stayed: 0, gone: new Set(),  // Jobs that an act leaves as they are, and ids of deleted jobs.
     clients: Array.from({length: 1200}, (_, i) => makeClient(i)),
     tubes: Array.from({length: tubes}, (_, i) => makeTube(i)),
   };
@@ -139,8 +142,9 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     if (query.get('id')) return {hits: [makeJob(Number(query.get('id')), 'emails-000010', 'ready')], looked_at: 1, next: null, done: true};
     const piece = Number(query.get('after') ?? 0);
     const isLast = piece + 1 >= world.searchPieces;
-    return {hits: [makeJob(piece * 2 + 1, 'emails-000010', 'buried', `${query.get('contains')} <b>${piece}</b>`)], looked_at: 1000,
-            next: isLast ? null : String(piece + 1), done: isLast};
+    const [before, match, after] = world.hit ?? ['', query.get('contains'), ` <b>${piece}</b>`];
+    const job = {...makeJob(piece * 2 + 1, 'emails-000010', 'buried', before + match + after), body_offset: 0, hit_offset: Buffer.byteLength(before), hit_bytes: Buffer.byteLength(match)};
+    return {hits: [job], looked_at: 1000, next: isLast ? null : String(piece + 1), done: isLast};
   };
 
   const tubeNamed = (name) => world.tubes.find((tube) => tube.name === name);
@@ -156,7 +160,8 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       tube.ready += done;
       return {done, not_found: 0, message: '', goes_on: done === 10 && tube.buried > 0};
     }
-    return {done: order.ids?.length ?? 1, not_found: 0, message: '', goes_on: false};
+    if (order.action === 'delete') order.ids.forEach((id) => world.gone.add(id));
+    return {done: (order.ids?.length ?? 1) - world.stayed, not_found: 0, stayed: world.stayed, message: '', goes_on: false};
   };
 
   const answerOf = (path, query, body) => {
@@ -165,6 +170,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     const isPlain = server === names[1];
     const tube = tubeNamed(query.get('tube'));
     const states = ['ready', 'delayed', 'buried'];
+    const nextId = (i) => (i + 1) * 5 + world.tubes.indexOf(tube) % 5 + (world.churns ? world.asked.length * 5 : 0);
     switch (path) {
       case '/api/servers': return [200, servers()];
       case '/api/history': return [200, history(query)];
@@ -172,11 +178,11 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       case '/api/tube':
         if (!tube) return [404, {error: 'no such tube'}];
         return [200, {...tube, stats: {'name': tube.name, 'cmd-delete': 7}, detail: isPlain ? null : {'oldest-ready': 12},
-                      next: Object.fromEntries(states.map((state, i) => [state, tube[state] > 0 ? makeJob((i + 1) * 5 + world.tubes.indexOf(tube) % 5, tube.name, state) : null]))}];
+                      next: Object.fromEntries(states.map((state, i) => [state, tube[state] > 0 ? makeJob(nextId(i), tube.name, state) : null]))}];
       case '/api/jobs':
         if (isPlain) return [501, {error: 'this server cannot list its jobs'}];
         return [200, {jobs: Array.from({length: Math.min(Number(query.get('count')), tube[query.get('state')])}, (_, i) => makeJob(i + 1, tube.name, query.get('state')))}];
-      case '/api/job': return Number(query.get('id')) > 1e9 ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
+      case '/api/job': return Number(query.get('id')) > 1e9 || world.gone.has(Number(query.get('id'))) ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
       case '/api/clients': return isPlain ? [501, {error: 'this server cannot list its clients: only haricotd can'}] : [200, listClients(query)];
       case '/api/group': return [200, {group: query.get('group'), ready: 3, reserved: 2, delayed: 0, buried: 1, waiting_jobs: 4}];
       case '/api/search': return [200, search(query)];

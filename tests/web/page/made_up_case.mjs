@@ -37,7 +37,8 @@ export function reset() {
   world.down.clear();
   world.holdsEvents = false;
   world.forgetsRows = false;
-  world.searchPieces = 40;
+  Object.assign(world, {searchPieces: 40, churns: false, hit: null, stayed: 0});
+  world.gone.clear();
   world.allowChanges = true;
   world.setSilent(false);
 }

@@ -15,7 +15,7 @@
 namespace haricot::web {
 namespace {
 
-constexpr std::size_t kPageBytesMax = 100'000;
+constexpr std::size_t kPageBytesMax = 110'000;
 
 std::string_view bytes_of(std::string_view path) {
   for (const PageFile& file : page_files()) {

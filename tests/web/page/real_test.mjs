@@ -158,7 +158,7 @@ for (const kind of ['haricotd', 'beanstalkd']) {
     assert.match(await textOf(page, '.found'), /^37 hits /);
     await press(page, 'Delete…');
     await press(page, 'Delete 37 jobs', 'dialog');
-    await until(page, () => /37 jobs done/.test(document.querySelector('#toasts').textContent));
+    await until(page, () => /37 jobs deleted/.test(document.querySelector('#toasts').textContent));
     await until(page, () => /^0 hits .*that is all$/.test(document.querySelector('.found').textContent));
   });
 
@@ -267,6 +267,23 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     await page.close();
     await program.stop();
     rmSync(folder, {recursive: true});
+  }
+});
+
+test('an interval of a minute does not look like a proxy that holds events back', {timeout: 300000}, async () => {
+  const site = await new Program(HARICOT, (port) => ['web', '--listen', `127.0.0.1:${port}`, '--interval', '60', servers.haricotd.name]).start();
+  const page = await openPage(browser, `http://127.0.0.1:${site.port}/`);
+  try {
+    await until(page, () => document.querySelector('#live').dataset.state === 'live');
+    const states = await page.evaluate((wait) => new Promise((resolve) => {
+      const seen = new Set();
+      new MutationObserver(() => seen.add(document.querySelector('#live').dataset.state)).observe(document.querySelector('#live'), {attributes: true, subtree: true, childList: true, characterData: true});
+      setTimeout(() => resolve([...seen]), wait);
+    }), 12000);
+    assert.ok(!states.includes('polling'), states.join());
+  } finally {
+    await page.close();
+    await site.stop();
   }
 });
 

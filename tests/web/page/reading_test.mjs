@@ -1,0 +1,155 @@
+// The page keeps what is being read, shows the hits of a search, and reports the outcome of acts.
+//
+//   node --test reading_test.mjs          PICTURES=FOLDER keeps pictures there
+import assert from 'node:assert/strict';
+import {axe, picture, press, textOf, until} from './browser.mjs';
+import {address, asks, kTube, pageTest, tubeAddress, world} from './made_up_case.mjs';
+
+const kPictures = process.env.PICTURES ?? '';
+
+const nextId = (page) => textOf(page, '.next-job .id, .next-job .job-line a');
+
+// Until the page has asked for the tube this many times more.
+async function refreshes(count) {
+  const before = asks('/api/tube?').length;
+  while (asks('/api/tube?').length < before + count) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+function churning(parameters) {
+  world.churns = true;
+  return tubeAddress(parameters);
+}
+
+pageTest('the next job of a busy tube stays while a part of it is unfolded', () => churning(), async (page) => {
+  await until(page, () => document.querySelector('.next-job .json details details summary'));
+  await page.$eval('.next-job .json details details summary', (summary) => summary.click());
+  const id = await nextId(page);
+  await refreshes(3);
+  assert.equal(await nextId(page), id);
+  assert.match(await textOf(page, '.next-job .json'), /commandName/);
+  assert.match(await textOf(page, '.held:not([hidden])'), /another job is ready now/);
+  assert.deepEqual(await axe(page), []);
+  await picture(page, kPictures, 'next-job-kept');
+  await press(page, 'Show the next one');
+  await until(page, (old) => document.querySelector('.next-job .job-line a').textContent !== old, id);
+  assert.ok(await page.$eval('.held', (line) => line.hidden));
+});
+
+pageTest('the next job of a busy tube stays while its text is selected', () => churning(), async (page) => {
+  await until(page, () => document.querySelector('.next-job .json-string'));
+  await page.evaluate(() => getSelection().selectAllChildren(document.querySelector('.next-job .json-string')));
+  const id = await nextId(page);
+  const text = await page.evaluate(() => getSelection().toString());
+  await refreshes(3);
+  assert.equal(await nextId(page), id);
+  assert.equal(await page.evaluate(() => getSelection().toString()), text);
+  await page.evaluate(() => getSelection().removeAllRanges());
+  await until(page, (old) => document.querySelector('.next-job .job-line a').textContent !== old, id);
+});
+
+pageTest('the next job of a busy tube is replaced while nobody reads it', () => churning(), async (page) => {
+  await until(page, () => document.querySelector('.next-job .json'));
+  const id = await nextId(page);
+  await until(page, (old) => document.querySelector('.next-job .job-line a').textContent !== old, id);
+});
+
+pageTest('statistics stay while they are selected', () => tubeAddress(), async (page) => {
+  await page.waitForSelector('details.card summary');
+  await page.$eval('details.card summary', (summary) => summary.click());
+  await until(page, () => document.querySelector('.pairs dd'));
+  await page.evaluate(() => getSelection().selectAllChildren(document.querySelector('.pairs dd')));
+  const text = await page.evaluate(() => getSelection().toString());
+  await refreshes(3);
+  assert.equal(await page.evaluate(() => getSelection().toString()), text);
+});
+
+pageTest('a search asks for each piece as soon as the one before has come', () => address('search'), async (page) => {
+  // Short timers never end: a search that waited for one would stand still.
+  await page.evaluate(() => {
+    const begin = window.setTimeout;
+    window.setTimeout = (act, wait, ...more) => (wait >= 1000 ? begin(act, wait, ...more) : 0);
+  });
+  await page.type('[name=contains]', 'needle');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('.found').textContent === '40 hits in 40,000 jobs: that is all');
+});
+
+for (const width of [360, 1280]) {
+  pageTest(`a hit is marked and can be seen, ${width} pixels wide`, () => {
+    world.hit = [`{"displayName":"App\\\\Jobs\\\\ADeliveryOfManyThingsToSomebodyFarAway","address":"`, 'M\\u00fcller and all of his family', ' of the house on the hill","x":1}'];
+    world.searchPieces = 2;
+    return address('search', {contains: 'müller and all of his family'});
+  }, async (page) => {
+    await until(page, () => /that is all/.test(document.querySelector('.found').textContent));
+    assert.equal(await textOf(page, '.jobs .excerpt mark'), 'M\\u00fcller and all of his family');
+    assert.match(await textOf(page, '.jobs td.excerpt'), /^App\\Jobs\\ADelivery.*…/);
+    // All of it, in a table that scrolls sideways.
+    await page.$eval('.jobs mark', (mark) => mark.scrollIntoView({inline: 'center', block: 'center'}));
+    assert.ok(await page.$eval('.jobs mark', (mark) => [...mark.getClientRects()].every((box) => mark.contains(document.elementFromPoint(box.left + 1, box.top + box.height / 2)) &&
+      mark.contains(document.elementFromPoint(box.right - 2, box.top + box.height / 2)))));
+    assert.deepEqual(await axe(page), []);
+    await picture(page, kPictures, `hit-${width}`);
+  }, {width});
+
+  pageTest(`bytes in hex do not wrap, ${width} pixels wide`, () => tubeAddress(), async (page) => {
+    await until(page, () => document.querySelector('.next-job .body'));
+    await page.$$eval('.body-forms button', (all) => all.filter((one) => one.textContent === 'Hex').forEach((one) => one.click()));
+    await until(page, () => document.querySelector('.hex') && [...document.querySelectorAll('.hex')].every((one) => one.textContent));
+    const shapes = await page.$$eval('.hex', (all) => all.map((one) => ({
+      isWrapped: one.scrollHeight > one.textContent.split('\n').length * parseFloat(getComputedStyle(one).lineHeight) + 20, isWider: one.scrollWidth > one.clientWidth,
+    })));
+    assert.deepEqual(shapes, shapes.map(() => ({isWrapped: false, isWider: false})));
+    await picture(page, kPictures, `hex-${width}`);
+  }, {width});
+}
+
+pageTest('jobs that an act left as they were are not said to be gone', () => {
+  Object.assign(world, {stayed: 11, searchPieces: 19});
+  return address('search', {contains: 'x'});
+}, async (page) => {
+  await until(page, () => /^19 hits .*that is all/.test(document.querySelector('.found').textContent));
+  await press(page, 'Kick…');
+  await press(page, 'Kick 19 jobs', 'dialog');
+  await until(page, () => document.querySelector('#toasts').textContent !== '');
+  assert.equal(await textOf(page, '#toasts'), '8 jobs kicked, 11 left as they were (neither buried nor delayed)');
+});
+
+pageTest('after a delete the view says so, and its buttons go', () => address('job', {id: '8'}), async (page) => {
+  page.mayFail = true;  // It asks for a job that is gone.
+  await press(page, 'Delete…');
+  await press(page, 'Delete 1 job', 'dialog');
+  await until(page, () => /^Job 8 was deleted from this page at \d\d:\d\d:\d\d\.$/.test(document.querySelector('main .gone:not([hidden])')?.textContent));
+  assert.deepEqual(await page.$$eval('main button', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)), ['Refresh']);
+  assert.doesNotMatch(await textOf(page, '.summary'), /tube/);
+  await picture(page, kPictures, 'job-deleted');
+});
+
+pageTest('a job that others have deleted has no buttons', () => address('job', {id: '5000000000'}), async (page) => {
+  page.mayFail = true;
+  await until(page, () => /^Job 5000000000 is gone/.test(document.querySelector('main .gone:not([hidden])')?.textContent));
+  assert.deepEqual(await page.$$eval('main button', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)), ['Refresh']);
+});
+
+pageTest('a tube that is gone offers a put only, and shows no jobs', () => tubeAddress(), async (page) => {
+  await until(page, () => document.querySelector('.next-job .body'));
+  page.mayFail = true;
+  const tube = world.tubes.find((one) => one.name === kTube);
+  tube.name = 'renamed';
+  try {
+    await until(page, () => /^There is no tube/.test(document.querySelector('main .gone:not([hidden])')?.textContent));
+    assert.deepEqual(await page.$$eval('.title .actions button', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)), ['Put…']);
+    await until(page, () => !document.querySelector('.next-job .body'));
+  } finally {
+    tube.name = kTube;
+  }
+  await until(page, () => document.querySelector('.next-job .body'));
+});
+
+pageTest('a view of a job keeps what it shows while the server is away', () => address('job', {id: '8'}), async (page) => {
+  await until(page, () => document.querySelector('.body'));
+  page.mayFail = true;
+  world.down.add(world.names[0]);
+  await until(page, () => document.querySelector('main.is-gone'));
+  await press(page, 'Refresh');
+  assert.ok(await page.$eval('.body', (body) => body.checkVisibility()));
+});
