@@ -1,30 +1,57 @@
-// Charts of the last hour, and spark lines: SVG paths in a box of 240 by 100 that the style sheet
-// stretches, and text beside it as HTML, which stays sharp.
-import {el, setHidden, setText, svg} from './dom.js';
-import {kStates} from './format.js';
+// Charts of the last hour or day, and spark lines: SVG paths in a box of 240 by 100 that the style
+// sheet stretches, and text beside it as HTML, which stays sharp.
+import {ask} from './api.js';
+import {button, el, replace, setHidden, setText, svg} from './dom.js';
+import {clock, kStates} from './format.js';
+import {keepInLink, readLink} from './view.js';
 
 const kWidth = 240;
 const kHeight = 100;
+const kHistoryEvery = 15000;  // Milliseconds: a new point comes so often.
+
+const kRanges = {
+  hour: {label: 'Last hour', seconds: 3600, axis: ['60 min ago', '45', '30', '15', 'now']},
+  day: {label: 'Last day', seconds: 86400, axis: ['24 h ago', '18', '12', '6', 'now']},
+};
+let range = 'hour';  // One for all charts. It is kept from view to view, and in the address.
+const rangeChanges = new EventTarget();
+
+// Two buttons that choose the range of all charts.
+export function rangeChoice() {
+  const given = readLink().parameters.range;
+  if (kRanges[given]) range = given;
+  else if (range !== 'hour') keepInLink({range});
+  const buttons = Object.entries(kRanges).map(([key, {label}]) => button(label, () => {
+    range = key;
+    keepInLink({range: key === 'hour' ? '' : key});
+    mark();
+    rangeChanges.dispatchEvent(new Event('change'));
+  }));
+  const mark = () => buttons.forEach((one, i) => one.setAttribute('aria-pressed', String(Object.keys(kRanges)[i] === range)));
+  mark();
+  return el('div', {class: 'choices small', role: 'group', 'aria-label': 'Range of the charts'}, buttons);
+}
 
 // A chart of several lines. `lines`: [{key, label, kind}], where `kind` is a class of the style
 // sheet that has its colour; `format` makes text of a value. update(history) takes an answer of
-// api/history.
+// api/history; explain(text) sets the reason why there are no points.
 export function chart(title, lines, format) {
   const paths = lines.map((line) => svg('path', {class: `line ${line.kind}`}));
   const drawing = svg('svg', {viewBox: `0 0 ${kWidth} ${kHeight}`, preserveAspectRatio: 'none', 'aria-hidden': 'true'},
                       [25, 50, 75].map((y) => svg('path', {class: 'grid', d: `M0 ${y}H${kWidth}`})), paths);
   const top = el('span', {class: 'scale'});
   const cursor = el('span', {class: 'cursor', hidden: true});
-  const nothing = el('span', {class: 'no-points'}, 'A point comes every 15 seconds.');
+  const nothing = el('span', {class: 'no-points'}, 'There is no point yet.');
+  const axis = el('div', {class: 'axis', 'aria-hidden': 'true'});
   const plot = el('div', {class: 'plot', role: 'img', tabindex: '0', 'aria-label': title}, drawing, top, cursor, nothing);
   const values = lines.map(() => el('b'));
   const when = el('span', {class: 'when'}, 'now');
   const legend = el('figcaption', {}, el('p', {class: 'chart-title'}, title), when, el('ul', {},
     lines.map((line, i) => el('li', {}, el('i', {class: `key ${line.kind}`}), line.label, ' ', values[i]))));
-  const element = el('figure', {class: 'chart'}, legend, plot,
-    el('div', {class: 'axis', 'aria-hidden': 'true'},
-       ['60 min ago', '45', '30', '15', 'now'].map((text) => el('span', {}, text))));
+  const element = el('figure', {class: 'chart'}, legend, plot, axis);
   let history = null;
+  let slots = kWidth;  // Points of a full chart.
+  let shownRange = '';
   let at = null;  // The index of the point that is looked at; null: the last one.
 
   const point = () => {
@@ -32,9 +59,9 @@ export function chart(title, lines, format) {
     const index = at ?? history.points - 1;
     lines.forEach((line, i) => setText(values[i], format(history[line.key]?.[index])));
     const ago = (history.points - 1 - index) * history.step_seconds;
-    setText(when, at === null ? 'now' : new Date((history.end - ago) * 1000).toLocaleTimeString('en-GB'));
+    setText(when, at === null ? 'now' : clock(new Date((history.end - ago) * 1000)));
     setHidden(cursor, at === null);
-    cursor.style.left = `${(xOf(index, history.points) / kWidth) * 100}%`;
+    cursor.style.left = `${(xOf(index, history.points, slots) / kWidth) * 100}%`;
   };
   const look = (index) => {
     at = index;
@@ -43,7 +70,7 @@ export function chart(title, lines, format) {
   plot.addEventListener('pointermove', (event) => {
     if (!history?.points) return;
     const box = plot.getBoundingClientRect();
-    const slot = Math.round(((event.clientX - box.left) / box.width) * (kWidth - 1)) - (kWidth - history.points);
+    const slot = Math.round(((event.clientX - box.left) / box.width) * (slots - 1)) - (slots - history.points);
     look(Math.max(0, Math.min(history.points - 1, slot)));
   });
   plot.addEventListener('pointerleave', () => look(null));
@@ -58,15 +85,24 @@ export function chart(title, lines, format) {
 
   const update = (answer) => {
     history = answer;
+    const {label, seconds, axis: marks} = kRanges[range];
+    slots = Math.round(seconds / answer.step_seconds);
+    if (shownRange !== range) {
+      replace(axis, marks.map((text) => el('span', {}, text)));
+      at = null;
+    }
+    shownRange = range;
     const all = lines.flatMap((line) => answer[line.key] ?? []).filter((value) => value !== null);
     const highest = ceiling(largest(all));
-    lines.forEach((line, i) => paths[i].setAttribute('d', pathOf(answer[line.key] ?? [], highest)));
+    const x = (index) => xOf(index, answer.points, slots);
+    lines.forEach((line, i) => paths[i].setAttribute('d', pathOf(answer[line.key] ?? [], highest, x)));
     setHidden(nothing, all.length > 0);
+    plot.classList.toggle('is-empty', all.length === 0);
     setText(top, all.length > 0 ? format(highest) : '');
-    plot.setAttribute('aria-label', `${title}, the last hour. ${lines.map((line) => summary(line, answer, format)).join('. ')}`);
+    plot.setAttribute('aria-label', `${title}, ${label.toLowerCase()}. ${lines.map((line) => summary(line, answer, format)).join('. ')}`);
     point();
   };
-  return {element, update};
+  return {element, update, explain: (text) => setText(nothing, text)};
 }
 
 function largest(values) {
@@ -96,14 +132,14 @@ export function spark() {
   return {element, update};
 }
 
-// The last point is at the right end, and 15 seconds are one unit: a program that has just begun
-// has a short line at the right.
-function xOf(index, points) {
-  return ((kWidth - points + index) / (kWidth - 1)) * kWidth;
+// The last point is at the right end, and each point has one of the slots: a program that has just
+// begun has a short line at the right.
+function xOf(index, points, slots) {
+  return ((slots - points + index) / (slots - 1)) * kWidth;
 }
 
-// What is not known is a gap.
-function pathOf(values, highest, x = (index) => xOf(index, values.length)) {
+// Unknown values are gaps.
+function pathOf(values, highest, x) {
   let path = '';
   let isDown = false;
   values.forEach((value, index) => {
@@ -127,10 +163,19 @@ function ceiling(value) {
   return [1, 2, 5, 10].map((factor) => factor * power).find((round) => round >= value) ?? value;
 }
 
-// The charts of the last hour of a server or a tube, asked anew each 15 seconds by the caller.
-export function chartRow(...charts) {
+// A row of charts of one server or tube, `of`: {server, tube}. They are updated until `life` ends;
+// onHistory(answer) is called each time. explain(text) is that of each chart.
+export function chartRow(of, life, charts, onHistory = () => {}) {
   const element = el('div', {class: 'charts'}, charts.map((one) => one.element));
-  return {element, update: (history) => charts.forEach((one) => one.update(history))};
+  const load = life.every(kHistoryEvery, async () => {
+    const wanted = range;
+    const history = await ask('history', {...of, range: wanted}, life.signal);
+    if (wanted !== range) return;  // Another answer is on its way.
+    charts.forEach((one) => one.update(history));
+    onHistory(history);
+  });
+  rangeChanges.addEventListener('change', load, {signal: life.signal});
+  return {element, explain: (text) => charts.forEach((one) => one.explain(text))};
 }
 
 export const kRateLines = [

@@ -62,8 +62,10 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
         say(' so far');
       }
     } catch (error) {
-      if (error.name !== 'AbortError') setText(note, error.message);
-      else if (run === mine && !life.signal.aborted) pausedAt(': stopped');
+      if (error.name !== 'AbortError') {
+        setText(note, error.message);
+        setHidden(more, false);
+      } else if (run === mine && !life.signal.aborted) pausedAt(': stopped');
     } finally {
       if (run === mine) setHidden(stop, true);
     }

@@ -1,11 +1,8 @@
 // All servers at a glance, and the head of one server.
-import {ask} from './api.js';
-import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
+import {chart, chartRow, kRateLines, kStateLines, rangeChoice} from './chart.js';
 import {el, numberStrip, replace, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {link} from './view.js';
-
-const kHistoryEvery = 15000;  // Milliseconds: a new point comes so often.
 
 // Rates first: a healthy queue that is always empty must not look dead.
 const kFields = [
@@ -63,11 +60,11 @@ export function serverHead(name, life, isLinked) {
   const about = el('span', {class: 'about'});
   const gone = troubleLine();
   const strip = numberStrip(kFields);
-  const charts = chartRow(chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount));
+  const charts = chartRow({server: name}, life, [chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount)]);
+  charts.explain('A point comes every 15 seconds.');
   const element = el('section', {class: 'server', 'aria-label': `Server ${name}`},
-                     el('header', {}, heading, marks, about), gone.element, strip.element, charts.element);
+                     el('header', {}, heading, marks, isLinked ? null : rangeChoice(), about), gone.element, strip.element, charts.element);
   let shownMarks = '';
-  life.every(kHistoryEvery, async () => charts.update(await ask('history', {server: name}, life.signal)));
   const update = (server) => {
     const now = marksOf(server);
     if (JSON.stringify(now) !== shownMarks) {
@@ -75,7 +72,8 @@ export function serverHead(name, life, isLinked) {
       replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
     }
     setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
-    if (isLinked) gone.say(goneText(server));  // Otherwise the frame of the page says it.
+    // Where there is one server only, the frame of the page says that it is gone.
+    gone.say((isLinked && goneText(server)) || (server.warning ?? ''));
     element.classList.toggle('is-gone', server.state === 'down');
     strip.set(textsOf(server));
     strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);
@@ -95,7 +93,7 @@ function totals(servers) {
 export function serversView(parameters, life) {
   const summary = el('p', {class: 'summary'});
   const list = el('div', {class: 'servers'});
-  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, 'Servers'), summary), list);
+  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, 'Servers'), summary, el('span', {class: 'gap'}), rangeChoice()), list);
   const heads = new Map();
   const update = ({servers}) => {
     for (const server of servers) {

@@ -1,20 +1,22 @@
 // One tube: numbers, charts, its next jobs with their bodies, the list of its jobs, a search.
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
-import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
+import {chart, chartRow, kRateLines, kStateLines, rangeChoice} from './chart.js';
 import {el, isBeingRead, numberStrip, pairs, replace, setHidden, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {jobList, nextJob} from './jobs.js';
 import {searchBox} from './search.js';
 import {link} from './view.js';
 
-const kHistoryEvery = 15000;
 const kRefreshEvery = 2000;
 
 const kTimeLines = [
   {key: 'wait_p50_ms', label: 'half wait less than', kind: 'out'},
   {key: 'wait_p99_ms', label: '99 % less than', kind: 'buried'},
 ];
+
+const kNoPoints = 'The 100 busiest tubes have a history, with a point every 15 seconds.';
+const kNoPointsOfOthers = 'A beanstalkd is asked for its tubes only while somebody looks at them: points come from now on, one every 15 seconds, for the 100 busiest tubes.';
 
 const kFields = [
   ['put_rate', 'in /s', 'in lead'], ['delete_rate', 'out /s', 'out lead'],
@@ -36,7 +38,8 @@ export function tubeView({server, tube}, life) {
   const marks = el('span', {class: 'marks'});
   const trouble = troubleLine();
   const times = chart('Time in the queue', kTimeLines, format.milliseconds);
-  const charts = chartRow(chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount), times);
+  const charts = chartRow({server, tube}, life, [chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount), times],
+    (history) => setHidden(times.element, !history.wait_p50_ms));
   const next = format.kWaiting.map((state) => nextJob(state, server));
   const stats = el('dl', {class: 'pairs'});
   const search = searchBox({server, tube}, life, false);
@@ -65,15 +68,11 @@ export function tubeView({server, tube}, life) {
   };
   const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All that the server tells of this tube'), stats);
   const again = life.every(kRefreshEvery, load, showTrouble);
-  life.every(kHistoryEvery, async () => {
-    const history = await ask('history', {server, tube}, life.signal);
-    setHidden(times.element, !history.wait_p50_ms);
-    charts.update(history);
-  });
-  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), bar.element), trouble.element,
+  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), rangeChoice(), bar.element), trouble.element,
     strip.element, charts.element, el('div', {class: 'next'}, next.map((one) => one.element)),
     el('section', {class: 'card'}, el('h2', {}, 'Search in this tube'), search.element), list.element, details);
   const update = (data, mine) => {
+    if (mine) charts.explain(mine.is_haricot ? kNoPoints : kNoPointsOfOthers);
     bar.allow(data.allow_changes, mine);
     search.allow(data.allow_changes, mine);
     list.allow(data.allow_changes, mine);

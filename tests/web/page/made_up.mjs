@@ -78,6 +78,7 @@ function makeClient(i) {
 export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const world = {
     allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40,
+    hasHistory: true,
     churns: false,  // Whether each question for a tube finds other next jobs.
     hit: null,  // Makes the body of a hit of a text: [before, the match, after].
     stayed: 0, gone: new Set(),  // Jobs that an act leaves as they are, and ids of deleted jobs.
@@ -108,10 +109,11 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   });
 
   const history = (query) => {
-    const points = 240;
+    const isDay = query.get('range') === 'day';
+    const points = world.hasHistory ? (isDay ? 720 : 240) : 0;
     const seed = query.get('tube') ? 2 : names.indexOf(query.get('server'));
     const series = (n, height) => wave(seed + n, points, height);
-    const answer = {step_seconds: 15, end: Math.floor(Date.now() / 1000), points, ready: series(1, 9000), urgent: series(2, 10), reserved: series(3, 70),
+    const answer = {step_seconds: isDay ? 120 : 15, end: Math.floor(Date.now() / 1000), points, ready: series(1, 9000), urgent: series(2, 10), reserved: series(3, 70),
                     delayed: series(4, 2400), buried: series(5, 20), waiting: series(6, 20), put_rate: series(7, 1300), delete_rate: series(7.3, 1280)};
     answer.put_rate.fill(null, 0, 30);
     if (query.get('tube')) Object.assign(answer, {wait_p50_ms: series(8, 40), wait_p99_ms: series(9, 900)});

@@ -3,7 +3,7 @@
 //   node --test reading_test.mjs          PICTURES=FOLDER keeps pictures there
 import assert from 'node:assert/strict';
 import {axe, picture, press, textOf, until} from './browser.mjs';
-import {address, asks, kTube, pageTest, tubeAddress, world} from './made_up_case.mjs';
+import {address, asks, base, kTube, pageTest, tubeAddress, world} from './made_up_case.mjs';
 
 const kPictures = process.env.PICTURES ?? '';
 
@@ -61,6 +61,51 @@ pageTest('statistics stay while they are selected', () => tubeAddress(), async (
   const text = await page.evaluate(() => getSelection().toString());
   await refreshes(3);
   assert.equal(await page.evaluate(() => getSelection().toString()), text);
+});
+
+for (const width of [360, 1920]) {
+  pageTest(`charts show the last hour or the last day, and the address holds it, ${width} pixels wide`, () => tubeAddress(), async (page) => {
+    const axis = (text) => until(page, (wanted) => document.querySelector('.axis')?.firstChild?.textContent === wanted, text);
+    await axis('60 min ago');
+    await press(page, 'Last day');
+    await axis('24 h ago');
+    assert.match(asks('/api/history').at(-1), /range=day/);
+    assert.match(page.url(), /range=day/);
+    assert.match(await page.$eval('.plot', (plot) => plot.getAttribute('aria-label')), /last day/);
+    // The whole width is a day.
+    const [left, right] = await page.$eval('.chart:nth-child(2) .line', (line) => {
+      const box = line.getBBox();
+      return [box.x, box.x + box.width];
+    });
+    assert.ok(left < 1 && right > 239, `${left} to ${right} of 240`);
+    await page.focus('.plot');
+    for (let i = 0; i < 30; i += 1) await page.keyboard.press('ArrowLeft');
+    const time = await textOf(page, '.chart .when');
+    const ago = await page.evaluate((text) => (Date.now() - new Date(`${new Date().toDateString()} ${text.split(', ').at(-1)}`)) / 1000, time);
+    assert.ok(Math.abs(((ago + 86400) % 86400) - 3600) < 240, `${time} is 30 points of 2 minutes ago`);
+    assert.deepEqual(await axe(page), []);
+    await picture(page, kPictures, `day-${width}`);
+    await page.reload();
+    await axis('24 h ago');
+    await page.goto(address('server'));
+    await axis('24 h ago');
+    assert.match(page.url(), /range=day/);
+    await press(page, 'Last hour');
+    await axis('60 min ago');
+    assert.doesNotMatch(page.url(), /range/);
+  }, {width});
+}
+
+pageTest('a chart without points says why', () => {
+  world.hasHistory = false;
+  return `${base}#/tube?${new URLSearchParams({server: world.names[1], tube: kTube})}`;
+}, async (page) => {
+  await until(page, () => /^A beanstalkd is asked for its tubes only while/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
+  await picture(page, kPictures, 'no-points');
+  await page.goto(tubeAddress());
+  await until(page, () => /^The 100 busiest tubes have a history/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
+  await page.goto(address('server'));
+  await until(page, () => /^A point comes every 15 seconds/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
 });
 
 pageTest('a search asks for each piece as soon as the one before has come', () => address('search'), async (page) => {
