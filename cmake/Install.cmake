@@ -27,6 +27,18 @@ install(FILES packaging/zsh-completion/_haricot DESTINATION ${HARICOT_ZSH_DIR})
 install(FILES packaging/fish-completion/haricot.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
+# Where the file of settings is not Debian's, a script of ours reads the names of all distributions.
+set(HARICOT_SETTINGS ${CMAKE_INSTALL_PREFIX}/lib/haricot/settings)
+if(HARICOT_DEFAULT_FILE STREQUAL /etc/default/beanstalkd)
+  set(HARICOT_START "${CMAKE_INSTALL_FULL_BINDIR}/beanstalkd \
+-l \${BEANSTALKD_LISTEN_ADDR} -p \${BEANSTALKD_LISTEN_PORT} $BEANSTALKD_EXTRA")
+  set(HARICOT_ENVIRONMENT "Environment=BEANSTALKD_LISTEN_ADDR=127.0.0.1 BEANSTALKD_LISTEN_PORT=11300\n")
+else()
+  set(HARICOT_START "${HARICOT_SETTINGS} ${HARICOT_DEFAULT_FILE} ${CMAKE_INSTALL_FULL_BINDIR}/beanstalkd")
+  set(HARICOT_ENVIRONMENT "")
+endif()
+install(PROGRAMS packaging/settings/settings DESTINATION lib/haricot)
+
 foreach(unit beanstalkd.service beanstalkd.socket haricot-web.service)
   configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
 endforeach()

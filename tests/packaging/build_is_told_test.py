@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scripts that compile say so, show it on stderr, and print nothing else than their result on stdout.
+"""Scripts that compile say so, show it on stderr, and print only their result on stdout.
 
     build_is_told_test.py PROJECT
 
@@ -16,7 +16,15 @@ import unittest
 PROJECT = pathlib.Path(sys.argv[1])
 CMAKE = """#!/bin/sh
 case "$1" in
-  --build) echo "the compiler speaks"; exit 3 ;;
+  --build)
+    echo "the compiler speaks"
+    echo "/usr/bin/ld: a.o: in function \`look_up':" >&2
+    echo "a.cpp:(.text+0x1): warning: Using 'getaddrinfo' in statically linked applications requires at runtime" \
+      "the shared libraries from the glibc version used for linking" >&2
+    echo "/usr/bin/ld: a.o: in function \`other':" >&2
+    echo "a.cpp:(.text+0x2): undefined reference to \`nothing'" >&2
+    exit 3
+    ;;
 esac
 """
 
@@ -38,6 +46,13 @@ class BuildIsTold(unittest.TestCase):
         self.assertNotEqual(told, -1, result.stderr)
         self.assertGreater(result.stderr.find("the compiler speaks"), told, result.stderr)
         self.assertNotIn("the compiler speaks", result.stdout)
+
+    def test_image_shows_no_warning_that_is_always_there(self):
+        for words in ((), ("-DHARICOT_LTO=OFF",)):
+            shown = self.run_script("image", *words).stderr
+            self.assertNotIn("getaddrinfo", shown)
+            self.assertNotIn("look_up", shown)
+            self.assertIn("in function `other':\na.cpp:(.text+0x2): undefined reference to `nothing'", shown)
 
     def test_image(self):
         self.check("haricotd_static haricot_static", "image")

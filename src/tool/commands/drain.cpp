@@ -19,7 +19,7 @@ constexpr ErrandText kText = {
     "socket or with its --allow-drain, and wait for nothing; but --start with --wait does.\n",
     "    haricot drain --wait 10m\n"
     "    haricot drain --wait 10m mail\n"
-    "    haricot -a unix:/run/beanstalkd.sock drain --start --wait 10m\n"};
+    "    haricot -a unix:/run/beanstalkd/socket drain --start --wait 10m\n"};
 
 struct Left {
   std::uint64_t ready = 0;

@@ -24,13 +24,12 @@ until is_answered; do
 done
 grep -e -Werror -q build/release/build.ninja
 
-step "the tool is built while the server serves"
+step "the tool is built while the server serves: its first command waits for it"
 haricot=build/release/haricot
-until $haricot ping >/dev/null 2>&1; do
-  ! grep -q "can't be built" /scenario/serve.log || fail "$(cat build/release/haricot.log)"
-  kill -0 "$server" || fail "the server has ended"
-  sleep 1
-done
+[[ -x $haricot ]] || fail "there is no tool when the server answers"
+$haricot ping >/scenario/ping.log 2>&1 || fail "$(cat /scenario/ping.log build/release/haricot.log)"
+[[ $(head -c 2 $haricot) != "#!" ]] || fail "the tool did not take the place of the script"
+eventually grep -q "^The tool is ready: build/release/haricot$" /scenario/serve.log
 
 step "the first job"
 equal "the job that is put" "$($haricot put --tube greetings hello)" 1
