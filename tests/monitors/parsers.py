@@ -3,9 +3,9 @@
 
     parsers.py HARICOTD BEANSTALKD
 
-The same jobs and tubes are made in beanstalkd 1.12, in haricotd, and in haricotd --compat=1.12. Each
-parser reads the answers of all three. From --compat=1.12 it must get what it gets from beanstalkd,
-types included. From haricotd it must get the same, but that names are the very texts they are, as
+The same jobs and tubes are made in the beanstalkd that is installed, 1.12 or 1.13, and in haricotd with
+--compat= and this version. Each parser has to read the same from both, types included. If it is 1.12,
+haricotd without the flag is compared as well: it differs in that names are the very texts they are, as
 1.13 has them in quotes. Prints the number of comparisons; exit status 1 if one did not hold.
 """
 
@@ -186,22 +186,28 @@ def check_last_lines(path):
     return 3
 
 
+def version_of(beanstalkd):
+    shown = subprocess.run([beanstalkd, "-v"], capture_output=True, text=True, check=True).stdout
+    return re.match(r"beanstalkd (\d+\.\d+)", shown)[1]
+
+
 def main(haricotd, beanstalkd):
-    asked, plain = answers_of(beanstalkd, [])
-    _, compatible = answers_of(haricotd, ["--compat=1.12"])
-    _, quoted = answers_of(haricotd, [])
+    version = version_of(beanstalkd)
+    asked, theirs = answers_of(beanstalkd, [])
+    servers = {f"--compat={version}": answers_of(haricotd, [f"--compat={version}"])[1]}
+    if version == "1.12":
+        servers["default"] = answers_of(haricotd, [])[1]
     held = check_last_lines(haricotd)
     wrong = 0
     for name, parse in PARSERS.items():
-        readings = zip(asked, plain, parse(plain), parse(compatible), parse(quoted))
-        for command, raw, of_plain, of_compatible, of_quoted in readings:
-            expected = without_what_changes(of_plain)
-            own = expect_of_quoted(expected, raw, name in ("lines", "integers"))
-            for style, said, wanted in (
-                ("--compat=1.12", of_compatible, expected),
-                ("default", of_quoted, own),
-            ):
-                found = without_what_changes(said)
+        readings = {style: parse(answers) for style, answers in servers.items()}
+        for i, (command, raw, of_theirs) in enumerate(zip(asked, theirs, parse(theirs))):
+            expected = without_what_changes(of_theirs)
+            for style, said in readings.items():
+                wanted = expected
+                if style == "default":
+                    wanted = expect_of_quoted(expected, raw, name in ("lines", "integers"))
+                found = without_what_changes(said[i])
                 # Python's == takes True for 1; JSON does not.
                 if json.dumps(found, default=str) == json.dumps(wanted, default=str):
                     held += 1

@@ -226,6 +226,15 @@ std::optional<std::string> find_server_binary(ServerKind kind) {
   return path;
 }
 
+std::string shown_version(const std::string& binary) {
+  std::FILE* const output = ::popen((binary + " -v").c_str(), "r");
+  if (output == nullptr) return "";
+  char version[16] = "";
+  const int found = std::fscanf(output, "beanstalkd %15[0-9.]", version);
+  ::pclose(output);
+  return found == 1 ? version : "";
+}
+
 ServerProcess::~ServerProcess() {
   stop();
   close_captures();

@@ -26,6 +26,9 @@ const char* to_string(ServerKind kind);
 // else the haricotd of this build or /usr/bin/beanstalkd. Nothing if there is no such executable.
 std::optional<std::string> find_server_binary(ServerKind kind);
 
+// The version that a server shows by -v, such as 1.12; empty if it shows none.
+std::string shown_version(const std::string& binary);
+
 // How a process ended: by itself with a code, or by a signal (then the code is -1).
 struct ExitStatus {
   int code = -1;
