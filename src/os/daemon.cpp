@@ -103,6 +103,7 @@ void Daemon::remove_source(EventSource& source) {
 // One turn after another. The order within a turn:
 Daemon::End Daemon::run() {
   is_paused_ = false;
+  has_begun_ = true;
   if (std::exchange(is_after_rest_, false)) run_first_turn();
   while (running_ && !is_paused_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
@@ -286,7 +287,12 @@ void Daemon::close(Connection& connection) {
   const char* const reason = connection.session().was_idle() ? "idle" : "end";
   log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
   service_.close(connection.session(), now_);
-  delete &connection;  // Closing the socket takes it out of epoll.
+  poller_.remove(connection);
+  // A parcel, in a service manager or in a next server that hangs, may have the socket too: then
+  // closing it is not enough for the client to see the end. A server that has not begun closes its
+  // copy only.
+  if (has_begun_) ::shutdown(connection.descriptor, SHUT_RDWR);
+  delete &connection;
   if (!accepting_) resume_accepting();
 }
 

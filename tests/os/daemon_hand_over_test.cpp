@@ -187,6 +187,39 @@ TEST_F(HandOver, AStateOfAnotherVersionIsRefusedAndNoJobIsLost) {
   }
 }
 
+// The manager still has the sockets when the next server closes its own.
+TEST_F(HandOver, ClientsThatLeaveWhileNoServerRunsDoNoHarm) {
+  start_first();
+  const Client stays = connect();
+  ASSERT_EQ(stays->put("one"), "INSERTED 1\r\n");
+  ASSERT_EQ(stays->ask("reserve"), "RESERVED 1 3\r\none\r\n");
+  const std::vector<Client> unread = connect(2);
+  const std::vector<Client> sending = connect(2);
+  for (const Client& client : unread) ASSERT_TRUE(client->send_line("stats"));
+  ASSERT_EQ(stays->ask("touch 1"), "TOUCHED\r\n");
+  stop();
+  for (const Client& client : sending) ASSERT_TRUE(client->send_line("stats"));
+  for (const auto* clients : {&unread, &sending}) {
+    clients->front()->close();
+    clients->back()->reset();
+  }
+  manager_.hear_no_removals();
+  start_again();
+  ASSERT_TRUE(eventually([&] { return stat("current-connections") == 2; }));
+  EXPECT_EQ(stays->ask("delete 1"), "DELETED\r\n");
+  EXPECT_EQ(manager_.stop(server_), kGood) << server_.standard_error();
+}
+
+TEST_F(HandOver, AClientSeesTheEndThoughTheManagerKeepsItsSocket) {
+  start_first();
+  const Client client = connect();
+  stop();
+  manager_.hear_no_removals();
+  start_again();
+  ASSERT_TRUE(client->send_line("quit"));
+  EXPECT_TRUE(client->at_eof());
+}
+
 TEST_F(HandOver, CanBeSwitchedOff) {
   start_first({"--no-hand-over"});
   const Client client = connect();

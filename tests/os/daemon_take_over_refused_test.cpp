@@ -90,6 +90,29 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
   EXPECT_EQ(client->ask("reserve"), "RESERVED 2 3\r\njob\r\n");
 }
 
+// It has duplicates of all sockets.
+TEST_P(TakeOver, ClientsLeaveAServerWhileTheNextOneThatWasRefusedHangs) {
+  start_first();
+  const std::vector<Client> clients = connect(3);
+  Talk next;
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("take over"));
+  std::vector<int> parts;
+  ASSERT_TRUE(next.hear(parts).starts_with("parts "));
+  ASSERT_TRUE(next.say("no time"));
+  EXPECT_EQ(next.hear(), "");
+  clients[0]->close();
+  clients[1]->reset();
+  ASSERT_TRUE(clients[2]->send_line("quit"));
+  EXPECT_TRUE(clients[2]->at_eof()) << "its end is not seen";
+  EXPECT_TRUE(eventually([&] { return server_stat("current-connections") == 1; }));
+  for (const int part : parts) ::close(part);
+  take_over();
+  WireClient late;
+  ASSERT_TRUE(late.connect_tcp(server_.port()));
+  EXPECT_EQ(late.put("one"), "INSERTED 1\r\n");
+}
+
 // What arrives while the server waits for the next one was in time: no TTR ends before it is read.
 TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) {
   start_first();

@@ -94,14 +94,17 @@ TEST(Poller, OnlyWhatASourceIsWatchedForIsTold) {
   EXPECT_TRUE(poller.wait(now, now).empty());
 }
 
-TEST(Poller, AClosedDescriptorIsForgotten) {
+TEST(Poller, DoesNotReportARemovedSourceThatIsClosedWhileADuplicateIsOpen) {
   Poller poller;
   ASSERT_TRUE(poller.open());
   Flag flag;
   flag.raise();
+  const Descriptor duplicate(::dup(flag.descriptor.get()));
+  ASSERT_TRUE(duplicate);
   ASSERT_TRUE(poller.add(flag.source, EPOLLIN));
-  flag.descriptor.reset();
   const Instant now = read_clock();
+  poller.remove(flag.source);
+  flag.descriptor.reset();
   EXPECT_TRUE(poller.wait(now, now).empty());
 }
 
