@@ -141,27 +141,29 @@ void enter_sandbox(const os::Options& options, const Sockets& sockets, os::Binlo
   }
 }
 
-// Listeners on all addresses. Empty: one address failed, and `error` says why.
-std::vector<os::Listener> open_listeners(const os::Options& options, std::string& error) {
-  std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error);
+// Listeners on all addresses, out of `last` if they are there. Empty: one address failed, and
+// `error` says why.
+std::vector<os::Listener> open_listeners(const os::Options& options,
+                                         std::vector<os::Listener>* last, std::string& error) {
+  std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error, last);
   for (const std::string& address : options.listen_also) {
     if (all.empty()) break;
-    std::vector<os::Listener> more = os::Listener::open(address, options.port, error);
+    std::vector<os::Listener> more = os::Listener::open(address, options.port, error, last);
     if (more.empty()) return {};
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;
 }
 
-// What the server was asked to listen on, to be compared with what the next one is asked for.
+// The addresses that the server was asked to listen on. Earlier versions compare them with what
+// they are asked for themselves.
 std::string addresses(const os::Options& options) {
   std::string result = options.listen + " " + options.port;
   for (const std::string& address : options.listen_also) result += " " + address;
   return result;
 }
 
-// The sockets that were inherited, or those of the server before, or else those of all addresses.
-// Empty: `error` says why.
+// The sockets that were inherited, or else those of all addresses. Empty: `error` says why.
 std::vector<os::Listener> find_listeners(const os::Options& options,
                                          std::vector<os::NamedDescriptor> sockets,
                                          os::TakeOver* last, os::Log& log, std::string& error) {
@@ -171,10 +173,7 @@ std::vector<os::Listener> find_listeners(const os::Options& options,
               {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
   }
   if (!inherited.empty() || !error.empty()) return inherited;
-  if (last != nullptr && last->identity().addresses == addresses(options)) {
-    return std::move(last->listeners());
-  }
-  return open_listeners(options, error);
+  return open_listeners(options, last == nullptr ? nullptr : &last->listeners(), error);
 }
 
 // The same with the socket of --take-over-socket. False: `error` says why.
@@ -268,7 +267,7 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();
   notifier.ready("serving");
-  last.forget(service);
+  last.forget(daemon, service);
   os::ServerIdentity identity{.version = kStateVersions.last,
                               .addresses = addresses(options),
                               .folder = "",

@@ -300,25 +300,38 @@ void Daemon::close(Connection& connection) {
 
 void Daemon::accept_from(EventSource& listener, std::uint32_t) {
   for (std::uint32_t i = 0; i < turn_limits::kAccepts && accepting_; ++i) {
-    sockaddr peer{};
-    socklen_t length = sizeof peer;
-    const int number = ::accept4(listener.descriptor, &peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (number >= 0) {
-      take_in(Descriptor(number), peer.sa_family == AF_UNIX);
-      continue;
-    }
-    switch (errno) {
-      case EMFILE:
-      case ENFILE:
-      case ENOBUFS:
-      case ENOMEM:
-        pause_accepting(errno);
-        return;
-      case EAGAIN:
-        return;
-      default:
-        continue;  // The connection's own trouble: it was reset before we got to it.
-    }
+    if (!accept_one(listener.descriptor)) return;
+  }
+}
+
+// So many as there are now: others may come as fast as they are accepted.
+void Daemon::accept_rest(const Listener& listener) {
+  for (std::uint32_t i = 0; i < std::uint32_t{Listener::kBacklog} && accepting_; ++i) {
+    if (!accept_one(listener.descriptor())) break;
+  }
+  listener.stop();
+}
+
+// False: none waits, or none can be had now.
+bool Daemon::accept_one(int listener) {
+  sockaddr peer{};
+  socklen_t length = sizeof peer;
+  const int number = ::accept4(listener, &peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (number >= 0) {
+    take_in(Descriptor(number), peer.sa_family == AF_UNIX);
+    return true;
+  }
+  switch (errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      pause_accepting(errno);
+      return false;
+    case EAGAIN:
+      return false;
+    default:
+      return true;  // The connection's own trouble: it was reset before we got to it.
   }
 }
 

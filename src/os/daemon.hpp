@@ -75,6 +75,8 @@ class Daemon {
   // Before run(): a server was at rest, so nothing is late that comes in the first turn.
   void begin_after_rest() { is_after_rest_ = true; }
   std::vector<Listener>& listeners() { return listeners_; }
+  // Accepts the connections that wait on another listener, and stops that one. Before run().
+  void accept_rest(const Listener& listener);
   // Before run(): takes a connection over whose session the reader has next. False: it cannot be.
   [[nodiscard]] bool take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from);
 
@@ -88,6 +90,7 @@ class Daemon {
   void handle_signals(EventSource& source, std::uint32_t events);
   void handle_syncs(EventSource& source, std::uint32_t events);
   void accept_from(EventSource& listener, std::uint32_t events);
+  [[nodiscard]] bool accept_one(int listener);
 
   void run_first_turn();
   void take_in(Descriptor socket, bool is_unix);

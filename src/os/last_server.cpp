@@ -87,7 +87,7 @@ bool LastServer::agree(std::string& error) {
   return !is_running() || request_.agree(error);
 }
 
-void LastServer::forget(const Service& service) {
+void LastServer::forget(Daemon& daemon, const Service& service) {
   if (!state_) return;
   log_.event(Level::info, "taken-over",
              {{"connections", state_->connections()},
@@ -95,8 +95,10 @@ void LastServer::forget(const Service& service) {
               {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
   // The next turn may be long in coming. And what the manager keeps goes last.
   log_.flush();
-  // Those that this server does not go on with.
-  for (Listener& listener : state_->listeners()) listener.own_file();
+  for (Listener& listener : state_->listeners()) {
+    daemon.accept_rest(listener);
+    listener.own_file();
+  }
   if (state_->take_over_socket()) state_->take_over_socket()->own_file();
   forget_stored();
   state_.reset();

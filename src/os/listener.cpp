@@ -24,7 +24,7 @@
 namespace haricot::os {
 namespace {
 
-constexpr int kBacklog = 1024;
+constexpr std::string_view kInherited = " (inherited)";
 
 // How often the kernel may choose a port for a name before all addresses of the name have it.
 constexpr int kPortAttemptsMax = 100;
@@ -33,9 +33,8 @@ std::string failure(const std::string& what) {
   return what + ": " + std::strerror(errno);
 }
 
-void set_flag(int descriptor, int level, int option) {
-  const int on = 1;
-  ::setsockopt(descriptor, level, option, &on, sizeof on);
+void set_flag(int descriptor, int level, int option, int value = 1) {
+  ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
 // What connections take over from the socket they are accepted on: no system calls for each.
@@ -86,6 +85,59 @@ in_port_t bound_port(int descriptor) {
   return ::getsockname(descriptor, generic, &length) == 0 ? *port_field(generic) : in_port_t{0};
 }
 
+// Whether it is bound to that address, and to that port unless that is 0.
+bool is_bound_to(int descriptor, const addrinfo& wanted) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  auto* const generic = reinterpret_cast<sockaddr*>(&bound);
+  if (::getsockname(descriptor, generic, &length) != 0 || bound.ss_family != wanted.ai_family) {
+    return false;
+  }
+  const in_port_t port = *port_field(wanted.ai_addr);
+  if (port != 0 && port != *port_field(generic)) return false;
+  if (wanted.ai_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(bound).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in*>(wanted.ai_addr)->sin_addr.s_addr;
+  }
+  const auto& has = reinterpret_cast<const sockaddr_in6&>(bound);
+  const auto& wants = *reinterpret_cast<const sockaddr_in6*>(wanted.ai_addr);
+  return IN6_ARE_ADDR_EQUAL(&has.sin6_addr, &wants.sin6_addr) &&
+         has.sin6_scope_id == wants.sin6_scope_id;
+}
+
+// Removes and returns the first listener that is wanted.
+template <typename IsWanted>
+std::optional<Listener> take_from(std::vector<Listener>* last, const IsWanted& is_wanted) {
+  if (last == nullptr) return std::nullopt;
+  const auto found = std::find_if(last->begin(), last->end(), is_wanted);
+  if (found == last->end()) return std::nullopt;
+  std::optional<Listener> result(std::move(*found));
+  last->erase(found);
+  return result;
+}
+
+bool bind_and_listen(int descriptor, const addrinfo& at) {
+  return ::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 &&
+         ::listen(descriptor, Listener::kBacklog) == 0;
+}
+
+// Listens there although one of `others`, which has to go on until this server begins, listens on
+// an address that overlaps. The ports are shared no longer than that takes.
+bool listen_beside(int descriptor, const addrinfo& at, const std::vector<Listener>& others) {
+  const auto share = [&](int value) {
+    set_flag(descriptor, SOL_SOCKET, SO_REUSEPORT, value);
+    for (const Listener& other : others) {
+      set_flag(other.descriptor(), SOL_SOCKET, SO_REUSEPORT, value);
+    }
+  };
+  share(1);
+  const bool listens = bind_and_listen(descriptor, at);
+  const int why = errno;
+  share(0);
+  errno = why;
+  return listens;
+}
+
 }  // namespace
 
 std::string peer_name(int descriptor) {
@@ -97,17 +149,20 @@ std::string peer_name(int descriptor) {
 }
 
 std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
-                                     std::string& error) {
-  if (!listen.starts_with(kUnixPrefix)) return open_inet(listen, port, error);
+                                     std::string& error, std::vector<Listener>* last) {
+  if (!listen.starts_with(kUnixPrefix)) return open_inet(listen, port, error, last);
+  const std::string path = listen.substr(kUnixPrefix.size());
   std::optional<Listener> listener =
-      open_unix(listen.substr(kUnixPrefix.size()), SOCK_STREAM, error);
+      take_from(last, [&](const Listener& each) { return each.is_at(path); });
+  const bool is_new = !listener;
+  if (is_new) listener = open_unix(path, SOCK_STREAM, error);
   std::vector<Listener> result;
-  if (listener && listener->begin(error)) result.push_back(std::move(*listener));
+  if (listener && (!is_new || listener->begin(error))) result.push_back(std::move(*listener));
   return result;
 }
 
 std::vector<Listener> Listener::open_inet(const std::string& host, const std::string& port,
-                                          std::string& error) {
+                                          std::string& error, std::vector<Listener>* last) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -122,7 +177,7 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
   const in_port_t wanted = *port_field(found->ai_addr);
   for (int attempt = 1;; ++attempt) {
     bool is_taken = false;
-    std::vector<Listener> result = open_all(found, wanted, is_taken, error);
+    std::vector<Listener> result = open_all(found, wanted, is_taken, error, last);
     const bool may_choose_again = wanted == 0 && is_taken && attempt < kPortAttemptsMax;
     if (!may_choose_again) return result;
   }
@@ -132,23 +187,35 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
 // missing where IPv6 is off. Every other failure is final, because a name on which two servers
 // listen leads each client to either.
 std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& is_taken,
-                                         std::string& error) {
+                                         std::string& error, std::vector<Listener>* last) {
   std::vector<Listener> result;
+  bool has_last = false;
   for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
     *port_field(at->ai_addr) = port;
     const std::string name = address_name(at->ai_addr, at->ai_addrlen);
     const bool is_repeated = std::any_of(
         result.begin(), result.end(), [&name](const auto& other) { return other.name() == name; });
     if (is_repeated) continue;  // /etc/hosts may list an address twice.
+    std::optional<Listener> same =
+        take_from(last, [at](const Listener& each) { return is_bound_to(each.descriptor(), *at); });
+    if (same) {
+      if (port == 0) port = bound_port(same->descriptor());
+      result.push_back(std::move(*same));
+      has_last = true;
+      continue;
+    }
     Descriptor descriptor(
         ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
     if (descriptor) {
       set_flag(descriptor.get(), SOL_SOCKET, SO_REUSEADDR);
       set_tcp_options(descriptor.get());
     }
-    if (!descriptor || ::bind(descriptor.get(), at->ai_addr, at->ai_addrlen) != 0 ||
-        ::listen(descriptor.get(), kBacklog) != 0) {
-      is_taken = errno == EADDRINUSE;
+    const bool listens =
+        descriptor &&
+        (bind_and_listen(descriptor.get(), *at) ||
+         (last != nullptr && errno == EADDRINUSE && listen_beside(descriptor.get(), *at, *last)));
+    if (!listens) {
+      is_taken = errno == EADDRINUSE && !has_last;
       const bool is_missing = errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL;
       error = failure("cannot listen on " + name);
       if (is_missing) continue;
@@ -237,7 +304,7 @@ std::vector<Listener> Listener::inherit(std::vector<NamedDescriptor> sockets, st
     }
     ::fcntl(number, F_SETFL, ::fcntl(number, F_GETFL) | O_NONBLOCK);
     set_tcp_options(number);
-    std::string name = bound_name(number) + " (inherited)";
+    std::string name = bound_name(number) + std::string(kInherited);
     Listener& listener =
         result.emplace_back(Listener(std::move(socket.descriptor), std::move(name)));
     listener.given_name_ = std::move(socket.name);
@@ -274,11 +341,22 @@ std::string Listener::removal_folder() const {
   return slash == 0 ? "/" : path_.substr(0, slash);
 }
 
-Listener::~Listener() {
-  if (!descriptor_ || !owns_file_) return;
+bool Listener::is_at(const std::string& path) const {
+  return !path.empty() && path_ == path && has_its_file();
+}
+
+bool Listener::has_its_file() const {
   struct stat status {};
-  if (::lstat(path_.c_str(), &status) != 0) return;
-  if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
+  return ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == inode_;
+}
+
+void Listener::stop() const {
+  if (!name_.ends_with(kInherited)) ::shutdown(descriptor_.get(), SHUT_RDWR);
+}
+
+Listener::~Listener() {
+  if (descriptor_ && owns_file_ && has_its_file()) ::unlink(path_.c_str());
 }
 
 }  // namespace haricot::os

@@ -23,6 +23,9 @@ std::string peer_name(int descriptor);
 
 class Listener {
  public:
+  // How many connections wait to be accepted at most.
+  static constexpr int kBacklog = 1024;
+
   // Listens on every address of `listen`: a host name, an address of either family, or `unix:` and
   // a path. `port` is a number or a service's name; with 0, all addresses of the name get the same
   // free port. Skips addresses that this machine does not have, if it has another one. On failure
@@ -30,8 +33,12 @@ class Listener {
   //
   // Replaces a unix socket on which nobody answers. Any other file at the path, and a socket on
   // which a server still answers, stay, and then this fails.
+  //
+  // `last`: the listeners of the server before. One that has the address is moved out of there
+  // instead of a new one, port 0 being any port. A new one may overlap with the others, as 0.0.0.0
+  // does with 127.0.0.1, if they are of the same user; they go on until they are closed.
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
-                                    std::string& error);
+                                    std::string& error, std::vector<Listener>* last = nullptr);
 
   // A unix socket for whole messages, at a path of 1 to 107 bytes. Only `user`, and root, may
   // connect to it; empty: only the one who calls. Replaces what open() replaces. Nothing: see
@@ -57,8 +64,11 @@ class Listener {
   int descriptor() const { return descriptor_.get(); }
   // The folder in which a file has to be removed at the end; empty if there is none.
   std::string removal_folder() const;
-  // Whether it is the unix socket of that path.
-  bool is_at(const std::string& path) const { return !path.empty() && path_ == path; }
+  // Whether it is the unix socket of that path, and its file is still there.
+  bool is_at(const std::string& path) const;
+  // Refuses connections from here on, in every process that has the socket. Those that nobody has
+  // accepted end. No effect on an inherited one, which is the service manager's.
+  void stop() const;
   // For the log.
   const std::string& name() const { return name_; }
   // The name that the service manager gave (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty
@@ -72,11 +82,12 @@ class Listener {
   static std::optional<Listener> open_unix(const std::string& path, int type, std::string& error);
   bool begin(std::string& error) const;
   static std::vector<Listener> open_inet(const std::string& host, const std::string& port,
-                                         std::string& error);
+                                         std::string& error, std::vector<Listener>* last);
   // Opens all addresses with that port (network order; 0: a free one). Empty: see `error`, and
   // `is_taken` if another socket has the port.
   static std::vector<Listener> open_all(addrinfo* found, in_port_t port, bool& is_taken,
-                                        std::string& error);
+                                        std::string& error, std::vector<Listener>* last);
+  bool has_its_file() const;
 
   Descriptor descriptor_;
   std::string name_;
