@@ -236,9 +236,11 @@ std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder*
   if (!daemon.open(error) || (socket != nullptr && !socket->attach(daemon, error))) {
     return fail(log, last, error, EXIT_FAILURE);
   }
-  if (!last.read(daemon, service, error) || !last.agree(error)) {
-    return fail(log, last, error, kExitNotTakenOver);
+  if (!last.read(daemon, service, error)) return fail(log, last, error, kExitNotTakenOver);
+  if (binlog != nullptr && last.is_running() && !binlog->can_begin(error)) {
+    return fail(log, last, error, kExitBinlog);
   }
+  if (!last.agree(error)) return fail(log, last, error, kExitNotTakenOver);
   if (binlog == nullptr) return std::nullopt;
   return end_after(binlog->begin(error), error, daemon, last, log);
 }

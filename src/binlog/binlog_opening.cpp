@@ -1,6 +1,7 @@
 // Opening and closing the folder: what each part does at the start and at the end of a server.
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include "haricot/base/check.hpp"
@@ -56,9 +57,34 @@ bool Binlog::read(Engine& engine, Duration wall_offset, Instant now, ReplayWatch
   return false;
 }
 
-bool Binlog::begin(std::uint64_t random, std::string& error) {
+bool Binlog::can_begin(std::string& error) {
+  constexpr std::uint64_t kTrialNumber = kFileNumberMax - 1;
+  constexpr std::array<char, 4096> kZeros{};
   try {
-    if (begin_run(random, error)) return true;
+    Disk& disk = state_.disk;
+    const std::string name = spare_name(kTrialNumber);
+    const std::string_view bytes(kZeros.data(), kZeros.size());
+    FileHandle file = FileHandle::none;
+    DiskStatus status = disk.create(name, file);
+    if (status == DiskStatus::ok) {
+      status = disk.write(file, 0, {&bytes, 1});
+      if (status == DiskStatus::ok && state_.has_syncs()) status = disk.sync(file);
+      if (status == DiskStatus::failed) error = disk.last_error();
+      disk.close(file);
+      (void)disk.remove(name);
+    } else if (status == DiskStatus::failed) {
+      error = disk.last_error();
+    }
+    return status == DiskStatus::ok || status == DiskStatus::full;
+  } catch (const std::bad_alloc&) {
+    error = kNoMemory;
+  }
+  return false;
+}
+
+bool Binlog::begin(std::uint64_t random, std::string& error, bool has_to) {
+  try {
+    if (begin_run(random, has_to, error)) return true;
   } catch (const std::bad_alloc&) {
     error.clear();
   }
@@ -66,7 +92,7 @@ bool Binlog::begin(std::uint64_t random, std::string& error) {
   return false;
 }
 
-bool Binlog::begin_run(std::uint64_t random, std::string& error) {
+bool Binlog::begin_run(std::uint64_t random, bool has_to, std::string& error) {
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
@@ -76,7 +102,7 @@ bool Binlog::begin_run(std::uint64_t random, std::string& error) {
   NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();
   stream_.note().set_what_was_read(files);
-  if (!begin_after_replay(error)) return false;
+  if (!begin_after_replay(has_to, error)) return false;
   if (stream_.is_open()) watch_.begin();
   return true;
 }
@@ -98,18 +124,21 @@ void Binlog::promise_to_restored() {
 }
 
 // From here on the folder is changed: nothing that was read, only beside it.
-bool Binlog::begin_after_replay(std::string& error) {
+bool Binlog::begin_after_replay(bool has_to, std::string& error) {
   stream_.start_from(opening_.finish());
   if (!make_first_spare() || !room_.prepare_spare(0)) {
-    if (!room_.is_short()) {
+    const bool is_short = room_.is_short();
+    if (!is_short && !has_to) {
       error = room_.why();
       return false;
     }
-    // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    stream_.fail(DiskStatus::full, "begin a file", kNoSpace);
+    // All jobs are here, and workers can have them. What has to be recorded waits for the disk.
+    stream_.fail(is_short ? DiskStatus::full : DiskStatus::failed, "begin a file",
+                 is_short ? kNoSpace : std::string_view(room_.why()));
     return true;
   }
   if (!room_.begin_file()) {
+    if (has_to) return true;
     error = stream_.last_failure();
     return false;
   }

@@ -81,9 +81,18 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   return Opened::ok;
 }
 
+bool BinlogFolder::can_begin(std::string& error) {
+  if (!lock_.can_open(disk_.descriptor())) {
+    error = lock_.why_not(path_);
+    return false;
+  }
+  return binlog_.can_begin(error);
+}
+
 BinlogFolder::Opened BinlogFolder::begin(std::string& error) {
+  const bool has_to = !is_locked_;
   if (!is_locked_ && !take_lock(error)) return Opened::refused;
-  if (!binlog_.begin(random_bits(), error)) {
+  if (!binlog_.begin(random_bits(), error, has_to)) {
     return is_fenced() ? Opened::fenced : Opened::refused;
   }
   has_begun_ = true;

@@ -21,6 +21,8 @@ namespace {
 
 // The other one may go between being in the way and being asked for its number.
 constexpr int kRoundsMax = 10;
+// O_NONBLOCK, lest a pipe of that name holds the server up.
+constexpr int kOpenToLock = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 // The whole file, however long it is or gets.
 struct flock whole_file() {
@@ -151,15 +153,13 @@ void FolderLock::give_to(const std::string& user) {
 }
 
 Descriptor FolderLock::open_or_make(int folder_descriptor) {
-  // O_NONBLOCK, lest a pipe of that name holds us up.
-  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Descriptor file;
   for (int round = 0; round < kRoundsMax && !file; ++round) {
-    file = Descriptor(::openat(folder_descriptor, kLockFileName.data(), kFlags));
+    file = Descriptor(::openat(folder_descriptor, kLockFileName.data(), kOpenToLock));
     was_made_ = !file && errno == ENOENT;
     if (!was_made_) break;
     file = Descriptor(
-        ::openat(folder_descriptor, kLockFileName.data(), kFlags | O_CREAT | O_EXCL, 0600));
+        ::openat(folder_descriptor, kLockFileName.data(), kOpenToLock | O_CREAT | O_EXCL, 0600));
     if (!file && errno != EEXIST) break;
   }
   return file;
@@ -173,6 +173,14 @@ void FolderLock::remove_if_made(int folder_descriptor) {
   if (!is_ours || ::fstat(file_.get(), &now) != 0 || now.st_size != 0) return;
   // If it cannot be removed, an empty file stays, which says nothing.
   if (::unlinkat(folder_descriptor, kLockFileName.data(), 0) == 0) was_made_ = false;
+}
+
+bool FolderLock::can_open(int folder_descriptor) {
+  CHECK(!file_);  // Closing a second descriptor of the file would drop the lock.
+  const Descriptor file(::openat(folder_descriptor, kLockFileName.data(), kOpenToLock));
+  if (file || errno == ENOENT) return true;
+  (void)fail("open the file lock");
+  return false;
 }
 
 LockStatus FolderLock::take(int folder_descriptor) {

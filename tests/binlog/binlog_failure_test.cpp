@@ -331,5 +331,53 @@ TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
 }
 
+// A server that has taken the folder over is the only one that has the jobs.
+TEST(BinlogThatHasToBegin, ServesWithAFailingDiskAndRecordsWhenItWorksAgain) {
+  for (const DiskCall call : {DiskCall::create, DiskCall::allocate, DiskCall::write,
+                              DiskCall::rename, DiskCall::remove, DiskCall::sync}) {
+    SimDisk disk;
+    {
+      World before(disk, kSmallFiles);
+      for (int i = 0; i < 12; ++i) before.put({.body_bytes = 700});
+      before.end_turn();
+      ASSERT_TRUE(before.close());
+    }
+    const Fault fault{.call = call, .lasts = true};
+    World world(disk, kSmallFiles, kWallBegin + kSecondNs, false, &fault);
+    const std::string at = "call " + std::to_string(static_cast<int>(call));
+    EXPECT_EQ(world.engine.jobs().size(), 12U) << at;
+    const JobId id = world.reserve();
+    EXPECT_NE(id, 0U) << at;
+    world.end_turn();
+    disk.clear_faults();
+    world.idle();
+    EXPECT_EQ(world.delete_job(id), Outcome::done) << at;
+    (void)world.put();
+    world.end_turn();
+    EXPECT_TRUE(world.close()) << at;
+    World again(disk, kSmallFiles, kWallBegin + 20 * kSecondNs);
+    EXPECT_EQ(again.engine.jobs().size(), 12U) << at << again.replay_text();
+    EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << at;
+  }
+}
+
+TEST(BinlogThatHasToBegin, KnowsBeforehandThatTheFolderCannotBeWritten) {
+  for (const DiskCall call : {DiskCall::create, DiskCall::write, DiskCall::sync}) {
+    SimDisk disk;
+    Binlog binlog(disk, kSmallFiles);
+    Engine engine(Instant::at(kSecondNs), binlog);
+    std::string error;
+    ASSERT_TRUE(binlog.read(engine, {}, Instant::at(kSecondNs), {}, error)) << error;
+    disk.inject({.call = call, .lasts = true});
+    EXPECT_FALSE(binlog.can_begin(error));
+    EXPECT_EQ(error, "injected fault");
+    disk.clear_faults();
+    EXPECT_TRUE(binlog.can_begin(error));
+    std::vector<std::string> names;
+    ASSERT_EQ(disk.list(names), DiskStatus::ok);
+    EXPECT_TRUE(names.empty());
+  }
+}
+
 }  // namespace
 }  // namespace haricot::binlog

@@ -68,7 +68,8 @@ std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
   return "NoSyncs";
 }
 
-World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail)
+World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail,
+             const Fault* after_read)
     : disk(on_disk),
       // The monotonic clock begins somewhere at each start.
       now(Instant::at(1'000'000'000 + wall % 1'000'000'007)),
@@ -80,7 +81,12 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
   static std::uint64_t number = 0x5151;
   binlog.set_note(disk.folder_note());
   disk.forbid_waiting(false);
-  const bool good = binlog.open(engine, wall_offset, now, ++number, {}, error);
+  bool good = binlog.read(engine, wall_offset, now, {}, error);
+  if (good && after_read != nullptr) {
+    EXPECT_TRUE(binlog.can_begin(error)) << error;
+    disk.inject(*after_read);
+  }
+  good = good && binlog.begin(++number, error, after_read != nullptr);
   if (!may_fail) {
     EXPECT_TRUE(good) << error;
   }

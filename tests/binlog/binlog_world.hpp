@@ -46,9 +46,10 @@ struct Ended {
 
 class World {
  public:
-  // Opens the binlog of that folder, which has to work out unless it `may_fail`.
+  // Opens the binlog of that folder, which has to work out unless it `may_fail`. `after_read`: what
+  // goes wrong when the jobs are read and no other server has them.
   World(SimDisk& disk, const BinlogOptions& options, std::int64_t wall = kWallBegin,
-        bool may_fail = false);
+        bool may_fail = false, const Fault* after_read = nullptr);
   ~World() {
     disk.forbid_waiting(false);
     engine.close(client, now);

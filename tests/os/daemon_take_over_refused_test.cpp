@@ -181,6 +181,30 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
   EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
 }
 
+// It has read all jobs by then.
+TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
+  if (!GetParam()) return;
+  start_first();
+  const Client client = connect();
+  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
+  ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
+  std::vector<std::string> arguments = arguments_;
+  if (::geteuid() == 0) {
+    arguments.insert(arguments.end(), {"-u", "nobody"});  // The folder is root's.
+  } else {
+    ASSERT_EQ(::chmod(jobs_.path().c_str(), 0500), 0);
+  }
+  ServerProcess& next = launch_next(arguments);
+  EXPECT_EQ(next.wait_exit(), (ExitStatus{.code = 10})) << next.standard_error();
+  expect_refusal(server_, "cannot ");
+  EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
+  ASSERT_EQ(::chmod(jobs_.path().c_str(), 0700), 0);
+  EXPECT_EQ(client->put("two"), "INSERTED 2\r\n");
+  next_.pop_back();
+  take_over();
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+}
+
 // There is nothing left to make a parcel of: a file in memory, or a pair of sockets.
 TEST_P(TakeOver, WithoutDescriptorsAServerEndsAsWithoutAHandOver) {
   const std::string clients = folder_.file("clients");

@@ -70,7 +70,12 @@ class Binlog final : public Journal {
   // second one needs that nobody has changed anything since.
   [[nodiscard]] bool read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
                           std::string& error);
-  [[nodiscard]] bool begin(std::uint64_t random, std::string& error);
+  // In between: whether a file can be made and written in the folder. Leaves nothing there. A full
+  // disk is no reason not to begin.
+  [[nodiscard]] bool can_begin(std::string& error);
+  // `has_to`: no other server has the jobs. If the disk fails, this is true, changes are refused,
+  // and the file is begun later.
+  [[nodiscard]] bool begin(std::uint64_t random, std::string& error, bool has_to = false);
   // Valid after read().
   const ReplayReport& replayed() const { return opening_.report(); }
   // What the disk was last told to note of the folder, durably before anything is recorded. Valid
@@ -128,8 +133,8 @@ class Binlog final : public Journal {
   bool is_in_use() const { return state_.engine != nullptr && !is_closed_; }
 
   // Opening and closing (binlog_opening.cpp)
-  bool begin_run(std::uint64_t random, std::string& error);
-  bool begin_after_replay(std::string& error);
+  bool begin_run(std::uint64_t random, bool has_to, std::string& error);
+  bool begin_after_replay(bool has_to, std::string& error);
   bool make_first_spare();
   void promise_to_restored();
   void recover_at_once();
