@@ -141,8 +141,8 @@ void enter_sandbox(const os::Options& options, const Sockets& sockets, os::Binlo
   }
 }
 
-// Listeners on all addresses, out of `last` if they are there. Empty: one address failed, and
-// `error` says why.
+// Opens listeners on all addresses, or moves them out of `last`. Returns none if one address
+// failed; `error` says why.
 std::vector<os::Listener> open_listeners(const os::Options& options,
                                          std::vector<os::Listener>* last, std::string& error) {
   std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error, last);
@@ -155,15 +155,14 @@ std::vector<os::Listener> open_listeners(const os::Options& options,
   return all;
 }
 
-// The addresses that the server was asked to listen on. Earlier versions compare them with what
-// they are asked for themselves.
+// Returns the addresses of the flags as one text, which earlier versions compare with their own.
 std::string addresses(const os::Options& options) {
   std::string result = options.listen + " " + options.port;
   for (const std::string& address : options.listen_also) result += " " + address;
   return result;
 }
 
-// The sockets that were inherited, or else those of all addresses. Empty: `error` says why.
+// Returns the inherited sockets, or else listeners on all addresses. None: `error` says why.
 std::vector<os::Listener> find_listeners(const os::Options& options,
                                          std::vector<os::NamedDescriptor> sockets,
                                          os::TakeOver* last, os::Log& log, std::string& error) {

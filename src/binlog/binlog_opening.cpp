@@ -132,7 +132,7 @@ bool Binlog::begin_after_replay(bool has_to, std::string& error) {
       error = room_.why();
       return false;
     }
-    // All jobs are here, and workers can have them. What has to be recorded waits for the disk.
+    // All jobs are here, and workers can have them. Changes wait for the disk.
     stream_.fail(is_short ? DiskStatus::full : DiskStatus::failed, "begin a file",
                  is_short ? kNoSpace : std::string_view(room_.why()));
     return true;

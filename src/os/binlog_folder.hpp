@@ -52,10 +52,10 @@ class BinlogFolder {
   // stopped: a signal to end came meanwhile. fenced: another server was faster. Without a fence
   // nothing in the folder changes.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
-  // Before another server is to give the folder up: whether begin() would fail.
+  // Checks that begin() will work, while another server still has the folder.
   [[nodiscard]] bool can_begin(std::string& error);
-  // After that: from here on changes are recorded. If another server has given the folder up, a
-  // disk that fails only has changes refused until it works.
+  // Begins to record changes, after open(). If another server has given the folder up, this does
+  // not fail with the disk: changes are refused until the disk works.
   [[nodiscard]] Opened begin(std::string& error);
 
   Journal& journal() { return binlog_; }

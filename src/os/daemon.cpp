@@ -288,9 +288,8 @@ void Daemon::close(Connection& connection) {
   log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
   service_.close(connection.session(), now_);
   poller_.remove(connection);
-  // A parcel, in a service manager or in a next server that hangs, may have the socket too: then
-  // closing it is not enough for the client to see the end. A server that has not begun closes its
-  // copy only.
+  // While a parcel has a duplicate of the socket, closing it does not show the client the end. A
+  // server that has not begun closes its duplicate only: the connection is not its own yet.
   if (has_begun_) ::shutdown(connection.descriptor, SHUT_RDWR);
   delete &connection;
   if (!accepting_) resume_accepting();
@@ -304,7 +303,7 @@ void Daemon::accept_from(EventSource& listener, std::uint32_t) {
   }
 }
 
-// So many as there are now: others may come as fast as they are accepted.
+// The backlog is a bound, because clients may connect as fast as they are accepted.
 void Daemon::accept_rest(const Listener& listener) {
   for (std::uint32_t i = 0; i < std::uint32_t{Listener::kBacklog} && accepting_; ++i) {
     if (!accept_one(listener.descriptor())) break;
@@ -312,7 +311,7 @@ void Daemon::accept_rest(const Listener& listener) {
   listener.stop();
 }
 
-// False: none waits, or none can be had now.
+// Returns false if no connection waits, or none can be accepted now.
 bool Daemon::accept_one(int listener) {
   sockaddr peer{};
   socklen_t length = sizeof peer;

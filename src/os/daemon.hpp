@@ -131,7 +131,7 @@ class Daemon {
   SendShares send_shares_;
   bool is_after_rest_ = false;  // No turn has come since.
   Instant now_;                 // Read once a turn, and after each connection that did much.
-  bool has_begun_ = false;      // run() was called: the connections are this process's to end.
+  bool has_begun_ = false;      // run() was called, so connections are its to end.
   bool running_ = true;
   bool is_paused_ = false;
   bool accepting_ = true;

@@ -33,8 +33,8 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
-  // Whether take() could open the file, if nobody held the lock. Makes none. False: see error().
-  // Requires: none is taken.
+  // Returns whether take() could open the file, and makes none. On false, see error(). Requires:
+  // not taken.
   [[nodiscard]] bool can_open(int folder_descriptor);
 
   // From here on another process may take it. Requires: taken.

@@ -47,8 +47,8 @@ class LastServer {
   [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);
   // From here on everything is this server's. False: it is still the other one's.
   [[nodiscard]] bool agree(std::string& error);
-  // This one serves: no other start begins with the same. Listeners that it does not go on with are
-  // closed; the connections that wait there are accepted first.
+  // Drops the state, because this server serves. Listeners that were not taken over are closed,
+  // after the connections that wait there are accepted.
   void forget(Daemon& daemon, const Service& service);
   // This one does not: if the other one runs, it is told why.
   void refuse(std::string_view why) { request_.refuse(why); }

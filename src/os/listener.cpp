@@ -121,8 +121,8 @@ bool bind_and_listen(int descriptor, const addrinfo& at) {
          ::listen(descriptor, Listener::kBacklog) == 0;
 }
 
-// Listens there although one of `others`, which has to go on until this server begins, listens on
-// an address that overlaps. The ports are shared no longer than that takes.
+// Binds and listens on an address that may overlap with those of `others`, which keep listening.
+// The ports are shared during the call only.
 bool listen_beside(int descriptor, const addrinfo& at, const std::vector<Listener>& others) {
   const auto share = [&](int value) {
     set_flag(descriptor, SOL_SOCKET, SO_REUSEPORT, value);

@@ -34,9 +34,9 @@ class Listener {
   // Replaces a unix socket on which nobody answers. Any other file at the path, and a socket on
   // which a server still answers, stay, and then this fails.
   //
-  // `last`: the listeners of the server before. One that has the address is moved out of there
-  // instead of a new one, port 0 being any port. A new one may overlap with the others, as 0.0.0.0
-  // does with 127.0.0.1, if they are of the same user; they go on until they are closed.
+  // `last` has the listeners of the server before. If one of them has the address, it is moved out
+  // and returned; port 0 matches any port. A new listener may overlap with the others, as 0.0.0.0
+  // does with 127.0.0.1, if the same user has made them. They keep listening.
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error, std::vector<Listener>* last = nullptr);
 
@@ -66,8 +66,8 @@ class Listener {
   std::string removal_folder() const;
   // Whether it is the unix socket of that path, and its file is still there.
   bool is_at(const std::string& path) const;
-  // Refuses connections from here on, in every process that has the socket. Those that nobody has
-  // accepted end. No effect on an inherited one, which is the service manager's.
+  // Stops listening in every process that has the socket. Connections that are not accepted yet
+  // end. Does nothing to an inherited listener, which belongs to the service manager.
   void stop() const;
   // For the log.
   const std::string& name() const { return name_; }

@@ -68,9 +68,9 @@ class Poller {
   // False: the kernel has no memory for it. The source outlives its registration.
   [[nodiscard]] bool add(EventSource& source, std::uint32_t events);
   void change(EventSource& source, std::uint32_t events);
-  // Drops also the events of this source that the last wait() has found, so a handler may remove
+  // Also drops the events of this source that the last wait() has found, so a handler may remove
   // any source. Has to come before the descriptor is closed and the source is freed: the kernel
-  // goes on watching a closed descriptor as long as a duplicate of it exists, in any process.
+  // watches a closed descriptor as long as a duplicate of it exists, in any process.
   void remove(EventSource& source);
 
   // Waits until a source is ready or the time is reached. It returns earlier, without a source,

@@ -128,7 +128,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
   }
   const std::uint16_t port_before = port_;
   if (change.has_other_port) {
-    // Nobody has it now, and nobody gets it by chance soon.
+    // The kernel chooses one that is free.
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     socklen_t length = sizeof address;
@@ -146,7 +146,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
     ASSERT_NE(client, nullptr) << address;
     EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n") << address;
   }
-  // Nothing waits in a listener that nobody serves.
+  // Every listener that takes connections is served.
   const bool has_any = change.to[0] == "0.0.0.0" || change.to[0] == "::";
   if (change.has_other_port) port_ = port_before;
   for (const std::string& address : change.from) {
@@ -157,7 +157,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
   }
 }
 
-// The addresses of the first server are not those of the next one while that one may still fail.
+// The next server may still fail after it has opened its listeners.
 TEST_P(OtherAddresses, AreNotListenedOnWhenTheNextServerFails) {
   const auto& [change, by_socket] = GetParam();
   if (!by_socket || change.has_other_port || change.from[0] == "::") return;

@@ -181,7 +181,7 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
   EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
 }
 
-// It has read all jobs by then.
+// It can read all jobs.
 TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
   if (!GetParam()) return;
   start_first();
@@ -190,7 +190,11 @@ TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
   std::vector<std::string> arguments = arguments_;
   if (::geteuid() == 0) {
-    arguments.insert(arguments.end(), {"-u", "nobody"});  // The folder is root's.
+    arguments.insert(arguments.end(), {"-u", "nobody"});  // All of it is root's.
+    ASSERT_EQ(::chmod(jobs_.path().c_str(), 0755), 0);
+    for (const char* name : {"lock", "binlog.1"}) {
+      ASSERT_EQ(::chmod(jobs_.file(name).c_str(), 0644), 0);
+    }
   } else {
     ASSERT_EQ(::chmod(jobs_.path().c_str(), 0500), 0);
   }

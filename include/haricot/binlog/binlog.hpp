@@ -70,11 +70,11 @@ class Binlog final : public Journal {
   // second one needs that nobody has changed anything since.
   [[nodiscard]] bool read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
                           std::string& error);
-  // In between: whether a file can be made and written in the folder. Leaves nothing there. A full
-  // disk is no reason not to begin.
+  // Returns whether a file can be made and written in the folder, and leaves none there. Between
+  // the two steps. True on a full disk, with which begin() works.
   [[nodiscard]] bool can_begin(std::string& error);
-  // `has_to`: no other server has the jobs. If the disk fails, this is true, changes are refused,
-  // and the file is begun later.
+  // `has_to`: no other server has the jobs. If the disk fails, this returns true, changes are
+  // refused, and the file is begun later.
   [[nodiscard]] bool begin(std::uint64_t random, std::string& error, bool has_to = false);
   // Valid after read().
   const ReplayReport& replayed() const { return opening_.report(); }
