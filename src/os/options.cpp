@@ -52,10 +52,10 @@ class Parser {
 
   // Rejects a number that its type cannot hold: no server reaches such a limit, so it is a mistake.
   template <auto kMember>
-  bool limit(const FlagText&, std::string_view value) {
+  bool limit(const FlagText& flag, std::string_view value) {
     const std::optional<std::uint64_t> number = read_number(value);
     if (!number || *number > std::numeric_limits<std::uint32_t>::max()) {
-      return fail("invalid number: " + std::string(value));
+      return fail_at(flag, "invalid number", value);
     }
     if constexpr (requires { options_.*kMember; }) {
       options_.*kMember = static_cast<std::uint32_t>(*number);
@@ -101,6 +101,13 @@ class Parser {
   bool fail(std::string message) {
     error_ = std::move(message);
     return false;
+  }
+
+  // Reports a wrong value in beanstalkd's words, and the flag that has it.
+  bool fail_at(const FlagText& flag, std::string_view what, std::string_view value) {
+    const std::string name =
+        flag.letter != 0 ? std::string("-") + flag.letter : "--" + std::string(flag.name);
+    return fail(std::string(what) + " for " + name + ": " + std::string(value));
   }
 
   bool parse_long(std::string_view text, const char* next, bool& used_next);
@@ -327,14 +334,14 @@ bool Parser::listen_also(const FlagText&, std::string_view value) {
 }
 
 bool Parser::port(const FlagText& flag, std::string_view value) {
-  if (!value.empty() && !is_port(value)) return fail("invalid port: " + std::string(value));
+  if (!value.empty() && !is_port(value)) return fail_at(flag, "invalid port", value);
   options_.listen_given = true;
   return replace(flag, options_.port, value);
 }
 
-bool Parser::job_bytes(const FlagText&, std::string_view value) {
+bool Parser::job_bytes(const FlagText& flag, std::string_view value) {
   const std::optional<std::uint64_t> number = read_number_or_max(value);
-  if (!number) return fail("invalid size: " + std::string(value));
+  if (!number) return fail_at(flag, "invalid size", value);
   static_assert(kJobBytesMaxLimit <= std::numeric_limits<std::uint32_t>::max());
   const auto allowed = std::min<std::uint64_t>(*number, kJobBytesMaxLimit);
   options_.job_bytes_max = static_cast<std::uint32_t>(allowed);
@@ -344,31 +351,31 @@ bool Parser::job_bytes(const FlagText&, std::string_view value) {
   return true;
 }
 
-bool Parser::sync(const FlagText&, std::string_view value) {
+bool Parser::sync(const FlagText& flag, std::string_view value) {
   const std::optional<std::uint64_t> number = read_number(value);
-  if (!number) return fail("invalid number of milliseconds: " + std::string(value));
+  if (!number) return fail_at(flag, "invalid number of milliseconds", value);
   options_.binlog_sync = true;
   options_.binlog_sync_ms = *number;
   return true;
 }
 
-bool Parser::binlog_bytes(const FlagText&, std::string_view value) {
+bool Parser::binlog_bytes(const FlagText& flag, std::string_view value) {
   const std::optional<std::uint64_t> number = read_number(value);
-  if (!number) return fail("invalid size: " + std::string(value));
+  if (!number) return fail_at(flag, "invalid size", value);
   options_.binlog_bytes_max = *number;
   return true;
 }
 
-bool Parser::memory(const FlagText&, std::string_view value) {
+bool Parser::memory(const FlagText& flag, std::string_view value) {
   const std::optional<std::uint64_t> bytes = read_bytes(value);
-  if (!bytes) return fail("invalid size: " + std::string(value));
+  if (!bytes) return fail_at(flag, "invalid size", value);
   options_.limits.job_memory_bytes_max = *bytes;
   return true;
 }
 
 bool Parser::tries(const FlagText& flag, std::string_view value) {
   if (!limit<&Limits::tries_max>(flag, value)) return false;
-  if (options_.limits.tries_max > kTriesMax) return fail("invalid number: " + std::string(value));
+  if (options_.limits.tries_max > kTriesMax) return fail_at(flag, "invalid number", value);
   return true;
 }
 

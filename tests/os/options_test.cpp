@@ -342,6 +342,12 @@ TEST(Options, EachLimitIsANumber) {
   EXPECT_EQ(parsed.options.limits.job_memory_bytes_max, 1000U);
   EXPECT_EQ(parsed.options.limits.tries_max, 65535U);
   EXPECT_FALSE(parse({"--tries-max", "65536"}).good);
+  EXPECT_EQ(parse({"--tries-max", "70000"}).error, "invalid number for --tries-max: 70000");
+  EXPECT_EQ(parse({"--idle-timeout", "x"}).error, "invalid number for --idle-timeout: x");
+  EXPECT_EQ(parse({"--memory-max", "x"}).error, "invalid size for --memory-max: x");
+  EXPECT_EQ(parse({"--max-job-size", "x"}).error, "invalid size for -z: x");
+  EXPECT_EQ(parse({"-f", "x"}).error, "invalid number of milliseconds for -f: x");
+  EXPECT_EQ(parse({"-p", "x y"}).error, "invalid port for -p: x y");
   for (const char* name : {"--connections-max", "--idle-timeout", "--memory-max", "--tries-max"}) {
     EXPECT_TRUE(parse({name, "0"}).good) << name;
     for (const char* value : {"", "-1", "+1", " 1", "1 ", "0x10", "1.5", "x", "1kk", "1x",
