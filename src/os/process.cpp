@@ -21,10 +21,12 @@
 namespace haricot::os {
 
 void open_standard_descriptors() {
-  // open() gives the lowest free number, so this ends as soon as 0 to 2 are taken.
-  int number = ::open("/dev/null", O_RDWR);
-  while (number >= 0 && number <= 2) number = ::open("/dev/null", O_RDWR);
-  if (number > 2) ::close(number);
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    // open() returns the lowest free number, which is this one.
+    const int mode = number == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    [[maybe_unused]] const int opened = ::open("/dev/null", mode);
+  }
 }
 
 void raise_descriptor_limit() {
@@ -155,8 +157,15 @@ CpuUsage read_cpu_usage() {
   return CpuUsage{microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
 }
 
+// Returns 16 hexadecimal digits that begin with a letter. Readers of YAML take other ones for a
+// number: decimal (16 digits), octal (00...), binary (0b...) or with an exponent (1e10).
 std::string make_instance_id() {
-  const std::uint64_t bits = random_bits();
+  constexpr std::uint64_t kFirstLetter = 0xa;
+  constexpr std::uint64_t kLetters = 6;
+  constexpr int kFirstShift = 60;
+  std::uint64_t bits = random_bits();
+  const std::uint64_t first = kFirstLetter + (bits >> kFirstShift) % kLetters;
+  bits = bits << 4 >> 4 | first << kFirstShift;
   std::string text;
   for (int shift = 56; shift >= 0; shift -= 8) {
     append_hex(text, static_cast<unsigned char>(bits >> shift & 0xff));

@@ -13,7 +13,8 @@
 namespace haricot::os {
 
 // Opens /dev/null on those of the descriptors 0 to 2 that are closed, so that no socket or file
-// ever gets such a number and is written to as if it were stderr.
+// ever gets such a number and is written to as if it were stderr. Writing to a stdout that was
+// closed fails with EBADF, so the caller notices that its output is lost.
 void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "child_result.hpp"
@@ -29,14 +31,17 @@ int reopen_standard_descriptors(int set) {
   for (int number = 0; number <= 2; ++number) {
     if (!is_open(number)) return 1 + number;
     if ((set >> number & 1) == 0) continue;
-    if (::write(number, "x", 1) != 1) return 11 + number;
+    const ssize_t written = ::write(number, "x", 1);
+    const bool is_as_it_should =
+        number == STDOUT_FILENO ? written < 0 && errno == EBADF : written == 1;
+    if (!is_as_it_should) return 11 + number;
     char byte;
     if (::read(number, &byte, 1) != 0) return 21 + number;
   }
   return is_open(3) ? 31 : kGood;
 }
 
-TEST(Process, MissingStandardDescriptorsAreOpenedAndNoOther) {
+TEST(Process, OnlyMissingStandardDescriptorsAreOpened) {
   EXPECT_EQ(result_in_child([] { return reopen_standard_descriptors(0); }), kGood);
   EXPECT_EQ(result_in_child([] { return reopen_standard_descriptors(1); }), kGood);
   EXPECT_EQ(result_in_child([] { return reopen_standard_descriptors(2); }), kGood);
@@ -57,6 +62,17 @@ TEST(Process, TheSoftLimitOfDescriptorsIsRaisedToTheHardOne) {
     return limit.rlim_cur == hard && limit.rlim_max == hard ? kGood : 4;
   };
   EXPECT_EQ(result_in_child(raise), kGood);
+}
+
+TEST(Process, InstanceIdIsAStringToEveryReaderOfYaml) {
+  for (int i = 0; i < 1000; ++i) {
+    ServerInfo info;
+    describe_process(info);
+    ASSERT_EQ(info.instance_id.size(), 16U);
+    ASSERT_EQ(info.instance_id.find_first_not_of("0123456789abcdef"), std::string::npos);
+    ASSERT_EQ(std::string_view("abcdef").find(info.instance_id[0]), info.instance_id[0] - 'a' + 0U)
+        << info.instance_id;
+  }
 }
 
 TEST(Process, AnUnknownUserIsToldApart) {
