@@ -12,10 +12,16 @@
 // active or looked at last is given one more period. Nobody is closed sooner than the timeout after
 // he was last active or occupied, and who lost a job at most after twice the time.
 //
+// A byte that arrives in time counts, although the turn that reads it looks for idle sessions
+// first: a session is closed two turns after its time, and between them everything was read that
+// was there. Only if more sources are ready than one turn reads, the rest may be late by as many
+// turns as that takes.
+//
 // A look that comes late says that the server was away: stopped, or handed over. What was sent
 // meanwhile is not read yet, so nobody is closed until it had time to read that.
 
 #include <algorithm>
+#include <utility>
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
@@ -44,14 +50,15 @@ bool Service::is_occupied(const Session& session) const {
 
 void Service::look_for_idle(Instant now) {
   if (std::max(last_look_, next_idle_look()) + kLate < now) no_end_before_ = now + kTimeToRead;
-  last_look_ = now;
+  const Instant read_until = std::exchange(look_before_last_, std::exchange(last_look_, now));
   // The rest waits for the next turn, which is at once.
   for (std::uint32_t looks = 0; looks < turn_limits::kIdleLooks && next_idle_look() <= now;
        ++looks) {
     Session& session = sessions_.front();
-    const bool was_occupied = session.was_occupied_;
+    const bool ends = !session.was_occupied_ && !is_occupied(session);
+    if (ends && next_idle_look() > read_until) return;
     mark_active(session);
-    if (!was_occupied && !session.was_occupied_) end_idle(session);
+    if (ends) end_idle(session);
   }
 }
 

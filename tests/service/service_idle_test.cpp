@@ -57,6 +57,17 @@ TEST_F(IdleTimeout, WithoutItNobodyIsClosed) {
   EXPECT_EQ(without.service.next_event(), Instant::never());
 }
 
+TEST_F(IdleTimeout, ByteOfTheLastMomentIsInTime) {
+  Session& session = world.connect();
+  world.pass(Duration::milliseconds(std::int64_t{kTimeout_s} * 1000 - 1));
+  // Two turns begin when the time is over, and only the second one reads what came before that.
+  world.now = world.now + Duration::milliseconds(1);
+  world.service.advance(world.now);
+  world.service.advance(world.now);
+  EXPECT_EQ(world.ask(session, "use t\r\n"), "USING t\r\n");
+  expect_end_after(session, kTimeout_s);
+}
+
 TEST_F(IdleTimeout, EveryCommandBeginsItAnew) {
   Session& session = world.connect();
   for (int i = 0; i < 5; ++i) {
@@ -163,7 +174,7 @@ TEST_F(IdleTimeout, WhoIsReadInTimeIsNotSpared) {
   Session& session = world.connect();
   world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
   world.now = world.now + Duration::milliseconds(50);
-  world.service.advance(world.now);
+  world.settle();
   EXPECT_TRUE(is_ended(session));
 }
 
@@ -208,6 +219,8 @@ TEST_F(IdleTimeout, ThousandsInOneMoment) {
   for (int i = 0; i < 5'000; ++i) sessions.push_back(&world.connect());
   world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
   world.now = world.now + Duration::milliseconds(1);
+  for (int turn = 0; turn < 2; ++turn) world.service.advance(world.now);
+  EXPECT_EQ(world.to_send().size(), 0U);
   world.service.advance(world.now);
   const std::size_t first_turn = world.to_send().size();
   EXPECT_GE(first_turn, 500U);

@@ -201,8 +201,11 @@ class Service {
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
   std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
   Instant now_;                          // When the turn began.
-  Instant last_look_;      // With an idle timeout: when idle sessions were looked for last;
-  Instant no_end_before_;  // none is ended before that.
+  // With an idle timeout: when idle sessions were looked for last, and in the turn before that; and
+  // until when none is ended.
+  Instant last_look_;
+  Instant look_before_last_;
+  Instant no_end_before_;
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
