@@ -145,8 +145,24 @@ class Metrics(WatchTest):
         self.wait_metric(self.of("beanstalkd_tube_current_jobs", tube="emails", state="ready"), 2, "/metrics/tubes")
         self.wait_metric(f'tube_current_jobs_ready{{instance="{self.name}",tube="emails"}}', 2, names="exporter")
 
+    def test_hostile_patterns_take_no_memory(self):
+        lines = []
+        for i in range(400):
+            lines += [f"use {i:03}-" + "0123456789" * 19, "put 5 0 60 1", "x"]
+        self.server.ask(*lines)
+        wait_until(lambda: "beanstalkd_tube_jobs" in self.web.text("/metrics/tubes", match="399-.*"))
+        before = self.web.memory_kb()
+        for pattern in (".*[0-7]" + "." * 36, "(.*[0-7]){60}x", ".*[0-4]" + "." * 190, "(((.*)*)*)*x"):
+            self.assertEqual(self.web.fetch("/metrics/tubes", match=pattern)[0], 200, pattern)
+        self.assertLess(self.web.memory_kb() - before, 16 * 1024)
+
+    def test_other_sites_cannot_ask_for_a_scrape(self):
+        for path in ("/metrics", "/metrics/tubes", "/metrics/tubes?match=a", f"/probe?target={self.name}"):
+            for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+                self.assertEqual(self.web.fetch(path, headers={"Sec-Fetch-Site": site})[0], status, (path, site))
+
     def test_patterns_that_are_none_are_refused(self):
-        for pattern in ("(", "a" * 201, "a{1000}", "", "(.*)*" * 40):
+        for pattern in ("(", "a" * 201, "a{1000}", "", "(.*)*" * 41, "a**"):
             self.assertEqual(self.web.fetch("/metrics/tubes", match=pattern)[0], 400, pattern)
 
 

@@ -17,8 +17,8 @@ namespace haricot::web {
 namespace {
 
 constexpr std::string_view kOpenMetrics = "application/openmetrics-text";
-// Tubes that are looked at in a turn: a pattern takes about a microsecond for each.
-constexpr std::size_t kTubesOfTurn = 1000;
+// Steps of TubeChoice in a turn, of all scrapes together.
+constexpr std::size_t kStepsOfTurn = 1'000'000;
 // What servers tell under other keys than these is left out; beanstalkd has 50.
 constexpr std::size_t kKeysMax = 500;
 // Series that are written before anybody looks whether there is room.
@@ -144,17 +144,22 @@ Task Metrics::serve(std::shared_ptr<Exchange> exchange, std::shared_ptr<Scrape> 
 
 // Chooses the tubes, in as many turns as it takes.
 Part<bool> Metrics::find_tubes(Scrape& scrape) {
-  std::size_t room = kTubesMax;
+  ++choosing_;
+  std::vector<std::size_t> wanted;
   for (Server* server : scrape.servers) {
     server->look(observer_.now());
     const Facts& facts = server->facts();
     if (!facts.tubes || facts.state != ServerState::up) continue;
     scrape.tubes.push_back({server, label("server", facts.name), TubeChoice(facts, labels_)});
     TubeChoice& choice = scrape.tubes.back().choice;
-    while (choice.look_at(kTubesOfTurn, scrape.pattern.get(), room)) {
+    while (choice.read(kStepsOfTurn / choosing_, scrape.pattern.get())) {
       co_await observer_.next_turn();
     }
+    wanted.push_back(choice.wanted());
   }
+  --choosing_;
+  const std::vector<std::size_t> shares = share_room(wanted, TubeChoice::kTubesMax);
+  for (std::size_t i = 0; i < shares.size(); ++i) scrape.tubes[i].choice.choose(shares[i]);
   co_return true;
 }
 

@@ -17,10 +17,6 @@ namespace haricot::web {
 
 class Metrics final {
  public:
-  // Tubes that become series, of all servers together. The rest is one series for each server,
-  // whose tube is called TubeLabels::kRest.
-  static constexpr std::size_t kTubesMax = 1000;
-
   // Both are borrowed, and outlive it. `version`: of this program.
   Metrics(Observer& observer, const TubeLabels& labels, std::string version)
       : observer_(observer), labels_(labels), version_(std::move(version)) {}
@@ -46,6 +42,7 @@ class Metrics final {
   Observer& observer_;
   const TubeLabels& labels_;
   std::string version_;
+  std::size_t choosing_ = 0;  // Scrapes that are in find_tubes().
 };
 
 }  // namespace haricot::web

@@ -1,18 +1,42 @@
 #include "web/metrics/tube_choice.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 
 namespace haricot::web {
 namespace {
 
-constexpr int kNotChosen = -1;
 constexpr int kNotWanted = -2;
 constexpr int kNotSeen = -3;
+// Steps to unpack and rank a tube.
+constexpr std::size_t kStepsOfTube = 500;
 
 bool is_largest(TubeField field) {
-  return field >= TubeField::pause && field <= TubeField::work_p99;
+  return (field >= TubeField::pause && field <= TubeField::work_p99) || field >= TubeField::overdue;
+}
+
+void derive(TubeRow& row) {
+  if (row.paused_s() > 0) return;
+  row[TubeField::overdue] = row[TubeField::oldest_ready];
+  if (row[TubeField::reserved] > 0 || row[TubeField::waiting] > 0) return;
+  row[TubeField::unattended] = row[TubeField::oldest_ready];
+}
+
+// Jobs come before none, trouble before work, then the oldest job, then the number of jobs.
+std::uint64_t rank_of(const TubeRow& row) {
+  constexpr std::uint64_t kMax = (1U << 30) - 1;
+  const std::uint64_t stuck = row[TubeField::ready] + row[TubeField::buried];
+  const std::uint64_t jobs = stuck + row[TubeField::reserved] + row[TubeField::delayed];
+  const bool has_workers = row[TubeField::reserved] + row[TubeField::waiting] > 0;
+  const bool has_trouble =
+      row[TubeField::buried] > 0 || (row[TubeField::ready] > 0 && !has_workers);
+  const std::uint64_t age = std::max(row[TubeField::oldest_ready], row[TubeField::oldest_buried]);
+  return std::uint64_t{jobs > 0} << 63 | std::uint64_t{has_trouble} << 62 |
+         std::min(age, kMax) << 30 | std::min(jobs, kMax);
 }
 
 }  // namespace
@@ -37,57 +61,86 @@ TubeChoice::TubeChoice(const Facts& facts, const TubeLabels& labels)
       .name = std::string(TubeLabels::kRest), .row = {}, .is_sum = true, .has_counters = false};
 }
 
-bool TubeChoice::look_at(std::size_t tubes, const NamePattern* pattern, std::size_t& room) {
+bool TubeChoice::read(std::size_t steps, const NamePattern* pattern) {
   const TubeRows& rows = sample_->rows;
-  for (; tubes > 0 && next_ < rows.size(); --tubes, ++next_) {
-    const TubeRow row = rows.at(next_);
+  // One at least, so that it ends.
+  for (std::size_t spent = 0; spent < std::max<std::size_t>(steps, 1) && next_ < rows.size();) {
+    TubeRow row = rows.at(next_);
+    spent += kStepsOfTube + (pattern == nullptr ? 0 : pattern->steps_for(row.name.size()));
+    const auto index = static_cast<std::uint32_t>(next_++);
     if (row.label != 0) {
-      add_to_label(row, pattern, room);
-      continue;
-    }
-    if (pattern != nullptr && !pattern->matches(row.name)) continue;
-    if (room > 0) {
-      --room;
-      chosen_.push_back({.name = std::string(row.name), .row = row});
-    } else {
-      add_row(rest_.row, row);
-      ++left_out_;
+      derive(row);
+      add_to_label(row, pattern);
+    } else if (pattern == nullptr || pattern->matches(row.name)) {
+      best_.push_back({rank_of(row), index});
+      std::push_heap(best_.begin(), best_.end(), std::greater<>());
+      if (best_.size() > kTubesMax) drop_last();
     }
   }
-  if (next_ < rows.size()) return true;
-  finish();
-  return false;
+  return next_ < rows.size();
 }
 
-void TubeChoice::add_to_label(const TubeRow& row, const NamePattern* pattern, std::size_t& room) {
-  const std::string& name = labels_.names()[row.label - 1U];
-  int& place = place_[row.label - 1U];
+void TubeChoice::add_to_label(const TubeRow& row, const NamePattern* pattern) {
+  const std::size_t label = row.label - 1U;
+  int& place = place_[label];
   if (place == kNotSeen) {
-    const bool is_wanted = pattern == nullptr || pattern->matches(name);
-    place = !is_wanted ? kNotWanted : kNotChosen;
-    if (is_wanted && room > 0) {
-      --room;
-      place = static_cast<int>(chosen_.size());
-      chosen_.push_back({.name = name, .row = {}, .is_sum = true});
-    }
+    const bool is_wanted = pattern == nullptr || pattern->matches(labels_.names()[label]);
+    place = is_wanted ? static_cast<int>(labels_found_.size()) : kNotWanted;
+    if (is_wanted) labels_found_.push_back({.label = label});
   }
   if (place == kNotWanted) return;
-  if (place == kNotChosen) ++left_out_;
-  add_row(place == kNotChosen ? rest_.row : chosen_[static_cast<std::size_t>(place)].row, row);
+  Labelled& sum = labels_found_[static_cast<std::size_t>(place)];
+  ++sum.tubes;
+  add_row(sum.row, row);
 }
 
-void TubeChoice::finish() {
-  if (is_finished_) return;
-  is_finished_ = true;
-  for (std::size_t i = 0; i < place_.size() && i < counts_.size(); ++i) {
-    if (place_[i] < 0) continue;
-    // What tubes have counted that are gone counts still.
-    TubeRow& row = chosen_[static_cast<std::size_t>(place_[i])].row;
-    row[TubeField::puts] = counts_[i].puts;
-    row[TubeField::deletes] = counts_[i].deletes;
-    row[TubeField::pauses] = counts_[i].pauses;
+// Adds the least important tube to the sum of the rest.
+void TubeChoice::drop_last() {
+  std::pop_heap(best_.begin(), best_.end(), std::greater<>());
+  TubeRow row = sample_->rows.at(best_.back().index);
+  best_.pop_back();
+  derive(row);
+  add_row(rest_.row, row);
+  ++left_out_;
+}
+
+void TubeChoice::choose(std::size_t room) {
+  while (labels_found_.size() > room) {
+    add_row(rest_.row, labels_found_.back().row);
+    left_out_ += labels_found_.back().tubes;
+    labels_found_.pop_back();
+  }
+  while (best_.size() > room - labels_found_.size()) drop_last();
+  std::sort(best_.begin(), best_.end(), std::greater<>());
+  for (const Candidate& each : best_) {
+    TubeRow row = sample_->rows.at(each.index);
+    derive(row);
+    chosen_.push_back({.name = std::string(row.name), .row = row});
+  }
+  for (const Labelled& each : labels_found_) {
+    TubeSum sum{.name = labels_.names()[each.label], .row = each.row, .is_sum = true};
+    // Includes what was counted by tubes that are gone.
+    if (each.label < counts_.size()) {
+      sum.row[TubeField::puts] = counts_[each.label].puts;
+      sum.row[TubeField::deletes] = counts_[each.label].deletes;
+      sum.row[TubeField::pauses] = counts_[each.label].pauses;
+    }
+    chosen_.push_back(std::move(sum));
   }
   if (left_out_ > 0) chosen_.push_back(rest_);
+}
+
+std::vector<std::size_t> share_room(const std::vector<std::size_t>& wanted, std::size_t room) {
+  std::vector<std::size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&wanted](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+  std::vector<std::size_t> shares(wanted.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    shares[order[i]] = std::min(wanted[order[i]], room / (order.size() - i));
+    room -= shares[order[i]];
+  }
+  return shares;
 }
 
 }  // namespace haricot::web

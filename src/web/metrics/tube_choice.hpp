@@ -21,37 +21,64 @@ struct TubeSum {
   bool has_counters = true;  // Sums of tubes that come and go have none.
 };
 
+// Keeps the most important tubes and sums the rest, in one pass and with bounded memory.
 class TubeChoice final {
  public:
+  // Series of one choice.
+  static constexpr std::size_t kTubesMax = 1000;
+
   // Requires: `facts` has tubes. Both are borrowed, and outlive it.
   TubeChoice(const Facts& facts, const TubeLabels& labels);
 
-  // Looks at so many tubes more; takes of those whose name matches while `room` is not 0, and
-  // counts it down. `pattern` may be null: all match. False: all have been looked at.
-  bool look_at(std::size_t tubes, const NamePattern* pattern, std::size_t& room);
+  // Reads tubes until it has spent the steps; a step is about a nanosecond. Skips those that do not
+  // match; a null `pattern` matches all. Returns false when all have been read.
+  bool read(std::size_t steps, const NamePattern* pattern);
+  // Returns the number of series without a limit, at most kTubesMax.
+  std::size_t wanted() const { return labels_found_.size() + best_.size(); }
+  // Limits the series, and fills chosen(). Tubes with the oldest waiting or buried jobs come first,
+  // tubes without jobs last. Requires: read() has returned false.
+  void choose(std::size_t room);
 
   const std::vector<TubeSum>& chosen() const { return chosen_; }
-  // How many tubes are in the sum at the end of chosen().
+  // Number of tubes in the sum at the end of chosen().
   std::uint64_t left_out() const { return left_out_; }
   bool has_details() const { return sample_->has_details; }
   Instant sampled() const { return sample_->at; }
 
  private:
-  void add_to_label(const TubeRow& row, const NamePattern* pattern, std::size_t& room);
-  void finish();
+  struct Candidate {
+    std::uint64_t rank;
+    std::uint32_t index;  // In the sample.
+    bool operator>(const Candidate& other) const {
+      return rank != other.rank ? rank > other.rank : index < other.index;
+    }
+  };
+  // Sum of the tubes with one label.
+  struct Labelled {
+    std::size_t label;  // From 0 on.
+    std::uint64_t tubes = 0;
+    TubeRow row = {};
+  };
+
+  void add_to_label(const TubeRow& row, const NamePattern* pattern);
+  void drop_last();
 
   const TubeLabels& labels_;
   std::shared_ptr<const TubeSample> sample_;
   std::vector<LabelCounts> counts_;
   std::size_t next_ = 0;
+  std::vector<Labelled> labels_found_;
+  std::vector<int> place_;       // By label: in labels_found_, or why it is not there.
+  std::vector<Candidate> best_;  // A heap with the least important one in front.
   std::vector<TubeSum> chosen_;
-  std::vector<int> place_;  // Of a label in chosen_, if it is there.
   TubeSum rest_;
   std::uint64_t left_out_ = 0;
-  bool is_finished_ = false;
 };
 
-// Adds a row to a sum, field by field: numbers of things are added, ages and times are the largest.
+// Divides `room`: each server gets as many series as it wants, or an equal share of the rest.
+std::vector<std::size_t> share_room(const std::vector<std::size_t>& wanted, std::size_t room);
+
+// Adds a row to a sum by field: adds numbers of things, and keeps the largest age or time.
 void add_row(TubeRow& sum, const TubeRow& row);
 
 }  // namespace haricot::web

@@ -9,29 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "web/observe/name_pattern.hpp"
+
 namespace haricot::web {
-
-// A regular expression of POSIX (extended) that has to match the whole of a name. It never takes
-// more than a time that grows with the name: there is no backtracking, it has 200 bytes at most,
-// and only single characters are repeated.
-class NamePattern final {
- public:
-  static constexpr std::size_t kBytesMax = 200;
-
-  // Null: it is no such expression, and `error` says why.
-  static std::unique_ptr<NamePattern> make(std::string_view text, std::string& error);
-  ~NamePattern();
-  NamePattern(const NamePattern&) = delete;
-  NamePattern& operator=(const NamePattern&) = delete;
-
-  bool matches(std::string_view name) const;
-
- private:
-  NamePattern() = default;
-
-  struct Compiled;
-  std::unique_ptr<Compiled> compiled_;
-};
 
 class TubeLabels final {
  public:

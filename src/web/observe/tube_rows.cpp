@@ -10,12 +10,28 @@
 namespace haricot::web {
 namespace {
 
-constexpr std::array<std::string_view, kTubeFields> kKeys = {
-    "current-jobs-urgent", "current-jobs-ready", "current-jobs-reserved", "current-jobs-delayed",
-    "current-jobs-buried", "total-jobs",         "current-using",         "current-watching",
-    "current-waiting",     "cmd-delete",         "cmd-pause-tube",        "pause",
-    "pause-time-left",     "age-oldest-ready",   "age-oldest-buried",     "queue-time-p50",
-    "queue-time-p99",      "work-time-p50",      "work-time-p99",         "buried-by-tries"};
+constexpr std::array<std::string_view, kTubeFields> kKeys = {"current-jobs-urgent",
+                                                             "current-jobs-ready",
+                                                             "current-jobs-reserved",
+                                                             "current-jobs-delayed",
+                                                             "current-jobs-buried",
+                                                             "total-jobs",
+                                                             "current-using",
+                                                             "current-watching",
+                                                             "current-waiting",
+                                                             "cmd-delete",
+                                                             "cmd-pause-tube",
+                                                             "pause",
+                                                             "pause-time-left",
+                                                             "age-oldest-ready",
+                                                             "age-oldest-buried",
+                                                             "queue-time-p50",
+                                                             "queue-time-p99",
+                                                             "work-time-p50",
+                                                             "work-time-p99",
+                                                             "buried-by-tries",
+                                                             {},
+                                                             {}};
 
 // Bits of a row's mask, before those of the fields that are not 0.
 constexpr std::uint32_t kHasPutRate = 1U << 0;

@@ -39,10 +39,13 @@ enum class TubeField : std::uint8_t {
   work_p50,
   work_p99,
   tried_out,  // Buried because their tries were used up.
+  // Derived from the fields above when they are exported, because sums of tubes need them by tube.
+  overdue,     // oldest_ready of a tube that is not paused.
+  unattended,  // oldest_ready of a tube that is not paused and has no worker.
 };
-inline constexpr std::size_t kTubeFields = 20;
+inline constexpr std::size_t kTubeFields = 22;
 
-// The name that reports of servers have for the field.
+// Returns the key of the field in reports of servers; empty for a derived field.
 std::string_view key_of(TubeField field);
 
 struct TubeRow {

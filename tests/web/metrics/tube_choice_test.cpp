@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -30,8 +30,9 @@ class TubeChoiceTest : public ::testing::Test {
   std::vector<std::string> choose(const NamePattern* pattern, std::size_t room) {
     facts_.tubes = sample_;
     TubeChoice choice(facts_, labels_);
-    while (choice.look_at(1, pattern, room)) {
+    while (choice.read(1, pattern)) {
     }
+    choice.choose(std::min(room, choice.wanted()));
     std::vector<std::string> all;
     for (const TubeSum& tube : choice.chosen()) {
       all.push_back(tube.name + (tube.is_sum ? "+" : "") + " " +
@@ -58,11 +59,59 @@ TEST_F(TubeChoiceTest, TubesWithALabelAreOneSeries) {
   EXPECT_EQ(left_out_, 0U);
 }
 
-TEST_F(TubeChoiceTest, WhatIsTooMuchIsSummedAndCounted) {
+TEST_F(TubeChoiceTest, OldestJobsComeFirstAndTheRestIsSummedAndCounted) {
   for (int i = 0; i < 10; ++i) add("t" + std::to_string(i), 1, static_cast<std::uint64_t>(i));
-  add("emails-1", 5);
-  EXPECT_EQ(choose(nullptr, 2), (std::vector<std::string>{"t0 1 1 0", "t1 1 1 1", "*+ 13 - 9"}));
-  EXPECT_EQ(left_out_, 9U);
+  EXPECT_EQ(choose(nullptr, 2), (std::vector<std::string>{"t9 1 1 9", "t8 1 1 8", "*+ 8 - 7"}));
+  EXPECT_EQ(left_out_, 8U);
+}
+
+TEST_F(TubeChoiceTest, TubesWithoutJobsAreTheFirstToBeLeftOut) {
+  for (int i = 0; i < 1200; ++i) add("idle-" + std::to_string(i), 0);
+  add("busy", 5);
+  TubeRow row;
+  row.name = "broken";
+  row[TubeField::buried] = 1;
+  sample_->rows.add(row);
+  const std::vector<std::string> all = choose(nullptr, 1000);
+  ASSERT_EQ(all.size(), 1001U);
+  EXPECT_EQ(all[0], "busy 5 5 0");
+  EXPECT_EQ(all[1], "broken 0 0 0");
+  EXPECT_EQ(left_out_, 202U);
+}
+
+TEST_F(TubeChoiceTest, SumsShowTheOldestJobThatNoPauseExplains) {
+  TubeRow row;
+  row[TubeField::ready] = 1;
+  const auto add_tube = [&](const char* name, std::uint64_t age, bool is_paused, bool has_worker) {
+    row.name = name;
+    row[TubeField::oldest_ready] = age;
+    row[TubeField::pause] = is_paused ? 100 : 0;
+    row[TubeField::pause_left] = row[TubeField::pause];
+    row[TubeField::waiting] = has_worker ? 1 : 0;
+    row.label = labels_.label_of(name);
+    sample_->rows.add(row);
+  };
+  add_tube("emails-1", 500, true, false);
+  add_tube("emails-2", 300, false, true);
+  add_tube("emails-3", 200, false, false);
+  facts_.tubes = sample_;
+  TubeChoice choice(facts_, labels_);
+  while (choice.read(1'000, nullptr)) {
+  }
+  choice.choose(1);
+  ASSERT_EQ(choice.chosen().size(), 1U);
+  const TubeRow& sum = choice.chosen()[0].row;
+  EXPECT_EQ(sum[TubeField::oldest_ready], 500U);
+  EXPECT_EQ(sum[TubeField::overdue], 300U);
+  EXPECT_EQ(sum[TubeField::unattended], 200U);
+}
+
+TEST(ShareRoom, ServersShareWhatTheModestLeave) {
+  using Shares = std::vector<std::size_t>;
+  EXPECT_EQ(share_room({1000, 1000}, 1000), (Shares{500, 500}));
+  EXPECT_EQ(share_room({1000, 10, 1000}, 1000), (Shares{495, 10, 495}));
+  EXPECT_EQ(share_room({5, 3}, 1000), (Shares{5, 3}));
+  EXPECT_EQ(share_room({}, 1000), Shares{});
 }
 
 TEST_F(TubeChoiceTest, WhatDoesNotMatchIsNotThere) {
