@@ -162,7 +162,7 @@ int run_web(const WebOptions& options,
   if (!set_up(stage, error)) return fail(error, tool::kExitNoServer);
   os::block_signals();
   if (!loop.open(error)) return fail(error);
-  Site site(std::move(options_of_site), std::move(stage.routes));
+  Site site(std::move(options_of_site), std::move(stage.routes), os::make_hash_key());
   WebServer server(site, options.limits, poller, log, os::read_clock());
   if (options.has_sandbox) enter_sandbox(options, listeners, log);
   log_ready(log, options, listeners);

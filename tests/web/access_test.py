@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -124,7 +125,8 @@ class Login(web_case.WebTest):
         self.assertEqual(answer.status, 401)
         self.assertIn('action="../../login"', answer.text())
         self.assertIn('action="login"', self.ask("/", headers=BROWSER).text())
-        self.assertNotIn("<script", answer.text())
+        self.assertEqual(re.findall("<script.*?</script>", answer.text()),
+                         ['<script src="../../page/login.js" defer></script>'])
         self.assertNotIn("style=", answer.text())
         answer = self.log_in()
         self.assertEqual((answer.status, answer.headers["location"]), (303, "./"))
@@ -264,7 +266,8 @@ class Changes(web_case.WebTest):
                         ["Sec-Fetch-Site: cross-site", "Origin: http://localhost:11380"],
                         ["Referer: http://localhost:11380/"]):
             self.assertEqual(self.act(*headers), 403, headers)
-        self.assertNotIn("web-action", self.site.log())
+        self.assertNotIn("event=web-action ", self.site.log())
+        self.assert_logged("event=web-action-refused")
 
     def test_a_look_changes_nothing(self):
         self.assertEqual(self.fields("/echo", headers=SAME)["may_change"], "no")
@@ -274,10 +277,14 @@ class Changes(web_case.WebTest):
         self.act(*SAME)
         web_case.wait_until(lambda: "event=web-action" in self.site.log())
         line = next(line for line in self.site.log().splitlines() if "web-action" in line)
-        self.assertRegex(line, r'peer=127\.0\.0\.1:\d+ action=kick server=here:11300 what="tube=\\nmail"$')
+        self.assertRegex(line, r'peer=127\.0\.0\.1:\d+ action=kick server=here:11300 what="tube=\\nmail" result="done=1"$')
 
     def test_without_the_flag_nothing_changes(self):
         site = self.serve()
+        with self.subTest("and no body is read"):
+            client = self.connect(site)
+            client.sendall(web_case.request("/api/act", "POST", [*SAME, "Content-Length: 1000000"]))
+            self.assertEqual(web_case.Reader(client).answer().status, 403)
         self.assertEqual(self.status("/api/act", "POST", SAME, b"x", site=site), 403)
         self.assertEqual(self.fields("/echo", "POST", SAME, b"x", site=site)["may_change"], "no")
 

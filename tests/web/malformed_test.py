@@ -253,6 +253,34 @@ class Limits(web_case.WebTest):
         clients[0].close()
         web_case.wait_until(lambda: self.status("/echo") == 200)
 
+    def test_a_reserve_is_left_for_probes(self):
+        clients = [self.connect() for _ in range(300)]
+        for i in range(20):
+            self.assertEqual(self.status("/healthz"), 200, i)
+            clients.append(self.connect())
+        self.assertEqual(self.status("/echo"), 503)
+
+    def test_a_reserve_is_left_for_those_who_show_the_token(self):
+        site = self.serve("--connections-max", "20", "--token-file", str(self.token_file()))
+        clients = [self.connect(site) for _ in range(100)]
+        headers = [f"Authorization: Bearer {web_case.TOKEN}"]
+        for _ in range(5):
+            self.assertEqual(self.ask("/echo", headers=headers, site=site).status, 200)
+            self.assertEqual(self.ask("/login", site=site).status, 503)
+        self.assertEqual(len(clients), 100)
+
+    def test_bodies_of_strangers_keep_nobody_out(self):
+        site = self.serve("--held-max", "100000", "--token-file", str(self.token_file()))
+        head = ["Sec-Fetch-Site: same-origin", "Content-Length: 2049"]
+        self.assertEqual(self.send(request("/login", "POST", head), site).status, 413)
+        clients = [self.connect(site) for _ in range(70)]
+        for client in clients:
+            head = ["Sec-Fetch-Site: same-origin", "Content-Length: 2048"]
+            client.sendall(request("/login", "POST", head) + b"x" * 2047)
+        self.assertEqual(self.ask("/healthz", site=site).status, 200)
+        web_case.wait_until(lambda: self.ask("/login", site=site).status == 503)
+        self.assertEqual(self.ask("/healthz", site=site).status, 200)
+
     def test_far_more_connections_are_closed(self):
         clients = [self.connect() for _ in range(300)]
         for client in clients:

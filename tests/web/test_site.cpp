@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -44,8 +45,7 @@ void echo(void* /*self*/, Shared exchange) {
 }
 
 void act(void* /*self*/, Shared exchange) {
-  if (!exchange->request().may_change) return exchange->respond({403, "", "", {}});
-  exchange->log_action("kick", "here:11300", "tube=\n" + exchange->request().body);
+  exchange->log_action("kick", "here:11300", "tube=\n" + exchange->request().body, "done=1");
   exchange->respond(text("done\n"));
 }
 
@@ -156,11 +156,17 @@ int main(int argc, char** argv) {
   web::Ticker ticker;
   return web::run_web(options, [&ticker](web::WebStage& stage, std::string& /*error*/) {
     stage.loop.add(web::LoopPart::of(ticker));
+    const auto change = [](std::string_view path, auto handle, bool is_change) {
+      web::Route route{Method::post, path, handle, nullptr};
+      route.is_change = is_change;
+      route.body_bytes_max = SIZE_MAX;
+      return route;
+    };
     stage.routes = {
         {Method::get, "/echo", &web::echo, nullptr},
-        {Method::post, "/echo", &web::echo, nullptr},
+        change("/echo", &web::echo, false),
         {Method::get, "/api/echo", &web::echo, nullptr},
-        {Method::post, "/api/act", &web::act, nullptr},
+        change("/api/act", &web::act, true),
         {Method::get, "/", &web::show_page, nullptr},
         {Method::get, "/deep/down/page", &web::show_page, nullptr},
         {Method::get, "/open", &web::show_page, nullptr, false},

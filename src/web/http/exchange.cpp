@@ -79,7 +79,8 @@ void Exchange::begin_stream(std::string type) {
 bool Exchange::write(std::string_view piece) {
   CHECK(state_ != State::open);
   if (state_ == State::ended) return false;
-  if (waiting_bytes() + piece.size() > kOutputBytesEnd) {
+  // A piece of any size is taken if the peer has read all that came before it.
+  if (waiting_bytes() > 0 && waiting_bytes() + piece.size() > kOutputBytesEnd) {
     is_broken_ = true;
     has_to_close_ = true;
     finish();
@@ -106,9 +107,9 @@ void Exchange::finish() {
   tell_connection();
 }
 
-void Exchange::log_action(std::string_view action, std::string_view server,
-                          std::string_view what) const {
-  server_.acted(server_.self, request_, action, server, what);
+void Exchange::log_action(std::string_view action, std::string_view server, std::string_view what,
+                          std::string_view result) const {
+  server_.acted(server_.self, request_, action, server, what, result);
 }
 
 // What has left is cut off when it is the larger half, so that each byte is moved once at most.

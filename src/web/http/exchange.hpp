@@ -33,7 +33,7 @@ class Exchange final {
     void* self;
     // A handler has acted on a beanstalk server.
     void (*acted)(void* self, const Request& request, std::string_view action,
-                  std::string_view server, std::string_view what);
+                  std::string_view server, std::string_view what, std::string_view result);
     std::string common_headers;  // Whole lines, for the head of each response.
   };
   // and of its connection, which calls leave() before it ends.
@@ -65,9 +65,10 @@ class Exchange final {
   // The end of the stream, in good order. Has no effect where it is over already.
   void end();
 
-  // Writes a line to the log: who does what to which server ("kick", "127.0.0.1:11300", "tube=mail
-  // count=10"). For each action that a request causes.
-  void log_action(std::string_view action, std::string_view server, std::string_view what) const;
+  // Writes a line to the log: who did what to which server ("kick", "127.0.0.1:11300", "tube=mail
+  // count=10"), and with which result ("done=7"). For each action that a request causes.
+  void log_action(std::string_view action, std::string_view server, std::string_view what,
+                  std::string_view result) const;
 
   // Called in a turn when can_take() again, after it could not, and when the peer has gone before
   // the end. Either may hold the exchange: both are dropped at the end.

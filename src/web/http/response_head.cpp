@@ -25,6 +25,7 @@ constexpr Reason kReasons[] = {
     {414, "URI Too Long"},
     {417, "Expectation Failed"},
     {421, "Misdirected Request"},
+    {429, "Too Many Requests"},
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
     {501, "Not Implemented"},

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -18,8 +19,16 @@ struct Route {
   bool needs_login = true;
   // A stream of events, of which there is a limit.
   bool is_events = false;
-  // Says nothing that anybody could want, and is asked under any name: no check of the Host.
+  // A probe of health. It reveals nothing, so it is served under any name, and also at the limits
+  // of connections and memory.
   bool is_probe = false;
+  // A page that other sites may link to. Every other route refuses requests that a browser sends
+  // for another site, which cannot read the answer, but could make the program work.
+  bool is_page = false;
+  // A change of a server. Refused before its body is read if changes are not allowed.
+  bool is_change = false;
+  // Longest body, beside the limit of the server.
+  std::size_t body_bytes_max = 0;
 };
 
 }  // namespace haricot::web

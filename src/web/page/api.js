@@ -30,7 +30,7 @@ async function answerOf(send) {
     if (error.name === 'AbortError') throw error;
     throw new Refusal(0, 'haricot web does not answer');
   }
-  if (response.status === 401) location.assign('login');
+  if (response.status === 401) location.assign('login' + location.hash);
   const answer = await response.json().catch(() => null);
   if (!response.ok) throw new Refusal(response.status, answer?.error ?? `HTTP status ${response.status}`);
   if (answer === null) throw new Refusal(response.status, 'an answer that is not JSON');

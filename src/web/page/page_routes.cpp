@@ -34,6 +34,7 @@ std::vector<Route> page_routes() {
     // answer_file() reads only.
     route.self = const_cast<PageFile*>(&file);
     route.needs_login = file.path == "/";
+    route.is_page = true;
     routes.push_back(route);
   }
   return routes;

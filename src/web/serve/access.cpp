@@ -102,6 +102,16 @@ bool Access::is_same_origin(const Request& request) const {
   return false;
 }
 
+bool Access::is_from_other_site(const Request& request) {
+  const std::string_view site = request.header("Sec-Fetch-Site");
+  // "none": a person has typed the address or opened a bookmark.
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
+bool Access::has_wrong_token(const Request& request) const {
+  return rules_.token && !request.header("Authorization").empty() && !is_logged_in(request);
+}
+
 std::string Access::peer(const Request& request, std::string_view connection_peer) const {
   const std::string_view forwarded =
       rules_.is_behind_proxy ? last_word(request, "X-Forwarded-For") : std::string_view{};

@@ -36,9 +36,14 @@ class Access final {
   bool is_logged_in(const Request& request) const;
   // Whether a POST comes from a page of this program, as far as a browser tells.
   bool is_same_origin(const Request& request) const;
+  // Returns true if a browser sends the request for a page of another site.
+  static bool is_from_other_site(const Request& request);
   bool may_change(const Request& request) const {
     return rules_.allows_changes && request.method == Method::post && is_same_origin(request);
   }
+  bool has_token() const { return rules_.token.has_value(); }
+  // Returns true if the request shows a token that is not ours.
+  bool has_wrong_token(const Request& request) const;
   // Who asks: the proxy's word where there is one, else the peer of the connection.
   std::string peer(const Request& request, std::string_view connection_peer) const;
   // The browser's side of the connection is encrypted, as the browser or a proxy says of a POST.

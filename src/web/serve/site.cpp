@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kLoginPath = "/login";
 constexpr std::string_view kLogoutPath = "/logout";
 constexpr const char* kHtml = "text/html; charset=utf-8";
+constexpr std::size_t kLoginBytesMax = 2048;
 constexpr const char* kHome = "./";  // From /login and /logout, whatever a proxy has in front.
 
 bool is_look(Method method) {
@@ -35,8 +36,8 @@ std::string login_page(std::string_view path, std::string_view message) {
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<title>haricot: log in</title>\n<link rel=\"stylesheet\" href=\"" +
-         root +
-         "page/page.css\"></head>\n<body class=\"login\"><main><h1>haricot</h1>\n"
+         root + "page/page.css\">\n<script src=\"" + root +
+         "page/login.js\" defer></script></head>\n<body class=\"login\"><main><h1>haricot</h1>\n"
          "<form method=\"post\" action=\"" +
          target + "\">\n<p role=\"status\">" + std::string(message) +
          "</p>\n<p><label for=\"token\">Token</label>\n"
@@ -63,8 +64,8 @@ std::string security_headers() {
          "Cross-Origin-Resource-Policy: same-origin\r\n";
 }
 
-Site::Site(SiteOptions options, std::vector<Route> routes)
-    : options_(std::move(options)), routes_(std::move(routes)) {
+Site::Site(SiteOptions options, std::vector<Route> routes, const HashKey& key)
+    : options_(std::move(options)), routes_(std::move(routes)), guesses_(key) {
   routes_.push_back(open_route<&Site::show_login>(Method::get, kLoginPath));
   routes_.push_back(open_route<&Site::take_login>(Method::post, kLoginPath));
   routes_.push_back(open_route<&Site::log_out>(Method::post, kLogoutPath));
@@ -75,17 +76,21 @@ bool Site::has_path(std::string_view path) const {
                      [path](const Route& route) { return route.path == path; });
 }
 
-template <void (Site::*kHandler)(Exchange&) const>
+template <auto kHandler>
 Route Site::open_route(Method method, std::string_view path) {
-  return {method, path,
-          [](void* self, std::shared_ptr<Exchange> exchange) {
-            const std::shared_ptr<Exchange> kept = std::move(exchange);
-            (static_cast<const Site*>(self)->*kHandler)(*kept);
-          },
-          this, false};
+  Route route{method, path,
+              [](void* self, std::shared_ptr<Exchange> exchange) {
+                const std::shared_ptr<Exchange> kept = std::move(exchange);
+                (static_cast<Site*>(self)->*kHandler)(*kept);
+              },
+              this, false};
+  route.is_page = true;
+  route.body_bytes_max = method == Method::post ? kLoginBytesMax : 0;
+  return route;
 }
 
-Site::Decision Site::judge(Request& request, std::string_view connection_peer) const {
+Site::Decision Site::judge(Request& request, std::string_view connection_peer, Instant now) {
+  now_ = now;
   const auto refuse = [&](std::uint16_t status, std::string_view reason) {
     return Decision{.refused = refusal(request, status, reason)};
   };
@@ -117,17 +122,52 @@ Site::Decision Site::judge(Request& request, std::string_view connection_peer) c
     decision.refused->more.push_back({"Allow", allowed});
     return decision;
   }
-  if (found->needs_login && !access_.is_logged_in(request)) {
-    return {.refused = ask_for_login(request),
-            .is_wrong_login = !request.header("Authorization").empty()};
+  return judge_route(request, *found);
+}
+
+Site::Decision Site::judge_route(Request& request, const Route& route) {
+  Decision decision;
+  decision.route = &route;
+  const auto refuse = [&](std::uint16_t status, std::string_view reason) {
+    decision.refused = refusal(request, status, reason);
+    decision.is_refused_change = route.is_change;
+    return decision;
+  };
+  if (route.is_probe) return decision;
+  if ((decision.refused = slow_guess(request, route))) return decision;
+  const bool is_logged_in = access_.is_logged_in(request);
+  decision.is_trusted = access_.has_token() && is_logged_in;
+  if (route.needs_login && !is_logged_in) {
+    decision.refused = ask_for_login(request);
+    decision.is_wrong_login = access_.has_wrong_token(request);
+    decision.is_refused_change = route.is_change;
+    if (decision.is_wrong_login) guesses_.add(request.peer, now_);
+    return decision;
   }
   if (request.method == Method::post && !access_.is_same_origin(request)) {
     return refuse(403,
                   "A change has to come from the page of this program: Sec-Fetch-Site has to be "
                   "same-origin, or else Origin the address of this program.");
   }
+  if (!route.is_page && Access::is_from_other_site(request)) {
+    return refuse(403, "Pages of other sites cannot ask for this. Open its address yourself.");
+  }
   request.may_change = access_.may_change(request);
-  return {.refused = {}, .route = found};
+  if (route.is_change && !request.may_change) return refuse(403, "changes are not allowed here");
+  return decision;
+}
+
+// Refuses to compare a token if the address has sent too many wrong ones. Cookies are always
+// compared: they cannot be guessed, and their owner may share the address of an attacker.
+std::optional<Response> Site::slow_guess(const Request& request, const Route& route) const {
+  const bool is_login = request.method == Method::post && route.path == kLoginPath;
+  const bool shows_token = route.needs_login && !request.header("Authorization").empty();
+  if (!access_.has_token() || !(is_login || shows_token)) return std::nullopt;
+  const Duration wait = guesses_.wait(request.peer, now_);
+  if (wait.count() == 0) return std::nullopt;
+  Response response = refusal(request, 429, "Too many wrong tokens came from your address.");
+  response.more.push_back({"Retry-After", std::to_string(wait.whole_seconds() + 1)});
+  return response;
 }
 
 Response Site::ask_for_login(const Request& request) const {
@@ -147,23 +187,24 @@ void Site::show_login(Exchange& exchange) const {
   exchange.respond({200, kHtml, login_page(kLoginPath, ""), {}});
 }
 
-void Site::take_login(Exchange& exchange) const {
+void Site::take_login(Exchange& exchange) {
   const Request& request = exchange.request();
   const std::optional<Token>& token = options_.access.token;
   if (!token) return exchange.respond(to_home());
   const std::optional<std::string> given = find_parameter(request.body, "token");
   if (!given || !token->is_token(trim(*given))) {
-    exchange.log_action("login-refused", "", "");
+    guesses_.add(request.peer, now_);
+    exchange.log_action("login-refused", "", "", "");
     return exchange.respond({401, kHtml, login_page(kLoginPath, "This is not the token."), {}});
   }
-  exchange.log_action("login", "", "");
+  exchange.log_action("login", "", "", "");
   exchange.respond(to_home({cookie(request, token->cookie_value(), "")}));
 }
 
 void Site::log_out(Exchange& exchange) const {
   const std::optional<Token>& token = options_.access.token;
   if (!token) return exchange.respond(to_home());
-  if (access_.is_logged_in(exchange.request())) exchange.log_action("logout", "", "");
+  if (access_.is_logged_in(exchange.request())) exchange.log_action("logout", "", "", "");
   exchange.respond(to_home({cookie(exchange.request(), "", "; Max-Age=0")}));
 }
 

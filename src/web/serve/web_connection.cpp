@@ -3,8 +3,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "os/listener.hpp"
@@ -74,7 +76,7 @@ void WebConnection::receive(std::string_view bytes, Instant now) {
     if (parser_.has_head() && !take_head(now)) return;
     if (parser_.failure()) return fail(parser_.failure()->status, parser_.failure()->reason, now);
     if (parser_.is_whole()) {
-      answer(parser_.take());
+      answer(parser_.take(), now);
       set_phase(Phase::answering, now);
     } else {
       const Phase phase = parser_.is_in_body() ? Phase::body : Phase::head;
@@ -85,20 +87,33 @@ void WebConnection::receive(std::string_view bytes, Instant now) {
   count_held();
 }
 
-// A body is read only if it is wanted. False: it is not, and the connection ends.
+// Applies the rules of the site, and the limits of connections and memory.
+Site::Decision WebConnection::admit(Request& request, Instant now) {
+  Site::Decision decision = shared_.site.judge(request, peer_, now);
+  if (is_in_reserve_) request.keeps_alive = false;
+  if (decision.refused || decision.route->is_probe) return decision;
+  // A quarter is reserved for requests that show the token.
+  const std::uint64_t held_max =
+      decision.is_trusted ? shared_.limits.held_bytes_max : shared_.limits.held_bytes_max / 4 * 3;
+  const bool is_full = (is_in_reserve_ && !decision.is_trusted) || shared_.held_bytes > held_max;
+  if (!is_full) return decision;
+  decision.refused = refusal(request, 503, "Too much is going on. Try again later.");
+  decision.refused->more.push_back({"Retry-After", "5"});
+  return decision;
+}
+
+// Returns false, without reading a body, if the request is refused. The connection ends then.
 bool WebConnection::take_head(Instant now) {
   Request request = parser_.head();
-  Site::Decision decision = shared_.site.judge(request, peer_);
-  const bool is_full = shared_.held_bytes > shared_.limits.held_bytes_max;
-  if (!decision.refused && is_full)
-    decision.refused = refusal(request, 503, "Too much is going on.");
+  Site::Decision decision = admit(request, now);
   if (decision.refused) {
     request.keeps_alive = false;
     begin(std::move(request), std::move(decision));
     set_phase(Phase::answering, now);
     return false;
   }
-  parser_.begin_body(shared_.limits.body_bytes_max);
+  parser_.begin_body(static_cast<std::size_t>(
+      std::min<std::uint64_t>(shared_.limits.body_bytes_max, decision.route->body_bytes_max)));
   if (!parser_.failure() && parser_.expects_continue()) {
     constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     // If this is not taken, it is not missed: such peers wait for a second at most.
@@ -115,16 +130,17 @@ void WebConnection::begin(Request request, Site::Decision decision) {
                              if (std::exchange(connection.is_stirred_, true)) return;
                              connection.shared_.stirred(connection.shared_.self, connection);
                            }});
+  if (decision.is_wrong_login) exchange_->log_action("login-refused", "", "", "");
+  if (decision.is_refused_change) {
+    exchange_->log_action("change-refused", "", "", std::to_string(decision.refused->status));
+  }
   if (decision.refused) exchange_->respond(std::move(*decision.refused));
-  if (decision.is_wrong_login) exchange_->log_action("login-refused", "", "");
 }
 
-void WebConnection::answer(Request request) {
-  Site::Decision decision = shared_.site.judge(request, peer_);
-  const bool is_full = shared_.held_bytes > shared_.limits.held_bytes_max;
+void WebConnection::answer(Request request, Instant now) {
+  Site::Decision decision = admit(request, now);
   const bool wants_events = decision.route != nullptr && decision.route->is_events;
-  const bool has_events_left = shared_.events < shared_.limits.events_max;
-  if (!decision.refused && (is_full || (wants_events && !has_events_left))) {
+  if (!decision.refused && wants_events && shared_.events >= shared_.limits.events_max) {
     decision.refused = refusal(request, 503, "Too much is going on. Try again later.");
     decision.refused->more.push_back({"Retry-After", "5"});
   }
@@ -147,9 +163,10 @@ void WebConnection::fail(std::uint16_t status, std::string_view reason, Instant 
   set_phase(Phase::answering, now);
 }
 
-void WebConnection::refuse(Instant now) {
-  fail(503, "There are too many connections", now);
-  advance(now);
+void WebConnection::use_reserve(std::span<char> scratch, Instant now) {
+  is_in_reserve_ = true;
+  deadline_ = now + milliseconds(shared_.limits.head_ms);
+  handle(EPOLLIN, scratch, now);
 }
 
 void WebConnection::advance(Instant now) {

@@ -53,8 +53,11 @@ class WebConnection final : public os::EventSource {
   void end_events(Instant now) {
     if (is_events_) set_phase(Phase::over, now);
   }
-  // Refuses without reading a request: there are too many connections.
-  void refuse(Instant now);
+  // Limits the connection to probes and requests that show the token. Reads bytes that have come
+  // already.
+  void use_reserve(std::span<char> scratch, Instant now);
+  bool is_idle_in_reserve() const { return is_in_reserve_ && phase_ != Phase::answering; }
+  void end() { phase_ = Phase::over; }
 
   // When time_out() is due.
   Instant deadline() const { return deadline_; }
@@ -73,9 +76,10 @@ class WebConnection final : public os::EventSource {
   };
 
   void receive(std::string_view bytes, Instant now);
+  Site::Decision admit(Request& request, Instant now);
   bool take_head(Instant now);
   void begin(Request request, Site::Decision decision);
-  void answer(Request request);
+  void answer(Request request, Instant now);
   void fail(std::uint16_t status, std::string_view reason, Instant now);
   void end_exchange(Instant now);
   void send_some(Instant now);
@@ -90,6 +94,7 @@ class WebConnection final : public os::EventSource {
   bool is_half_closed_ = false;  // The peer sends no more.
   bool is_events_ = false;       // Its response is a stream of events.
   bool is_stirred_ = false;
+  bool is_in_reserve_ = false;
   Instant deadline_;
   RequestParser parser_;
   std::string input_;  // What came after the request that is being answered.

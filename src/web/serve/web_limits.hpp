@@ -25,7 +25,7 @@ struct WebLimits {
 // How long a connection is read after its last response, so that the peer gets to see it.
 inline constexpr Duration kLingerTime = Duration::seconds(2);
 inline constexpr std::size_t kReadBytesMax = 16 * 1024;  // From one connection in a turn.
-// Connections above the limit that are told so; those above these are closed without a word.
-inline constexpr std::uint64_t kRefusedMax = 64;
+// Connections above the limit, for probes and requests that show the token. Others get a 503.
+inline constexpr std::uint64_t kReserve = 64;
 
 }  // namespace haricot::web

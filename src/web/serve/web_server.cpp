@@ -38,8 +38,8 @@ WebServer::WebServer(Site& site, const WebLimits& limits, os::Poller& poller, os
               site,
               {this,
                [](void* self, const Request& request, std::string_view action,
-                  std::string_view server, std::string_view what) {
-                 static_cast<WebServer*>(self)->log_action(request, action, server, what);
+                  std::string_view server, std::string_view what, std::string_view result) {
+                 static_cast<WebServer*>(self)->log_action(request, action, server, what, result);
                },
                ""},
               [](void* self, WebConnection& connection) {
@@ -54,6 +54,7 @@ WebServer::WebServer(Site& site, const WebLimits& limits, os::Poller& poller, os
       now_(now),
       date_ends_(now),
       refused_logins_(kLogInterval, now, kLogTimes),
+      refused_changes_(kLogInterval, now, kLogTimes),
       full_(kLogInterval, now) {
   begin_turn(now);
 }
@@ -115,13 +116,27 @@ bool WebServer::accept(os::EventSource& listener) {
     log_.event(os::Level::warning, "web-full",
                {{"connections", count}, {"hint", "--connections-max allows more"}});
   }
-  if (count >= shared_.limits.connections_max + kRefusedMax) return true;
+  if (count >= shared_.limits.connections_max + kReserve && !make_room_in_reserve()) return true;
   auto connection =
       std::make_unique<WebConnection>(std::move(socket), connection_handler_, shared_, now_);
   if (!poller_.add(*connection, EPOLLIN)) return true;
   connections_.push_back(std::move(connection));
-  if (is_full) connections_.back()->refuse(now_);
-  settle(*connections_.back());
+  WebConnection& added = *connections_.back();
+  // Its request has often come already. Then no crowd can displace it from the reserve.
+  if (is_full) added.use_reserve(scratch_, now_);
+  settle(added);
+  return true;
+}
+
+bool WebServer::make_room_in_reserve() {
+  WebConnection* oldest = nullptr;
+  for (const auto& each : connections_) {
+    const bool is_older = oldest == nullptr || each->deadline() < oldest->deadline();
+    if (each->is_idle_in_reserve() && is_older) oldest = each.get();
+  }
+  if (oldest == nullptr) return false;
+  oldest->end();
+  settle(*oldest);
   return true;
 }
 
@@ -178,10 +193,18 @@ void WebServer::advance(Instant now) {
 }
 
 void WebServer::log_action(const Request& request, std::string_view action, std::string_view server,
-                           std::string_view what) {
-  if (action != "login-refused") {
+                           std::string_view what, std::string_view result) {
+  if (action == "change-refused") {
+    if (!refused_changes_.take(now_)) return;
+    log_.event(os::Level::warning, "web-action-refused",
+               {{"peer", request.peer}, {"message", result}});
+  } else if (action != "login-refused") {
     log_.event(os::Level::info, "web-action",
-               {{"peer", request.peer}, {"action", action}, {"server", server}, {"what", what}});
+               {{"peer", request.peer},
+                {"action", action},
+                {"server", server},
+                {"what", what},
+                {"result", result}});
   } else if (refused_logins_.take(now_)) {
     log_.event(os::Level::warning, "web-login-refused", {{"peer", request.peer}});
   }

@@ -49,7 +49,9 @@ class WebServer final {
   // Closes the connection if it is over; else has it watched for what it wants.
   void settle(WebConnection& connection);
   void log_action(const Request& request, std::string_view action, std::string_view server,
-                  std::string_view what);
+                  std::string_view what, std::string_view result);
+  // Closes the connection of the reserve that has been idle the longest. Returns false if none is.
+  bool make_room_in_reserve();
 
   WebShared shared_;
   os::Poller& poller_;
@@ -66,6 +68,7 @@ class WebServer final {
   Instant listens_again_ = Instant::never();  // There was no descriptor for a connection.
   Instant date_ends_;
   RateLimit refused_logins_;
+  RateLimit refused_changes_;
   RateLimit full_;
 };
 

@@ -21,13 +21,23 @@ TEST(ActionRequest, ReadsWhatAnActionNeeds) {
       "{\"action\":\"move\",\"ids\":[1, 18446744073709551615],\"to\":\"other\"}", error);
   ASSERT_TRUE(move) << error;
   EXPECT_EQ(move->ids, (std::vector<std::uint64_t>{1, 18446744073709551615U}));
-  EXPECT_EQ(move->words(), "to=other jobs=2 first=1");
+  EXPECT_EQ(move->words(), "to=other jobs=2 ids=1,18446744073709551615");
   const auto put = ActionRequest::read(
       "{\"action\":\"put\",\"tube\":\"t\",\"body_base64\":\"AAEC\",\"delay\":5}", error);
   ASSERT_TRUE(put) << error;
   EXPECT_EQ(put->body, std::string("\0\1\2", 3));
   EXPECT_EQ(put->priority, 1024U);
   EXPECT_EQ(put->delay, 5U);
+}
+
+TEST(ActionRequest, NamesIdsForTheLogUpToABound) {
+  std::string json = "{\"action\":\"delete\",\"ids\":[1";
+  for (int id = 2; id <= 60; ++id) json += "," + std::to_string(id);
+  std::string error;
+  const auto request = ActionRequest::read(json + "]}", error);
+  ASSERT_TRUE(request) << error;
+  EXPECT_TRUE(request->words().starts_with("jobs=60 ids=1,2,3,")) << request->words();
+  EXPECT_TRUE(request->words().ends_with(",49,50 more=10")) << request->words();
 }
 
 TEST(ActionRequest, RefusesEachMistakeWithAReason) {

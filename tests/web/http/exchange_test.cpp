@@ -26,14 +26,15 @@ class ExchangeTest : public testing::Test {
 
   std::vector<std::string> acts_;
   int changes_ = 0;
-  Exchange::Server server_{&acts_,
-                           [](void* self, const Request& request, std::string_view action,
-                              std::string_view server, std::string_view what) {
-                             static_cast<std::vector<std::string>*>(self)->push_back(
-                                 request.peer + "/" + std::string(action) + "/" +
-                                 std::string(server) + "/" + std::string(what));
-                           },
-                           "X-Common: yes\r\n"};
+  Exchange::Server server_{
+      &acts_,
+      [](void* self, const Request& request, std::string_view action, std::string_view server,
+         std::string_view what, std::string_view result) {
+        static_cast<std::vector<std::string>*>(self)->push_back(
+            request.peer + "/" + std::string(action) + "/" + std::string(server) + "/" +
+            std::string(what) + "/" + std::string(result));
+      },
+      "X-Common: yes\r\n"};
 };
 
 TEST_F(ExchangeTest, WritesAResponse) {
@@ -193,11 +194,23 @@ TEST_F(ExchangeTest, MayBeAnsweredAfterThePeerIsGone) {
   }
 }
 
+TEST_F(ExchangeTest, TakesAPieceOfAnySizeIfAllBeforeItWasRead) {
+  const auto exchange = begin();
+  exchange->begin_stream("text/event-stream");
+  take(*exchange);
+  const std::string event(2 * Exchange::kOutputBytesEnd, 'e');
+  EXPECT_TRUE(exchange->write(event));
+  EXPECT_GT(take(*exchange).size(), event.size());
+  EXPECT_TRUE(exchange->write(event));
+  EXPECT_FALSE(exchange->write("x")) << "the reader is too far behind";
+  EXPECT_TRUE(exchange->is_broken());
+}
+
 TEST_F(ExchangeTest, LogsAnActionEvenWhenThePeerIsGone) {
   const auto exchange = begin({.peer = "10.0.0.1:5"});
   exchange->leave();
-  exchange->log_action("kick", "a:11300", "tube=mail");
-  EXPECT_EQ(acts_, (std::vector<std::string>{"10.0.0.1:5/kick/a:11300/tube=mail"}));
+  exchange->log_action("kick", "a:11300", "tube=mail", "done=1");
+  EXPECT_EQ(acts_, (std::vector<std::string>{"10.0.0.1:5/kick/a:11300/tube=mail/done=1"}));
 }
 
 TEST_F(ExchangeTest, KeepsNoMemoryOfWhatHasLeft) {
