@@ -2,6 +2,7 @@
 """The API of `haricot web` with a server behind it: api_test.py HARICOT SERVER [FLAG...]."""
 
 import base64
+import concurrent.futures
 import contextlib
 import json
 import pathlib
@@ -11,7 +12,7 @@ import threading
 import time
 import unittest
 
-from watch_case import BINARY, FullRelay, Scripted, Server, Web, WatchTest, body_of, wait_until
+from watch_case import BINARY, FLAGS, FullRelay, Scripted, Server, Web, WatchTest, body_of, wait_until
 
 
 class Servers(WatchTest):
@@ -98,6 +99,16 @@ class Servers(WatchTest):
         self.assertEqual(len(history["ready"]), history["points"])
         self.assertEqual(len(history["timeout_rate"]), history["points"])
         self.assertAlmostEqual(history["end"], time.time(), delta=60)
+
+    def test_tubes_are_sampled_while_nobody_looks(self):
+        if not self.is_haricot or FLAGS:
+            self.skipTest("only haricotd reports its tubes at once")
+        wait_until(lambda: self.row()["paused_tubes"] is not None)
+        self.server.put("x", "mail")
+        self.assertIsNone(self.row()["warning"])
+        day = self.web.json("/api/history", range="day")
+        self.assertEqual((day["step_seconds"], len(day["ready"])), (120, day["points"]))
+        self.assertEqual(self.web.error("/api/history", range="year")[0], 400)
 
     def test_events_tell_each_change(self):
         client = socket.create_connection(("127.0.0.1", self.web.port))
@@ -347,6 +358,12 @@ class Search(WatchTest):
         _, rounds = self.all_hits(contains="body")
         self.assertGreaterEqual(rounds, 20)
 
+    def test_many_searches_at_once_are_all_answered(self):
+        with concurrent.futures.ThreadPoolExecutor(60) as pool:
+            searches = [pool.submit(self.web.fetch, "/api/search", contains="nothing") for _ in range(60)]
+            self.assertEqual({search.result()[0] for search in searches}, {200})
+        self.assertEqual(self.row()["state"], "up")
+
     def test_a_search_for_an_id(self):
         self.server.put("x", "mail")
         answer = self.web.json("/api/search", id=1)
@@ -473,6 +490,28 @@ class Actions(WatchTest):
             self.assertEqual((answer["done"], answer["not_found"], answer["stayed"]), (0, 0, 1), action)
             answer = self.good(action, ids=[2], **more)
             self.assertEqual((answer["done"], answer["not_found"], answer["stayed"]), (0, 1, 0), action)
+
+    def test_the_console_is_no_worker_and_no_producer_after_an_act(self):
+        self.server.put("x")
+        self.good("put", tube="a", body="y")
+        if self.row()["has_reserve_job"]:
+            self.good("bury", ids=[1])
+            self.good("move", ids=[2], to="b")
+        wait_until(lambda: self.server.stat("current-producers") == "0" and self.server.stat("current-workers") == "0")
+        self.assertEqual(self.row()["state"], "up")
+
+    def test_the_log_says_what_was_done_and_what_was_refused(self):
+        self.server.put("x")
+        self.good("delete", ids=[1, 7])
+        self.web.act(self.name, "kick", tube="none", count=1)
+        self.web.act(self.name, "dance")
+        wait_until(lambda: self.web.log().count("event=web-action ") == 3)
+        lines = [line for line in self.web.log().splitlines() if "event=web-action " in line]
+        self.assertIn('what="jobs=2 ids=1,7" result="done=1 not_found=1"', lines[0])
+        self.assertIn('result="refused: the server has no such tube"', lines[1])
+        self.assertIn("result=\"refused: ", lines[2])
+        self.web.fetch("/api/actions", "POST", "{}")
+        wait_until(lambda: "event=web-action-refused" in self.web.log())
 
     def test_what_the_server_refuses_is_told(self):
         status, answer = self.web.act(self.name, "put", tube="x", body="y" * 70000)

@@ -35,8 +35,11 @@ struct Outcome {
   std::string message = {};                   // Of a status that is not 200: why.
 };
 
-Outcome lost() {
-  return {.status = 502, .message = "the server does not answer"};
+// Keeps the numbers of what was done before.
+Outcome lost(Outcome outcome = {}) {
+  outcome.status = 502;
+  outcome.message = "the server does not answer";
+  return outcome;
 }
 
 Outcome refused(const tool::Response& answer) {
@@ -46,13 +49,19 @@ Outcome refused(const tool::Response& answer) {
   return {.status = 502, .message = "the server answers: " + answer.line};
 }
 
-// For the log.
+// Returns the result as the log has it: "done=7 not_found=1".
 std::string words_of(const Outcome& outcome) {
-  if (outcome.status != 200) return "refused: " + outcome.message;
-  std::string text = "done=" + std::to_string(outcome.done);
-  if (outcome.not_found > 0) text += " not_found=" + std::to_string(outcome.not_found);
+  std::string text = outcome.status == 200 ? "" : "refused: ";
+  text += outcome.message;
+  const auto add = [&text](const char* name, std::uint64_t number) {
+    if (!text.empty()) text += ' ';
+    text += name + std::to_string(number);
+  };
+  if (outcome.status == 200 || outcome.done > 0) add("done=", outcome.done);
+  if (!outcome.not_found.empty()) add("not_found=", outcome.not_found.size());
+  if (outcome.stayed > 0) add("stayed=", outcome.stayed);
   if (outcome.goes_on) text += " goes_on=true";
-  return outcome.message.empty() ? text : text + " (" + outcome.message + ")";
+  return text;
 }
 
 Outcome lacks(std::string_view what) {
@@ -87,7 +96,7 @@ Part<Outcome> act_on_each(Server& server, std::string command,
     count(outcome, ids[index], answer, done);
   };
   const bool is_there = co_await server.ask_all(std::move(commands), std::move(take), 0);
-  co_return is_there ? std::move(outcome) : lost();
+  co_return is_there ? std::move(outcome) : lost(std::move(outcome));
 }
 
 Part<Outcome> kick(Server& server, const ActionRequest& request) {
@@ -304,7 +313,10 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
     co_return;
   }
   Outcome outcome = co_await act(*server, *request);
-  if (outcome.status == 200 && !co_await find_stayed(*server, outcome)) outcome = lost();
+  if (outcome.status == 200 && !co_await find_stayed(*server, outcome)) {
+    outcome = lost(std::move(outcome));
+  }
+  server->end_act();
   exchange->log_action(name_of(request->action), request->server, request->words(),
                        words_of(outcome));
   if (outcome.status != 200) {

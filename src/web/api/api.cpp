@@ -1,5 +1,7 @@
 #include "web/api/api.hpp"
 
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "web/api/actions.hpp"
@@ -39,6 +41,8 @@ std::vector<Route> Api::routes() {
                             row<&Api::serve_of_server<answer_job>>(Method::get, "/api/job"),
                             row<&Api::serve_of_server<answer_search>>(Method::get, "/api/search"),
                             row<&Api::serve_action>(Method::post, "/api/actions")};
+  all.back().is_change = true;
+  all.back().body_bytes_max = std::numeric_limits<std::size_t>::max();
   Route events = row<&Api::serve_events>(Method::get, "/api/events");
   events.is_events = true;
   all.push_back(events);
@@ -97,11 +101,16 @@ void Api::serve_history(const Shared& exchange) {
   if (server == nullptr) return;
   Parameters parameters(exchange->request());
   const std::string tube = parameters.tube("tube");
+  const std::string range = parameters.text("range");
+  const bool is_day = range == "day";
+  if (!is_day && !range.empty() && range != "hour") parameters.complain("range is hour or day");
   if (!parameters.error().empty()) return refuse(*exchange, 400, parameters.error());
   const std::string& name = server->facts().name;
   if (!tube.empty()) server->look(Observer::now());
   const Track* track = tube.empty() ? history_.server(name) : history_.tube(name, tube);
-  answer(*exchange, history_json(track, !tube.empty(), history_.step(), Observer::wall_now()));
+  answer(*exchange,
+         history_json(track, !tube.empty(), is_day ? HistoryRange::day : HistoryRange::hour,
+                      history_.step(), Observer::wall_now()));
 }
 
 void Api::serve_tubes(Shared exchange) {

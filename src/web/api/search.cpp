@@ -227,7 +227,7 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
     pattern = TextPattern::of_bytes(bytes.value_or(std::string()));
   }
   Piece piece{.query = {parameters.tube("tube"), parameters.state("state"), std::move(pattern)},
-              .until = Observer::now() + kTimeMax};
+              .until = {}};
   const std::optional<std::uint64_t> id = parameters.optional_number("id");
   const std::string after = parameters.text("after");
   const bool has_pages = server.facts().can("scan-jobs");
@@ -240,6 +240,13 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
     refuse(*exchange, 400, parameters.error());
     co_return;
   }
+  if (server.searches().is_full()) {
+    refuse(*exchange, 503, "too many searches of this server are under way");
+    co_return;
+  }
+  co_await server.searches().enter();
+  const Turnstile::Pass pass{server.searches()};
+  piece.until = Observer::now() + kTimeMax;
   bool is_good = false;
   if (id) {
     is_good = co_await search_id(server, piece, *id);

@@ -80,6 +80,7 @@ std::string server_json(const Facts& facts, Instant now) {
   JsonWriter json;
   json.add("name", facts.name).add("state", name_of(facts.state));
   json.add_json("error", is_down ? json_string(facts.error) : "null");
+  json.add_json("warning", facts.warning.empty() ? "null" : json_string(facts.warning));
   json.add("down_seconds",
            is_down ? std::optional(seconds_between(facts.since, now)) : std::nullopt);
   const tool::StatsText nothing;

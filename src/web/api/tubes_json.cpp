@@ -63,8 +63,8 @@ std::string spark(const Track& track, std::int64_t step, NumberOf number_of) {
     double sum = 0;
     int known = 0;
     for (std::int64_t each = at; each < at + kPointsOfNumber; ++each) {
-      const Point* point = track.at(each);
-      const double number = point == nullptr ? -1.0 : static_cast<double>(number_of(*point));
+      const std::optional<Point> point = track.at(each);
+      const double number = !point ? -1.0 : static_cast<double>(number_of(*point));
       if (number < 0) continue;
       sum += number;
       ++known;
@@ -93,9 +93,11 @@ TubePage::TubePage(std::shared_ptr<const TubeSample> sample, TubeQuery query)
 
 bool TubePage::look_at(std::size_t tubes) {
   const TubeRows& rows = sample_->rows;
-  const auto is_wanted = [this](std::string_view name) {
-    return std::search(name.begin(), name.end(), query_.filter.begin(), query_.filter.end(),
-                       [](char a, char b) { return lower(a) == b; }) != name.end();
+  std::string small;
+  const auto is_wanted = [this, &small](std::string_view name) {
+    small.assign(name);
+    for (char& c : small) c = lower(c);
+    return small.find(query_.filter) != std::string::npos;
   };
   for (; tubes > 0 && next_ < rows.size(); --tubes, ++next_) {
     const TubeRow row = rows.at(next_);
@@ -158,19 +160,25 @@ void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Trac
   json.add_json("spark_out", spark(*track, step, [](const Point& point) { return point.deletes; }));
 }
 
-std::string history_json(const Track* track, bool is_tube, std::int64_t step, double end) {
-  const std::int64_t last = step;
+std::string history_json(const Track* track, bool is_tube, HistoryRange range, std::int64_t step,
+                         double end) {
+  const bool is_day = range == HistoryRange::day;
+  const std::int64_t last = is_day ? step / Track::kStepsOfDayStep : step;
+  const std::size_t points = is_day ? Track::kDayPoints : Track::kPoints;
+  const auto at = [&](std::int64_t each) {
+    return is_day ? track->at_day_step(each) : track->at(each);
+  };
   std::int64_t first = last + 1;
   if (track != nullptr) {
-    first = last - static_cast<std::int64_t>(Track::kPoints) + 1;
-    while (first <= last && track->at(first) == nullptr) ++first;
+    first = last - static_cast<std::int64_t>(points) + 1;
+    while (first <= last && !at(first)) ++first;
   }
   const auto series = [&](auto text_of) {
     std::string text = "[";
     for (std::int64_t each = first; each <= last; ++each) {
       if (text.size() > 1) text += ',';
-      const Point* point = track == nullptr ? nullptr : track->at(each);
-      text += point == nullptr ? std::string("null") : text_of(*point);
+      const std::optional<Point> point = track == nullptr ? std::nullopt : at(each);
+      text += point ? text_of(*point) : std::string("null");
     }
     return text + "]";
   };
@@ -186,7 +194,8 @@ std::string history_json(const Track* track, bool is_tube, std::int64_t step, do
     });
   };
   JsonWriter json;
-  json.add("step_seconds", std::uint64_t{History::kStep.whole_seconds()});
+  const std::int64_t steps = is_day ? Track::kStepsOfDayStep : 1;
+  json.add("step_seconds", static_cast<std::uint64_t>(History::kStep.whole_seconds() * steps));
   json.add("end", std::optional<double>(end));
   json.add("points", static_cast<std::uint64_t>(last - first + 1));
   json.add_json("ready", count(&Point::ready)).add_json("urgent", count(&Point::urgent));

@@ -75,6 +75,8 @@ void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Trac
               std::int64_t step);
 
 // What /api/history answers. `track` may be null: then all is null.
-std::string history_json(const Track* track, bool is_tube, std::int64_t step, double end);
+enum class HistoryRange : std::uint8_t { hour, day };
+std::string history_json(const Track* track, bool is_tube, HistoryRange range, std::int64_t step,
+                         double end);
 
 }  // namespace haricot::web

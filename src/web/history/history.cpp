@@ -1,6 +1,7 @@
 #include "web/history/history.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,6 +17,11 @@ constexpr std::int64_t kGrowthPoints = 8;
 constexpr double kLoyalty = 2;
 // What a job that just lies there counts beside one that moves each second.
 constexpr double kIdleWeight = 0.001;
+// Packed numbers: units of one job or job a second, and codes of a doubling. The largest number of
+// a point has 42 doublings, which fit into 16 bits.
+constexpr double kUnits = 1000;
+constexpr double kOctave = 1550;
+constexpr double kCountMax = std::numeric_limits<std::uint32_t>::max();
 
 std::uint32_t small(std::uint64_t number) {
   return static_cast<std::uint32_t>(
@@ -50,8 +56,66 @@ Point point_of(const TubeRow& row, bool has_times) {
 
 }  // namespace
 
+// Packs each number as a logarithm. 0 means unknown, and 1 means zero.
+PointRing::Packed PointRing::pack(const Point& point) {
+  const auto pack_number = [](double number) {
+    if (number < 0) return std::uint16_t{0};
+    const double bounded = std::min(number, kCountMax);
+    return static_cast<std::uint16_t>(1 + std::lround(std::log2(1 + bounded * kUnits) * kOctave));
+  };
+  const double known_wait = point.has_times ? 0 : -std::numeric_limits<double>::infinity();
+  return {pack_number(point.ready),
+          pack_number(point.urgent),
+          pack_number(point.reserved),
+          pack_number(point.delayed),
+          pack_number(point.buried),
+          pack_number(point.waiting),
+          pack_number(point.wait_p50_ms + known_wait),
+          pack_number(point.wait_p99_ms + known_wait),
+          pack_number(static_cast<double>(point.puts)),
+          pack_number(static_cast<double>(point.deletes)),
+          pack_number(static_cast<double>(point.timeouts))};
+}
+
+void PointRing::set(std::int64_t step, const Point& point) {
+  if (ring_.empty()) ring_.resize(points_);
+  const auto size = static_cast<std::int64_t>(points_);
+  // Steps that were left out have no points.
+  const std::int64_t first = last_ ? std::max(*last_ + 1, step - size) : step;
+  for (std::int64_t each = first; each < step; ++each) {
+    ring_[static_cast<std::size_t>(each % size)] = Packed{};
+  }
+  ring_[static_cast<std::size_t>(step % size)] = pack(point);
+  last_ = step;
+}
+
+std::optional<Point> PointRing::at(std::int64_t step) const {
+  const auto size = static_cast<std::int64_t>(points_);
+  if (!last_ || step < 0 || step > *last_ || step <= *last_ - size) return std::nullopt;
+  const Packed& packed = ring_[static_cast<std::size_t>(step % size)];
+  if (packed[0] == 0) return std::nullopt;
+  const auto number = [&packed](std::size_t i) {
+    return packed[i] == 0 ? -1.0 : (std::exp2((packed[i] - 1) / kOctave) - 1) / kUnits;
+  };
+  const auto count = [&number](std::size_t i) {
+    return static_cast<std::uint32_t>(std::min(std::round(std::max(number(i), 0.0)), kCountMax));
+  };
+  const auto rate = [&number](std::size_t i) { return static_cast<float>(number(i)); };
+  return Point{.ready = count(0),
+               .urgent = count(1),
+               .reserved = count(2),
+               .delayed = count(3),
+               .buried = count(4),
+               .waiting = count(5),
+               .wait_p50_ms = count(6),
+               .wait_p99_ms = count(7),
+               .puts = rate(8),
+               .deletes = rate(9),
+               .timeouts = rate(10),
+               .has_times = packed[6] != 0};
+}
+
 void Track::add(std::int64_t step, Point point, const Counts& counts) {
-  if (ring_.empty()) ring_.resize(kPoints);
   if (counts_ && counts_->process == counts.process) {
     const double seconds = static_cast<double>((counts.at - counts_->at).count()) / 1e9;
     point.puts = rate_of(counts_->puts, counts.puts, seconds);
@@ -59,20 +123,31 @@ void Track::add(std::int64_t step, Point point, const Counts& counts) {
     point.timeouts = rate_of(counts_->timeouts, counts.timeouts, seconds);
   }
   counts_ = counts;
-  // What lies between has no points.
-  const std::int64_t first = last_ ? std::max(*last_ + 1, step - std::int64_t{kPoints}) : step;
-  for (std::int64_t each = first; each < step; ++each) {
-    ring_[static_cast<std::size_t>(each) % kPoints] = Point{};
-  }
-  point.is_known = true;
-  ring_[static_cast<std::size_t>(step) % kPoints] = point;
-  last_ = step;
+  hour_.set(step, point);
+  add_to_day(step / kStepsOfDayStep, point);
 }
 
-const Point* Track::at(std::int64_t step) const {
-  if (!last_ || step < 0 || step > *last_ || step <= *last_ - std::int64_t{kPoints}) return nullptr;
-  const Point& point = ring_[static_cast<std::size_t>(step) % kPoints];
-  return point.is_known ? &point : nullptr;
+void Track::add_to_day(std::int64_t step, const Point& point) {
+  const bool is_new = day_.last() != step;
+  if (is_new) {
+    merged_ = point;
+    merged_count_ = 0;
+  }
+  for (const auto member :
+       {&Point::ready, &Point::urgent, &Point::reserved, &Point::delayed, &Point::buried,
+        &Point::waiting, &Point::wait_p50_ms, &Point::wait_p99_ms}) {
+    merged_.*member = std::max(merged_.*member, point.*member);
+  }
+  merged_.has_times = merged_.has_times || point.has_times;
+  if (point.puts >= 0) {
+    ++merged_count_;
+    for (const auto member : {&Point::puts, &Point::deletes, &Point::timeouts}) {
+      if (point.*member < 0) continue;
+      const float mean = std::max(merged_.*member, 0.0F);
+      merged_.*member = mean + (point.*member - mean) / static_cast<float>(merged_count_);
+    }
+  }
+  day_.set(step, merged_);
 }
 
 void History::advance(Instant now) {
@@ -150,7 +225,7 @@ const Track* History::tube(std::string_view server, std::string_view tube) const
 bool is_growing(const Track& track, std::int64_t step) {
   std::vector<std::uint32_t> ready;
   for (std::int64_t each = step - kGrowthPoints + 1; each <= step; ++each) {
-    if (const Point* point = track.at(each)) ready.push_back(point->ready);
+    if (const std::optional<Point> point = track.at(each)) ready.push_back(point->ready);
   }
   return tool::is_growing(ready);
 }

@@ -44,14 +44,15 @@ enum class ServerState : std::uint8_t {
 struct Facts {
   std::string name;  // Its address.
   ServerState state = ServerState::unknown;
-  std::string error;  // Why it is down.
-  Instant since;      // It is in this state.
+  std::string error;    // Why it is down.
+  Instant since;        // It is in this state.
+  std::string warning;  // Reason why its tubes are incomplete; empty: they are complete.
   // The words that it has beyond those of beanstalkd.
   std::vector<std::string> capabilities;
   // The last answer to `stats`. Its tubes are not used.
   std::optional<tool::Sample> sample;
   tool::ServerRates rates;
-  std::shared_ptr<const TubeSample> tubes;  // Null: nobody has looked lately.
+  std::shared_ptr<const TubeSample> tubes;  // Null: not asked for lately.
   std::vector<LabelCounts> labels;          // The first one is that of label 1.
 
   bool is_haricot() const;

@@ -30,17 +30,32 @@ void Link::open(os::Poller& poller, Hooks hooks) {
 
 Instant Link::next_event() const {
   if (poller_ == nullptr) return Instant::never();
-  return state_ == State::connected ? pipeline_.deadline() : retry_;
+  if (state_ == State::connected) return std::min(pipeline_.deadline(), idle_end());
+  const bool is_wanted = kind_ == Kind::permanent || !pipeline_.is_idle();
+  return is_wanted || state_ == State::connecting ? retry_ : Instant::never();
+}
+
+Instant Link::idle_end() const {
+  if (kind_ == Kind::permanent || !pipeline_.is_idle()) return Instant::never();
+  return closes_when_idle_ ? used_ : used_ + kIdleMax;
 }
 
 void Link::advance(Instant now) {
   if (poller_ == nullptr) return;
-  if (state_ == State::closed && now >= retry_) begin_connect(now);
+  if (!pipeline_.is_idle()) used_ = now;
+  const bool is_wanted = kind_ == Kind::permanent || !pipeline_.is_idle();
+  if (state_ == State::closed && is_wanted && now >= retry_) begin_connect(now);
   if (state_ == State::connecting && now >= retry_) {
     lose(now, "cannot connect to " + address_.name() + ": " + std::strerror(ETIMEDOUT));
   }
   if (state_ == State::connected && now >= pipeline_.deadline()) {
     lose(now, "the server does not answer");
+  }
+  if (state_ == State::connected && now >= idle_end()) {
+    poller_->remove(source_);
+    close();
+    pipeline_.lose();
+    return;
   }
   if (state_ == State::connected) send(now);
 }
@@ -126,7 +141,7 @@ void Link::lose(Instant now, const std::string& reason) {
   close();
   endpoint_ = (endpoint_ + 1) % address_.endpoints();
   // The other addresses of the host are tried at once.
-  retry_ = endpoint_ != 0 ? now : now + pause_;
+  retry_ = endpoint_ != 0 || kind_ == Kind::on_demand ? now : now + pause_;
   if (endpoint_ == 0) pause_ = std::min(kPauseMax, Duration::nanoseconds(pause_.count() * 2));
   pipeline_.lose();
   if (endpoint_ == 0 || was_connected) hooks_.lost(now, reason);
@@ -134,6 +149,7 @@ void Link::lose(Instant now, const std::string& reason) {
 
 void Link::close() {
   state_ = State::closed;
+  closes_when_idle_ = false;
   socket_.reset();
 }
 

@@ -1,6 +1,7 @@
 // The connection to one server: it comes and goes, and never holds anybody up.
 //
-// A connection that is lost, or that cannot be made, is tried again after a pause that grows.
+// A permanent connection that is lost or cannot be made is retried after a growing pause. A
+// connection on demand is made for a question, and closed after it has been idle.
 
 #pragma once
 
@@ -22,6 +23,11 @@ class Link final {
   // The longest pause between two tries.
   static constexpr Duration kPauseMax = Duration::seconds(10);
 
+  // Time until an idle connection on demand is closed.
+  static constexpr Duration kIdleMax = Duration::seconds(5);
+
+  enum class Kind : unsigned char { permanent, on_demand };
+
   struct Hooks {
     std::function<void(Instant now)> opened;
     // After all questions were answered with null.
@@ -29,8 +35,9 @@ class Link final {
   };
 
   // `buffer` is what is received into; all are borrowed, and outlive it.
-  Link(const tool::Address& address, Pipeline& pipeline, std::span<char> buffer)
-      : address_(address),
+  Link(Kind kind, const tool::Address& address, Pipeline& pipeline, std::span<char> buffer)
+      : kind_(kind),
+        address_(address),
         pipeline_(pipeline),
         buffer_(buffer),
         handler_(os::EventHandler::to<&Link::handle>(*this)),
@@ -43,6 +50,8 @@ class Link final {
   // After the last turn.
   void close();
   bool is_connected() const { return state_ == State::connected; }
+  // Closes a connection on demand as soon as it is idle.
+  void close_when_idle() { closes_when_idle_ = true; }
 
   Instant next_event() const;
   // Connects, sends what is there to be sent, and gives up what is too late.
@@ -58,6 +67,10 @@ class Link final {
   void receive(Instant now);
   void lose(Instant now, const std::string& reason);
 
+  // Deadline of an idle connection on demand.
+  Instant idle_end() const;
+
+  Kind kind_;
   const tool::Address& address_;
   Pipeline& pipeline_;
   std::span<char> buffer_;
@@ -70,6 +83,8 @@ class Link final {
   std::size_t endpoint_ = 0;  // The address of the host that is tried, or tried next.
   Instant retry_;             // Closed: when to connect. Connecting: when to give up.
   Duration pause_;
+  Instant used_;  // Last time with questions.
+  bool closes_when_idle_ = false;
 };
 
 }  // namespace haricot::web

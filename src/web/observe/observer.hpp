@@ -24,12 +24,19 @@
 #include "web/observe/sampler.hpp"
 #include "web/observe/task.hpp"
 #include "web/observe/tube_labels.hpp"
+#include "web/observe/turnstile.hpp"
 
 namespace haricot::web {
 
 // One of them. Coroutines ask it, and get its answers in a later turn.
+//
+// Samples have a connection of their own, so requests of people never delay them. These requests
+// use a second connection, which is open only while there are some.
 class Server final {
  public:
+  static constexpr std::size_t kSearchesMax = 4;
+  static constexpr std::size_t kSearchesWaitingMax = 100;
+
   // `buffer` is what is received into. What is borrowed outlives it.
   Server(tool::Address address, const SamplerOptions& options, std::span<char> buffer);
 
@@ -38,6 +45,12 @@ class Server final {
   std::uint64_t changes() const { return sampler_.samples() + losses_; }
   // Somebody looks at its tubes.
   void look(Instant now) { sampler_.look(now); }
+
+  // Limit of concurrent searches.
+  Turnstile& searches() { return searches_; }
+  // Closes the connection of people as soon as it is idle: the server may count it as a worker or a
+  // producer.
+  void end_act() { people_link_.close_when_idle(); }
 
   // Asks, for an answer each, and hands these over in their order; they are valid during the call.
   // False: the server is gone, or too much is asked of it already; some answers may have come.
@@ -70,6 +83,9 @@ class Server final {
   Pipeline pipeline_;
   Sampler sampler_;
   Link link_;
+  Pipeline people_;
+  Link people_link_;
+  Turnstile searches_{kSearchesMax, kSearchesWaitingMax};
   std::uint64_t losses_ = 0;
 };
 

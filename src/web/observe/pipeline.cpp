@@ -20,26 +20,21 @@ constexpr std::size_t kForeignBytesShown = 60;
 
 void Pipeline::ask(Question question) {
   CHECK(can_ask(1));
-  urgent_.push_back(std::move(question));
-}
-
-void Pipeline::ask_behind(Question question) {
-  sampling_.push_back(std::move(question));
+  waiting_.push_back(std::move(question));
 }
 
 void Pipeline::start_some(Instant now) {
-  while (!waits_for_use_ && under_way_.size() < kUnderWayMax &&
-         !(urgent_.empty() && sampling_.empty())) {
-    std::deque<Question>& from = urgent_.empty() ? sampling_ : urgent_;
+  while (!waits_for_use_ && under_way_.size() < kUnderWayMax && !waiting_.empty()) {
+    Question& next = waiting_.front();
     if (under_way_.empty()) {
-      deadline_ = now + from.front().patience;
+      deadline_ = now + next.patience;
       bytes_since_ = 0;
     }
-    output_ += from.front().command;
-    from.front().command = {};
-    waits_for_use_ = from.front().followers > 0;
-    under_way_.push_back(std::move(from.front()));
-    from.pop_front();
+    output_ += next.command;
+    next.command = {};
+    waits_for_use_ = next.followers > 0;
+    under_way_.push_back(std::move(next));
+    waiting_.pop_front();
   }
 }
 
@@ -91,10 +86,10 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
   std::deque<Question> refused;
   if (question.followers > 0) waits_for_use_ = false;
   if (answer.code != ReplyCode::now_using) {
-    CHECK(question.followers <= urgent_.size());
-    const auto end = urgent_.begin() + static_cast<std::ptrdiff_t>(question.followers);
-    std::move(urgent_.begin(), end, std::back_inserter(refused));
-    urgent_.erase(urgent_.begin(), end);
+    CHECK(question.followers <= waiting_.size());
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(question.followers);
+    std::move(waiting_.begin(), end, std::back_inserter(refused));
+    waiting_.erase(waiting_.begin(), end);
   }
   question.take(&answer);
   for (const Question& follower : refused) follower.take(&answer);
@@ -103,10 +98,8 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
 
 void Pipeline::lose() {
   std::deque<Question> lost = std::move(under_way_);
-  for (std::deque<Question>* more : {&urgent_, &sampling_}) {
-    for (Question& question : *more) lost.push_back(std::move(question));
-    more->clear();
-  }
+  for (Question& question : waiting_) lost.push_back(std::move(question));
+  waiting_.clear();
   under_way_.clear();
   output_.clear();
   sent_ = 0;

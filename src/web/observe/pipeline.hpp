@@ -1,6 +1,6 @@
 // Questions to one server, and its answers: many under way at once on one connection, as bytes.
 //
-// It has no socket and no clock. What people ask goes out before what sampling asks.
+// It has no socket and no clock.
 
 #pragma once
 
@@ -35,17 +35,14 @@ struct Question {
 class Pipeline final {
  public:
   static constexpr std::size_t kUnderWayMax = 64;
-  // So many of people wait at most.
   static constexpr std::size_t kWaitingMax = 8192;
 
-  // For people. Requires: can_ask().
+  // Requires: can_ask().
   void ask(Question question);
-  bool can_ask(std::size_t questions) const { return urgent_.size() + questions <= kWaitingMax; }
-  // For sampling: goes out when no question of people waits. Whoever samples asks for more only
-  // while has_room().
-  void ask_behind(Question question);
-  bool has_room() const { return under_way_.size() + sampling_.size() < kUnderWayMax; }
-  bool is_idle() const { return under_way_.empty() && urgent_.empty() && sampling_.empty(); }
+  bool can_ask(std::size_t questions) const { return waiting_.size() + questions <= kWaitingMax; }
+  // Returns true if a question would go out at once.
+  bool has_room() const { return under_way_.size() + waiting_.size() < kUnderWayMax; }
+  bool is_idle() const { return under_way_.empty() && waiting_.empty(); }
 
   // What is to be sent. Valid until the next call of another method.
   std::string_view output(Instant now);
@@ -69,8 +66,7 @@ class Pipeline final {
   void start_some(Instant now);
   bool take_answer(std::string_view& bytes, Instant now);
 
-  std::deque<Question> urgent_;
-  std::deque<Question> sampling_;
+  std::deque<Question> waiting_;
   std::deque<Question> under_way_;
   std::string output_;
   std::size_t sent_ = 0;  // Of the output.

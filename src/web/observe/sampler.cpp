@@ -1,6 +1,8 @@
 #include "web/observe/sampler.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +17,8 @@ namespace {
 // millisecond.
 constexpr std::string_view kTubesOfPage = "50";
 constexpr std::string_view kPages = "stats-tubes";
+constexpr std::size_t kPageBytesMax = 1024 * 1024;
+constexpr std::size_t kListBytesMax = 24 * 1024 * 1024;
 // beanstalkd looks for a tube among all, and runs all commands of a connection that are there
 // before it turns to the next one. So others wait for as many.
 constexpr std::size_t kTubesAtOnce = 8;
@@ -25,12 +29,25 @@ std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double se
   return static_cast<double>(now - before) / seconds;
 }
 
+// Sampling takes at most a tenth of the time.
+Instant due_again(Instant began, Instant ended, Duration interval) {
+  const Duration rest = Duration::nanoseconds((ended - began).count() * 9);
+  return std::max(began + interval, ended + rest);
+}
+
 }  // namespace
 
-// Sampling takes at most a tenth of the time.
-Instant Sampler::due_again(Instant began, Instant ended) const {
-  const Duration rest = Duration::nanoseconds((ended - began).count() * 9);
-  return std::max(began + options_.interval, ended + rest);
+bool Sampler::wants_tubes(Instant now) const {
+  return facts_.state == ServerState::up && (facts_.can(kPages) || is_looked_at(now));
+}
+
+bool Sampler::keeps_tubes(Instant now) const {
+  return facts_.can(kPages) || now < looked_ + kTubesKeptFor;
+}
+
+Instant Sampler::tubes_due(Instant now) const {
+  return due_again(tubes_began_, tubes_ended_,
+                   is_looked_at(now) ? options_.interval : kUnwatchedInterval);
 }
 
 void Sampler::restart(Instant now) {
@@ -39,7 +56,7 @@ void Sampler::restart(Instant now) {
   is_running_ = true;
   is_asking_stats_ = false;
   stats_due_ = now;
-  tubes_due_ = now;
+  tubes_began_ = tubes_ended_ = Instant::at(std::numeric_limits<std::int64_t>::min());  // Due.
   building_.reset();
   ask_capabilities();
   ask_stats();
@@ -59,54 +76,68 @@ void Sampler::look(Instant now) {
 
 Instant Sampler::next_event() const {
   if (!is_running_) return Instant::never();
-  Instant next = is_asking_stats_ ? Instant::never() : stats_due_;
-  // Without a sample of the server nobody knows how to ask for its tubes.
-  if (!building_ && facts_.state == ServerState::up && is_looked_at(now_)) {
-    next = std::min(next, tubes_due_);
+  Instant next = is_asking_stats_ ? stats_asked_ + kStatsPatience : stats_due_;
+  if (is_asking_stats_ && facts_.state == ServerState::down) next = Instant::never();
+  if (!building_ && wants_tubes(now_)) next = std::min(next, tubes_due(now_));
+  if (facts_.tubes != nullptr && !facts_.can(kPages)) {
+    next = std::min(next, looked_ + kTubesKeptFor);
   }
-  if (facts_.tubes != nullptr) next = std::min(next, looked_ + kTubesKeptFor);
   return next;
 }
 
 void Sampler::advance(Instant now) {
   now_ = now;
-  if (facts_.tubes != nullptr && now >= looked_ + kTubesKeptFor) facts_.tubes.reset();
+  if (facts_.tubes != nullptr && !keeps_tubes(now)) facts_.tubes.reset();
   if (!is_running_) return;
   if (!is_asking_stats_ && now >= stats_due_) ask_stats();
-  const bool is_known = facts_.state == ServerState::up;
-  if (!building_ && is_known && is_looked_at(now) && now >= tubes_due_) begin_tubes();
+  if (is_asking_stats_ && facts_.state != ServerState::down &&
+      now >= stats_asked_ + kStatsPatience) {
+    fail_stats("the server is late with its statistics");
+  }
+  if (!building_ && wants_tubes(now) && now >= tubes_due(now)) begin_tubes();
   if (building_ && !names_.empty()) ask_some();
+}
+
+void Sampler::fail_stats(std::string reason) {
+  if (facts_.state != ServerState::down) facts_.since = now_;
+  facts_.state = ServerState::down;
+  facts_.error = std::move(reason);
+  facts_.rates = {};
 }
 
 void Sampler::ask_capabilities() {
   const std::uint64_t connection = connection_;
-  pipeline_.ask_behind(
-      {.command = "capabilities\r\n", .take = [this, connection](const tool::Answer* answer) {
-         if (!is_for(connection, answer)) return;
-         facts_.capabilities.clear();
-         if (answer->code != ReplyCode::ok) return;
-         facts_.capabilities = tool::parse_list(answer->body).value_or(std::vector<std::string>{});
-       }});
+  pipeline_.ask({.command = "capabilities\r\n",
+                 .take =
+                     [this, connection](const tool::Answer* answer) {
+                       if (!is_for(connection, answer)) return;
+                       facts_.capabilities.clear();
+                       if (answer->code != ReplyCode::ok) return;
+                       facts_.capabilities =
+                           tool::parse_list(answer->body).value_or(std::vector<std::string>{});
+                     },
+                 .body_bytes_max = kStatsBytesMax});
 }
 
 void Sampler::ask_stats() {
   is_asking_stats_ = true;
   stats_asked_ = now_;
   const std::uint64_t connection = connection_;
-  pipeline_.ask_behind(
-      {.command = "stats\r\n", .take = [this, connection](const tool::Answer* answer) {
-         if (is_for(connection, answer)) take_stats(*answer);
-       }});
+  pipeline_.ask({.command = "stats\r\n",
+                 .take =
+                     [this, connection](const tool::Answer* answer) {
+                       if (is_for(connection, answer)) take_stats(*answer);
+                     },
+                 .body_bytes_max = kStatsBytesMax});
 }
 
 void Sampler::take_stats(const tool::Answer& answer) {
   is_asking_stats_ = false;
-  stats_due_ = due_again(stats_asked_, now_);
+  stats_due_ = due_again(stats_asked_, now_, options_.interval);
+  if (answer.body_bytes > kStatsBytesMax) return fail_stats("its statistics are too long");
   std::optional<tool::StatsText> stats = tool::StatsText::parse(answer.body);
   if (answer.code != ReplyCode::ok || !stats) {
-    facts_.state = ServerState::down;
-    facts_.error = "the server does not tell its statistics";
-    return;
+    return fail_stats("the server does not tell its statistics");
   }
   tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
   facts_.rates = {};
@@ -126,6 +157,8 @@ void Sampler::take_stats(const tool::Answer& answer) {
 void Sampler::begin_tubes() {
   building_ = std::make_shared<TubeSample>(options_.key);
   building_->began = now_;
+  pages_ = 0;
+  facts_.warning.clear();
   building_->process = process_of(facts_.sample->server);
   building_->has_details = facts_.can(kPages);
   before_ = facts_.tubes;
@@ -148,10 +181,12 @@ void Sampler::begin_tubes() {
     return;
   }
   const std::uint64_t connection = connection_;
-  pipeline_.ask_behind(
-      {.command = "list-tubes\r\n", .take = [this, connection](const tool::Answer* answer) {
-         if (is_for(connection, answer)) take_list(*answer);
-       }});
+  pipeline_.ask({.command = "list-tubes\r\n",
+                 .take =
+                     [this, connection](const tool::Answer* answer) {
+                       if (is_for(connection, answer)) take_list(*answer);
+                     },
+                 .body_bytes_max = kListBytesMax});
 }
 
 void Sampler::ask_page() {
@@ -162,18 +197,21 @@ void Sampler::ask_page() {
   command += ' ';
   command += kTubesOfPage;
   command += "\r\n";
-  pipeline_.ask_behind(
-      {.command = std::move(command), .take = [this, connection](const tool::Answer* answer) {
-         if (is_for(connection, answer)) take_page(*answer);
-       }});
+  pipeline_.ask({.command = std::move(command),
+                 .take =
+                     [this, connection](const tool::Answer* answer) {
+                       if (is_for(connection, answer)) take_page(*answer);
+                     },
+                 .body_bytes_max = kPageBytesMax});
 }
 
 void Sampler::take_page(const tool::Answer& answer) {
   const bool is_good = answer.code == ReplyCode::ok &&
                        read_tubes_page(answer.body, next_, [this](TubeRow& row) { add(row); });
-  if (!is_good) {
+  ++pages_;
+  if (!is_good || answer.body_bytes > kPageBytesMax) {
     give_up_tubes();
-  } else if (next_.empty()) {
+  } else if (next_.empty() || is_too_much()) {
     finish_tubes();
   } else {
     ask_page();
@@ -185,6 +223,11 @@ void Sampler::take_list(const tool::Answer& answer) {
     give_up_tubes();
     return;
   }
+  if (answer.body_bytes > kListBytesMax) {
+    facts_.warning = "its list of tubes is too long";
+    give_up_tubes();
+    return;
+  }
   names_ = answer.body;
   names_read_ = tool::kYamlBegin.size();
   ask_some();
@@ -192,7 +235,8 @@ void Sampler::take_list(const tool::Answer& answer) {
 
 // Asks for as many tubes of the list as may be under way.
 void Sampler::ask_some() {
-  while (tubes_asked_ < kTubesAtOnce && pipeline_.has_room() && names_read_ < names_.size()) {
+  while (tubes_asked_ < kTubesAtOnce && pipeline_.has_room() && names_read_ < names_.size() &&
+         !is_too_much()) {
     const std::size_t end = std::min(names_.find('\n', names_read_), names_.size());
     std::string_view name = std::string_view(names_).substr(names_read_, end - names_read_);
     names_read_ = end + 1;
@@ -202,12 +246,22 @@ void Sampler::ask_some() {
     const std::size_t length = name.size();
     ++tubes_asked_;
     const std::uint64_t connection = connection_;
-    pipeline_.ask_behind({.command = "stats-tube " + std::string(name) + "\r\n",
-                          .take = [=, this](const tool::Answer* got) {
-                            if (is_for(connection, got)) take_tube(begin, length, *got);
-                          }});
+    pipeline_.ask({.command = "stats-tube " + std::string(name) + "\r\n",
+                   .take =
+                       [=, this](const tool::Answer* got) {
+                         if (is_for(connection, got)) take_tube(begin, length, *got);
+                       },
+                   .body_bytes_max = kPageBytesMax});
   }
-  if (tubes_asked_ == 0 && names_read_ >= names_.size()) finish_tubes();
+  if (tubes_asked_ == 0 && (names_read_ >= names_.size() || is_too_much())) finish_tubes();
+}
+
+// Says so if the sample ends before the tubes do.
+bool Sampler::is_too_much() {
+  const TubeRows& rows = building_->rows;
+  if (rows.size() < kTubesMax && rows.bytes() < kTubeBytesMax && pages_ < kPagesMax) return false;
+  facts_.warning = "it has too many tubes: only " + std::to_string(rows.size()) + " are shown";
+  return true;
 }
 
 void Sampler::take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer) {
@@ -251,7 +305,8 @@ void Sampler::finish_tubes() {
   if (!building_) return;
   building_->at = now_;
   building_->rows.shrink();
-  tubes_due_ = due_again(building_->began, now_);
+  tubes_began_ = building_->began;
+  tubes_ended_ = now_;
   facts_.tubes = std::move(building_);
   building_.reset();
   before_.reset();
@@ -259,7 +314,8 @@ void Sampler::finish_tubes() {
 }
 
 void Sampler::give_up_tubes() {
-  tubes_due_ = due_again(building_->began, now_);
+  tubes_began_ = building_->began;
+  tubes_ended_ = now_;
   building_.reset();
   before_.reset();
   names_ = {};

@@ -1,7 +1,11 @@
-// Asks one server again and again what it does: `stats` always, its tubes while somebody looks.
+// Samples one server: `stats` at each interval, and its tubes.
 //
-// From a haricotd the tubes come in pages of stats-tubes, from others by a stats-tube each. A
-// sample takes the place of the one before when it is whole. It has no socket and no clock.
+// A haricotd reports its tubes in pages of stats-tubes. It is asked at each interval while a person
+// or a scrape needs them, and about every 15 seconds otherwise. Other servers need a stats-tube for
+// each tube, so they are asked only on demand. A complete sample replaces the one before.
+//
+// A server may be broken or hostile: tubes, bytes, pages and time of a sample are bounded. The
+// sampler has no socket and no clock.
 
 #pragma once
 
@@ -30,6 +34,16 @@ class Sampler final {
   // How long tubes are asked for after somebody has looked. A little more than a minute: that is
   // how often Prometheus looks if nobody tells it otherwise.
   static constexpr Duration kLookedFor = Duration::seconds(70);
+  // Interval of samples of tubes without demand: a little less than a step of the history, so each
+  // of its points has a new sample.
+  static constexpr Duration kUnwatchedInterval = Duration::seconds(14);
+  // Time after which a server without an answer to `stats` is down, also if it sends a few bytes.
+  static constexpr Duration kStatsPatience = Duration::seconds(15);
+  static constexpr std::size_t kStatsBytesMax = 64 * 1024;
+  // Bounds of a sample of tubes.
+  static constexpr std::size_t kTubesMax = 200'000;
+  static constexpr std::size_t kTubeBytesMax = 16 * 1024 * 1024;
+  static constexpr std::size_t kPagesMax = 20'000;
   // When nobody has looked for so long, the tubes are forgotten.
   static constexpr Duration kTubesKeptFor = Duration::seconds(300);
 
@@ -52,7 +66,11 @@ class Sampler final {
 
  private:
   bool is_looked_at(Instant now) const { return has_look_ && now < looked_ + kLookedFor; }
-  Instant due_again(Instant began, Instant ended) const;
+  bool wants_tubes(Instant now) const;
+  bool keeps_tubes(Instant now) const;
+  Instant tubes_due(Instant now) const;
+  void fail_stats(std::string reason);
+  bool is_too_much();
   void ask_capabilities();
   void ask_stats();
   void take_stats(const tool::Answer& answer);
@@ -86,7 +104,9 @@ class Sampler final {
 
   bool has_look_ = false;
   Instant looked_;
-  Instant tubes_due_;
+  Instant tubes_began_;  // The last sample of tubes, or the last try.
+  Instant tubes_ended_;
+  std::size_t pages_ = 0;
   std::shared_ptr<TubeSample> building_;      // Null: no sample of tubes is under way.
   std::shared_ptr<const TubeSample> before_;  // What the rates are measured from; null: nothing.
   double seconds_ = 0;                        // Between the two.

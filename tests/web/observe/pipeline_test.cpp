@@ -46,12 +46,6 @@ TEST_F(PipelineTest, AnswersGoToTheirQuestionsWhereverTheBytesAreCut) {
   EXPECT_TRUE(pipeline_.is_idle());
 }
 
-TEST_F(PipelineTest, PeopleComeBeforeSampling) {
-  pipeline_.ask_behind(question("stats"));
-  pipeline_.ask(question("peek 1"));
-  EXPECT_EQ(send(), "peek 1\r\nstats\r\n");
-}
-
 TEST_F(PipelineTest, SixtyFourQuestionsAreUnderWayAtMost) {
   for (int i = 0; i < 100; ++i) pipeline_.ask(question("delete 1"));
   EXPECT_EQ(send().size(), 64 * std::string("delete 1\r\n").size());
@@ -102,7 +96,7 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
   pipeline_.ask(question("peek 1"));
   send();
   ASSERT_TRUE(pipeline_.receive("FOUND 1 5\r\nhe", kStart));
-  pipeline_.ask_behind(question("stats"));
+  pipeline_.ask(question("stats"));
   pipeline_.lose();
   EXPECT_EQ(answers_, (std::vector<std::string>{"peek 1: lost", "stats: lost"}));
   EXPECT_TRUE(pipeline_.is_idle());
@@ -116,7 +110,6 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
 TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
   Question use = question("use mail");
   use.followers = 2;
-  pipeline_.ask_behind(question("stats"));
   pipeline_.ask(question("peek 1"));
   for (int i = 0; i < 2; ++i) {
     pipeline_.ask(use);
@@ -132,9 +125,9 @@ TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
                                       "kick 1: OUT_OF_MEMORY ", "use default: OUT_OF_MEMORY "}));
   EXPECT_EQ(send(), "use mail\r\n");
   ASSERT_TRUE(pipeline_.receive("USING mail\r\n", kStart));
-  EXPECT_EQ(send(), "kick 1\r\nuse default\r\nstats\r\n");
+  EXPECT_EQ(send(), "kick 1\r\nuse default\r\n");
   // A connection that is lost between leaves nobody waiting.
-  ASSERT_TRUE(pipeline_.receive("KICKED 1\r\nUSING default\r\nNOT_FOUND\r\n", kStart));
+  ASSERT_TRUE(pipeline_.receive("KICKED 1\r\nUSING default\r\n", kStart));
   pipeline_.ask(use);
   send();
   pipeline_.lose();

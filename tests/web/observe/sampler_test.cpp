@@ -33,6 +33,8 @@ struct ScriptedServer {
   std::map<std::string, Tube> tubes;
   std::size_t page = 2;
   std::vector<std::string> asked;
+  bool endless = false;  // Each page has tubes that were in none before, and a next one.
+  std::size_t pages = 0;
 
   std::string answer(const std::string& command) {
     asked.push_back(command);
@@ -52,6 +54,14 @@ struct ScriptedServer {
       const auto found = tubes.find(command.substr(11));
       if (found == tubes.end()) return "NOT_FOUND\r\n";
       return report("---\nname: " + found->first + "\n" + lines_of(found->second, ""));
+    }
+    if (endless && command.starts_with("stats-tubes ")) {
+      std::string list;
+      const std::string page_name = std::string(80, 'x') + std::to_string(++pages);
+      for (int i = 0; i < 50; ++i) {
+        list += "- name: \"" + page_name + "-" + std::to_string(i) + "\"\n" + lines_of({}, "  ");
+      }
+      return report("---\nnext: \"" + page_name + "\"\ntubes:\n" + list);
     }
     if (command.starts_with("stats-tubes ")) {
       std::string from = command.substr(12, command.rfind(' ') - 12);
@@ -78,23 +88,28 @@ class SamplerTest : public ::testing::Test {
   // Lets all go on that is due, until nobody asks or answers any more.
   void run() {
     for (int i = 0; i < 1000; ++i) {
-      sampler_.advance(now_);
-      const std::string output(pipeline_.output(now_));
-      pipeline_.sent(output.size());
-      if (output.empty()) return;
-      std::string answers;
-      std::size_t about_tubes = 0;
-      for (std::size_t at = 0; at < output.size();) {
-        const std::size_t end = output.find("\r\n", at);
-        if (output.compare(at, 10, "stats-tube") == 0) ++about_tubes;
-        answers += server_.answer(output.substr(at, end - at));
-        at = end + 2;
-      }
-      at_once_ = std::max(at_once_, about_tubes);
-      now_ = now_ + answer_time_;
-      ASSERT_TRUE(pipeline_.receive(answers, now_));
+      if (!step()) return;
     }
     FAIL() << "it never ends";
+  }
+  // Answers what is asked now. Returns false if nothing is.
+  bool step() {
+    sampler_.advance(now_);
+    const std::string output(pipeline_.output(now_));
+    pipeline_.sent(output.size());
+    if (output.empty()) return false;
+    std::string answers;
+    std::size_t about_tubes = 0;
+    for (std::size_t at = 0; at < output.size();) {
+      const std::size_t end = output.find("\r\n", at);
+      if (output.compare(at, 10, "stats-tube") == 0) ++about_tubes;
+      answers += server_.answer(output.substr(at, end - at));
+      at = end + 2;
+    }
+    at_once_ = std::max(at_once_, about_tubes);
+    now_ = now_ + answer_time_;
+    EXPECT_TRUE(pipeline_.receive(answers, now_));
+    return true;
   }
   // The next sample of tubes, some seconds later.
   void later(std::uint32_t seconds) {
@@ -118,7 +133,8 @@ class SamplerTest : public ::testing::Test {
   Sampler sampler_{pipeline_, facts_, {.labels = labels_, .key = {1, 2}}};
 };
 
-TEST_F(SamplerTest, AsksForTubesOnlyWhileSomebodyLooks) {
+TEST_F(SamplerTest, AsksABeanstalkdForTubesOnlyWhileSomebodyLooks) {
+  server_.is_haricot = false;
   server_.tubes = {{"default", {}}};
   restart();
   run();
@@ -139,6 +155,57 @@ TEST_F(SamplerTest, AsksForTubesOnlyWhileSomebodyLooks) {
   now_ = now_ + Sampler::kTubesKeptFor;
   run();
   EXPECT_EQ(facts_.tubes, nullptr);
+}
+
+TEST_F(SamplerTest, SamplesTheTubesOfAHaricotdAlways) {
+  server_.tubes = {{"default", {}}};
+  restart();
+  run();
+  ASSERT_NE(facts_.tubes, nullptr);
+  for (int i = 0; i < 100; ++i) {
+    const Instant before = facts_.tubes->at;
+    now_ = now_ + Sampler::kUnwatchedInterval;
+    run();
+    EXPECT_GT(facts_.tubes->at, before);
+  }
+}
+
+TEST_F(SamplerTest, PagesThatNeverEndAreCutAndToldInTheRow) {
+  restart();
+  run();
+  server_.endless = true;
+  now_ = now_ + Duration::seconds(100);
+  for (std::size_t i = 0; i < Sampler::kTubesMax && facts_.warning.empty(); ++i) step();
+  EXPECT_NE(facts_.warning.find("too many tubes"), std::string::npos) << facts_.warning;
+  EXPECT_LE(facts_.tubes->rows.size(), Sampler::kTubesMax + 50);
+  EXPECT_LE(facts_.tubes->rows.bytes(), Sampler::kTubeBytesMax + 20'000);
+  server_.endless = false;
+  server_.tubes = {{"default", {}}};
+  now_ = now_ + Duration::seconds(10'000);
+  run();
+  EXPECT_EQ(facts_.warning, "");
+  EXPECT_EQ(facts_.tubes->rows.size(), 1U);
+}
+
+TEST_F(SamplerTest, AServerWhoseStatisticsAreLateIsDown) {
+  restart();
+  run();
+  EXPECT_EQ(facts_.state, ServerState::up);
+  now_ = now_ + Duration::seconds(3);
+  sampler_.advance(now_);
+  now_ = now_ + Sampler::kStatsPatience;
+  sampler_.advance(now_);
+  EXPECT_EQ(facts_.state, ServerState::down);
+  run();
+  EXPECT_EQ(facts_.state, ServerState::up);
+}
+
+TEST_F(SamplerTest, AServerWhoseStatisticsAreVeryLongIsDown) {
+  server_.id = std::string(Sampler::kStatsBytesMax, '1');
+  restart();
+  run();
+  EXPECT_EQ(facts_.state, ServerState::down);
+  EXPECT_EQ(facts_.error, "its statistics are too long");
 }
 
 TEST_F(SamplerTest, ReadsPagesOfAHaricotdAndEachTubeOfAnother) {
