@@ -77,13 +77,13 @@ TEST(History, AsJsonHasOneNumberForEachPoint) {
   point.ready = 4;
   track.add(100, point, {});
   track.add(102, point, {.at = Instant::at(0) + Duration::seconds(30), .puts = 60});
-  EXPECT_EQ(history_json(&track, false, 103, 5),
+  EXPECT_EQ(history_json(&track, false, HistoryRange::hour, 103, 5),
             "{\"step_seconds\":15,\"end\":5.000,\"points\":4,\"ready\":[4,null,4,null],"
             "\"urgent\":[0,null,0,null],\"reserved\":[0,null,0,null],"
             "\"delayed\":[0,null,0,null],\"buried\":[0,null,0,null],\"waiting\":[0,null,0,null],"
             "\"put_rate\":[null,null,2.000,null],\"delete_rate\":[null,null,0.000,null],"
             "\"timeout_rate\":[null,null,0.000,null]}");
-  const std::string nothing = history_json(nullptr, true, 103, 5);
+  const std::string nothing = history_json(nullptr, true, HistoryRange::hour, 103, 5);
   EXPECT_NE(nothing.find("\"points\":0,\"ready\":[],"), std::string::npos) << nothing;
 }
 
