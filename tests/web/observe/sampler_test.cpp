@@ -319,6 +319,7 @@ TEST_F(SamplerTest, AsksForLittleAtATime) {
 }
 
 TEST_F(SamplerTest, TakesATenthOfTheTimeAtMost) {
+  server_.is_haricot = false;
   server_.tubes = {{"default", {}}};
   answer_time_ = Duration::seconds(1);
   restart();
