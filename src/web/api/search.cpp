@@ -164,7 +164,8 @@ Part<bool> search_ids(Server& server, Piece& piece, std::optional<SearchCursor> 
   SearchCursor cursor = after.value_or(SearchCursor{.is_up = false, .id = puts, .found = 0});
   std::uint64_t asked = 0;
   while (cursor.found < jobs) {
-    if (asked >= kIdsMax || piece.is_over()) {
+    // Each piece makes progress, however slow the server is.
+    if (asked >= kIdsMax || (asked > 0 && piece.is_over())) {
       piece.next = cursor.text();
       co_return true;
     }
