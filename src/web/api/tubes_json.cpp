@@ -194,8 +194,8 @@ std::string history_json(const Track* track, bool is_tube, HistoryRange range, s
     });
   };
   JsonWriter json;
-  const std::int64_t steps = is_day ? Track::kStepsOfDayStep : 1;
-  json.add("step_seconds", static_cast<std::uint64_t>(History::kStep.whole_seconds() * steps));
+  const std::uint64_t steps = is_day ? std::uint64_t{Track::kStepsOfDayStep} : 1;
+  json.add("step_seconds", History::kStep.whole_seconds() * steps);
   json.add("end", std::optional<double>(end));
   json.add("points", static_cast<std::uint64_t>(last - first + 1));
   json.add_json("ready", count(&Point::ready)).add_json("urgent", count(&Point::urgent));

@@ -38,6 +38,7 @@ function marksOf(server) {
   if (server.state === 'down') marks.push(['gone', 'bad']);
   if (server.state === 'unknown') marks.push(['not asked yet', '']);
   if (server.paused_tubes > 0) marks.push([`${format.plural(server.paused_tubes, 'tube')} paused`, 'warn']);
+  if (server.warning) marks.push([server.warning, 'bad']);
   if (server.is_draining) marks.push(['draining', 'warn']);
   if (server.is_refusing) marks.push(['refusing puts', 'bad']);
   if (['full', 'failing'].includes(server.binlog?.state)) marks.push([`binlog ${server.binlog.state}`, 'bad']);
