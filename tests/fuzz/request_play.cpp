@@ -63,11 +63,11 @@ std::size_t count_lines(std::string_view text) {
 }
 
 // The head has as many lines as it was given headers, whatever stands in them.
-void answer(const web::Request& request, const web::Site& site) {
+void answer(const web::Request& request, web::Site& site) {
   const web::Exchange::Server server{nullptr, nullptr, "X-Common: 1\r\n"};
   web::Exchange exchange(request, server, {nullptr, [](void*) {}});
   web::Request judged = request;
-  const web::Site::Decision decision = site.judge(judged, "peer");
+  const web::Site::Decision decision = site.judge(judged, "peer", Instant());
   CHECK(decision.refused.has_value() || decision.route != nullptr);
   exchange.respond({200,
                     request.path,
@@ -88,13 +88,13 @@ void answer(const web::Request& request, const web::Site& site) {
 }  // namespace
 
 std::size_t check_requests(std::string_view bytes) {
-  static const web::Site site({.base_path = "/queue",
-                               .access = {.hosts = {"queue.example"},
-                                          .token = web::Token("a-token-of-some-length"),
-                                          .allows_changes = true,
-                                          .is_behind_proxy = true}},
-                              {{web::Method::get, "/", nullptr, nullptr, false},
-                               {web::Method::post, "/api/actions", nullptr, nullptr}});
+  static web::Site site({.base_path = "/queue",
+                         .access = {.hosts = {"queue.example"},
+                                    .token = web::Token("a-token-of-some-length"),
+                                    .allows_changes = true,
+                                    .is_behind_proxy = true}},
+                        {{web::Method::get, "/", nullptr, nullptr, false},
+                         {web::Method::post, "/api/actions", nullptr, nullptr}});
   const Outcome whole = read_all(bytes, std::string_view::npos);
   for (const std::size_t piece : {1U, 3U, 64U}) {
     const Outcome cut = read_all(bytes, piece);
