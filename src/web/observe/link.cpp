@@ -143,8 +143,10 @@ void Link::lose(Instant now, const std::string& reason) {
   // The other addresses of the host are tried at once.
   retry_ = endpoint_ != 0 || kind_ == Kind::on_demand ? now : now + pause_;
   if (endpoint_ == 0) pause_ = std::min(kPauseMax, Duration::nanoseconds(pause_.count() * 2));
+  // Questions wait until all addresses were tried.
+  if (endpoint_ != 0 && !was_connected) return;
   pipeline_.lose();
-  if (endpoint_ == 0 || was_connected) hooks_.lost(now, reason);
+  hooks_.lost(now, reason);
 }
 
 void Link::close() {
