@@ -23,6 +23,7 @@ Backlog::~Backlog() {
     auto* closed = std::get_if<ClosedClient>(&task->work);
     for (std::uint32_t i = 0; closed != nullptr && i < closed->watches.size(); ++i) {
       closed->watches[i]->tube->watchers.remove(*closed->watches[i]);
+      if (closed->index != nullptr) closed->index->remove(*closed->watches[i]);
       delete closed->watches[i];
     }
   }
@@ -137,15 +138,21 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
     ++state_.counts.timeouts;
     serving_.take_back(ref);
   }
-  if (client.is_waiting()) {
-    const bool is_soon = watching_.is_deadline_soon(client);
-    if (is_soon || client.wait_end_ <= state_.now) {
-      watching_.end_wait_without_job(
-          client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
-    }
-  }
+  if (client.is_waiting()) end_wait_if_due(client, budget);
   if (client.is_waiting_for_end() && client.wait_end_ <= state_.now) stop_wait_for_end(client);
   state_.arm_client(client);
+}
+
+// A client whose turn for a job is still to come waits until then, whatever its timeout.
+void Backlog::end_wait_if_due(Client& client, const Budget& budget) {
+  const bool is_soon = watching_.is_deadline_soon(client);
+  if (!is_soon && client.wait_end_ > state_.now) return;
+  if (Tube* const behind = watching_.tube_behind(client); behind != nullptr) {
+    serving_.serve_waiting(*behind, budget);
+    if (!client.is_waiting() || watching_.tube_behind(client) != nullptr) return;
+  }
+  watching_.end_wait_without_job(
+      client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
 }
 
 // Tasks ------------------------------------------------------------------------------------------

@@ -191,6 +191,14 @@ std::uint32_t Engine::next_of_lane_steps(JobId id) const {
   return lanes_.has(ref) ? watching_.offer_steps(tube) : tube.many_watchers * kStepsPerJob;
 }
 
+// Returns `waiting` if a reserve that found no job has to wait; otherwise its answer.
+Outcome Engine::wait_ends_at_once(const Client& client, Instant wait_end) {
+  const bool is_soon = watching_.is_deadline_soon(client);
+  if (!is_soon && wait_end > state_.now) return Outcome::waiting;
+  if (watching_.tube_behind(client) != nullptr) return Outcome::waiting;
+  return is_soon ? Outcome::deadline_soon : Outcome::timed_out;
+}
+
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, WaitFor what) {
   state_.now = now;
   CHECK(!client.is_busy());
@@ -199,8 +207,8 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, Wai
   if (Tube* best = watching_.best_tube(client); best != nullptr) {
     return {Outcome::done, serving_.give(*best, client)};
   }
-  if (watching_.is_deadline_soon(client)) return {Outcome::deadline_soon};
-  if (wait_end <= now) return {Outcome::timed_out};
+  const Outcome end = wait_ends_at_once(client, wait_end);
+  if (end != Outcome::waiting) return {end};
   backlog_.allocate_delivery();
   watching_.start_waiting(client, wait_end, what);
   return {Outcome::waiting};
@@ -227,7 +235,14 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
 }
 
 void Engine::stop_waiting(Client& client, Delivery::Kind why) {
-  if (client.is_waiting()) watching_.end_wait_without_job(client, why);
+  const bool may_get_job = client.is_waiting() && why == Delivery::Kind::timed_out &&
+                           watching_.tube_behind(client) != nullptr;
+  if (may_get_job) {
+    client.wait_end_ = state_.now;
+    state_.arm_client(client);
+  } else if (client.is_waiting()) {
+    watching_.end_wait_without_job(client, why);
+  }
   if (client.is_waiting_for_end()) backlog_.stop_wait_for_end(client);
 }
 

@@ -32,8 +32,8 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     is_empty = false;
   }
   if (!is_empty) return Outcome::done;
-  if (watching_.is_deadline_soon(client)) return Outcome::deadline_soon;
-  if (wait_end <= now) return Outcome::timed_out;
+  const Outcome end = wait_ends_at_once(client, wait_end);
+  if (end != Outcome::waiting) return end;
   watching_.start_waiting(client, wait_end, WaitFor::batch);
   return Outcome::waiting;
 }

@@ -275,7 +275,8 @@ class Inspection {
       if (client == nullptr) continue;
       CHECK(watch->index < client->watches_.size());
       CHECK(client->watches_[watch->index] == watch);
-      CHECK(watch->waiting.linked() == (client->is_waiting() && !client->has_many_watches()));
+      if (client->has_many_watches()) continue;
+      CHECK(watch->waiting.linked() == client->is_waiting());
     }
     return found;
   }
@@ -367,7 +368,7 @@ class Inspection {
     CHECK(!closed.empty());
     for (std::uint32_t i = 0; i < closed.watches.size(); ++i) {
       CHECK(closed.watches[i]->client == closed.holder);
-      CHECK(!closed.watches[i]->waiting.linked());
+      CHECK(!closed.watches[i]->waiting.linked() || closed.index->many);
       --closed_watches_;
     }
     CHECK(engine_.state_.clients[closed.holder] == nullptr);

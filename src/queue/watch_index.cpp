@@ -21,7 +21,8 @@ bool WatchIndex::add(Watch& watch) {
   return true;
 }
 
-void WatchIndex::remove(const Watch& watch) {
+void WatchIndex::remove(Watch& watch) {
+  if (watch.waiting.linked()) behind_.remove(watch);
   Entry* entry =
       by_tube_.find(watch.tube->hash, [&](const Entry& found) { return found.watch == &watch; });
   CHECK(entry != nullptr);
@@ -36,24 +37,25 @@ Watch* WatchIndex::find(const Tube& tube) const {
   return entry == nullptr ? nullptr : entry->watch;
 }
 
-void WatchIndex::update_offer(Watch& watch) {
+// False: the tube has nothing to be put among the offers.
+bool WatchIndex::take_in(Watch& watch) {
   const Tube& tube = *watch.tube;
-  if (!tube.offers_job()) {
-    forget_offer(watch);
-    return;
-  }
-  update_offer(watch, Offer{tube.ready.top(), &watch});
+  const bool is_behind = tube.offers_job_later();
+  if (is_behind && watch.waiting.linked()) return false;
+  if (!tube.offers_job() || watch.waiting.linked()) forget_offer(watch);
+  if (is_behind) behind_.push_back(watch);
+  return tube.offers_job();
+}
+
+void WatchIndex::update_offer(Watch& watch) {
+  if (take_in(watch)) update_offer(watch, Offer{watch.tube->ready.top(), &watch});
 }
 
 void WatchIndex::update_offer(Watch& watch, WatchWeights& weights) {
-  const Tube& tube = *watch.tube;
-  if (!tube.offers_job()) {
-    forget_offer(watch);
-    return;
-  }
+  if (!take_in(watch)) return;
   if (watch.offer == Watch::kNoOffer) weights.activate(watch.index);
-  update_offer(watch,
-               Offer{ReadyEntry{weights.pass(watch.index), 0, tube.ready.top().job}, &watch});
+  const JobRef job = watch.tube->ready.top().job;
+  update_offer(watch, Offer{ReadyEntry{weights.pass(watch.index), 0, job}, &watch});
 }
 
 void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
@@ -67,6 +69,7 @@ void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
 }
 
 void WatchIndex::forget_offer(Watch& watch) {
+  if (watch.waiting.linked()) behind_.remove(watch);
   if (watch.offer == Watch::kNoOffer) return;
   Indexes indexes;
   offers_.remove(watch.offer, indexes);
@@ -75,9 +78,11 @@ void WatchIndex::forget_offer(Watch& watch) {
 
 void WatchIndex::forget_all_offers() {
   while (!offers_.empty()) forget_some_offer();
+  while (!behind_.empty()) behind_.remove(behind_.front());
 }
 
 bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights) const {
+  if (watch.waiting.linked() != watch.tube->offers_job_later()) return false;
   if (!watch.tube->offers_job()) return watch.offer == Watch::kNoOffer;
   if (watch.offer >= offers_.size()) return false;
   const Offer& offer = offers_.at(watch.offer);

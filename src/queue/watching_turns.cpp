@@ -29,6 +29,16 @@ Tube* Watching::best_tube(const Client& client) {
   return best;
 }
 
+Tube* Watching::tube_behind(const Client& client) {
+  if (client.has_many_watches()) return client.index_->tube_behind();
+  const std::uint32_t watches = client.watches_.size();
+  state_.steps += watches;
+  for (std::uint32_t i = 0; i < watches; ++i) {
+    if (client.watches_[i]->tube->offers_job_later()) return client.watches_[i]->tube;
+  }
+  return nullptr;
+}
+
 // By how many with many watches the tubes are watched of which the client may get a job now: that
 // of its best offer, or the one of its few that has most.
 std::uint32_t Watching::most_told(const Client& client) {

@@ -151,6 +151,7 @@ class Backlog {
   static void let_go_on(Tube& tube);
   void fire_tube(Tube& tube, const Budget& budget);
   void fire_client(Client& client, const Budget& budget);
+  void end_wait_if_due(Client& client, const Budget& budget);
   Instant next_resume() const;
   void resume_due();
   void resume_all();

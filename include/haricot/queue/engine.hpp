@@ -124,7 +124,8 @@ class Engine {
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube) { return watching_.use(client, tube); }
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
-  // `wait_end`; a time that is not after `now` means not at all.
+  // `wait_end`; a time that is not after `now` means not at all, unless clients that wait already
+  // are still being served (Watching::tube_behind).
   ReserveResult reserve(Client& client, Instant wait_end, Instant now, WaitFor what = WaitFor::job);
   // As reserve(), for up to `count` jobs, which are added to `taken`: the one that reserve() would
   // give, and others as long as they fit and the work for them is bounded by kStepsPerBatch: a
@@ -137,8 +138,9 @@ class Engine {
   // Waits for the end of the job, until `wait_end` at most. waiting, buried (already), not_found,
   // timed_out, out_of_memory
   Outcome wait_job(Client& client, JobId id, Instant wait_end, Instant now);
-  // A client that waits gets that as a delivery: timed_out, aborted. Of a job that has ended it is
-  // told the end.
+  // Ends the wait of a client with that delivery: timed_out, aborted. A wait for a job that has
+  // ended reports the end instead, and no client times out while its turn is still to come
+  // (Watching::tube_behind).
   void stop_waiting(Client& client, Delivery::Kind why);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
@@ -220,6 +222,7 @@ class Engine {
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
+  Outcome wait_ends_at_once(const Client& client, Instant wait_end);
   Outcome put_again(Tube& tube, JobRef owner, std::uint32_t priority);
   [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(JobRef ref);
   JobRef held_by(const Client& client, JobId id) const;

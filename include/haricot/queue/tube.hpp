@@ -80,7 +80,8 @@ struct Watch {
     std::uint32_t offer;
   };
   ListHook in_tube;  // In Tube::watchers.
-  ListHook waiting;  // In Tube::waiting, while a client with few watches waits.
+  // Few watches: in Tube::waiting while the client waits. Many: in WatchIndex::behind_.
+  ListHook waiting;
 };
 static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 
@@ -124,7 +125,7 @@ struct Tube {
   Timer timer{kTimerKind, this};
 
   bool paused = false;
-  // More workers waited for its jobs than a turn could serve. Nobody gets in front of them.
+  // More workers waited for its jobs than a turn could serve. Later reserves queue behind them.
   bool is_behind = false;
   bool is_to_be_served = false;  // After the deletions that are being planned.
   std::uint32_t tasks = 0;       // Long tasks that it has to outlive.
@@ -157,10 +158,13 @@ struct Tube {
   bool is_referenced() const {
     return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;
   }
-  // A job that a worker could get now.
-  bool offers_job() const {
-    return !paused && !is_behind && !ready.empty() && !ready.top().is_blocked();
-  }
+  // Has a job that a worker may get now.
+  bool offers_job() const { return has_open_job() && !is_behind; }
+  // Has a job, but clients that wait already come first.
+  bool offers_job_later() const { return is_behind && has_open_job(); }
+
+ private:
+  bool has_open_job() const { return !paused && !ready.empty() && !ready.top().is_blocked(); }
 };
 
 }  // namespace haricot

@@ -33,8 +33,8 @@ class WatchIndex {
 
   // False: no memory, and nothing has changed. Requires: the watch is not in it.
   [[nodiscard]] bool add(Watch& watch);
-  // Requires: the watch is in it, and it is not among the offers.
-  void remove(const Watch& watch);
+  // Requires: the watch is in it, and it is not among the offers that are still used.
+  void remove(Watch& watch);
   // Null: no watch of the tube is in it.
   Watch* find(const Tube& tube) const;
   std::uint32_t size() const { return by_tube_.size(); }
@@ -48,11 +48,13 @@ class WatchIndex {
   void update_offer(Watch& watch);
   // The same for a client whose reserves go by weight: on top is the smallest pass.
   void update_offer(Watch& watch, WatchWeights& weights);
-  // Takes the watch out of the offers.
+  // Takes the watch out of the offers, and out of the watches whose tubes are behind.
   void forget_offer(Watch& watch);
   void forget_all_offers();
   // The watch whose tube offers the best job; null if there is none.
   Watch* best_offer() const { return offers_.empty() ? nullptr : offers_.top().watch; }
+  // A tube that offers a job later (Tube::offers_job_later); null if there is none.
+  Tube* tube_behind() const { return behind_.empty() ? nullptr : behind_.front().tube; }
   std::uint32_t offers() const { return offers_.size(); }
   // Takes some watch out of the offers. Requires: there is one.
   void forget_some_offer() { offers_.take_any().watch->offer = Watch::kNoOffer; }
@@ -86,11 +88,13 @@ class WatchIndex {
     void moved(const Offer& offer, std::uint32_t index) const { offer.watch->offer = index; }
   };
 
+  bool take_in(Watch& watch);
   void update_offer(Watch& watch, const Offer& offer);
 
   HashTable<Entry> by_tube_;
   std::uint64_t name_bytes_ = 0;
   IndexedHeap<Offer, Freed::kept> offers_;
+  IntrusiveList<Watch, &Watch::waiting> behind_;
 };
 
 }  // namespace haricot

@@ -53,6 +53,10 @@ class Watching {
   // The tube whose first job is the client's next; null if there is none. `charge` says that it has
   // got that job.
   Tube* best_tube(const Client& client);
+  // A watched tube that has jobs and serves clients that wait already (Tube::offers_job_later);
+  // null if there is none. While there is one, a reserve queues behind those clients, and no client
+  // is told that there is no job.
+  Tube* tube_behind(const Client& client);
   void charge(Client& client, Tube& tube) {
     if (client.is_weighted()) [[unlikely]]
       charge_weighted(client, tube);
