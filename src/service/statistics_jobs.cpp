@@ -21,7 +21,7 @@ constexpr std::array kGroupRows = {
         "name", [](const Group& g) { return std::string_view(g.name); }, "the name of the group"),
     OfGroup::integer(
         "ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
-        "its jobs in that state, in all tubes"),
+        "its jobs in that state, in all tubes, and those that a flush has yet to free"),
     OfGroup::integer(
         "reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); }, kSame),
     OfGroup::integer(

@@ -1,5 +1,6 @@
 // Jobs that were buried because their tries were used up: counted for each tube, and collected for
-// the log, which names a tube at most once a minute, and kLinesAMinute tubes at most.
+// the log. In a minute the log names at most kLinesAMinute tubes, and a tube once, unless the tube
+// is removed and created again.
 //
 // None of it can fail: what there is no memory for is not counted.
 
