@@ -153,8 +153,10 @@ Daemon::End Daemon::run() {
 
 void Daemon::send_last_answers() {
   if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
-  service_.end_turn(now_);
-  send_answers();
+  do {
+    service_.end_turn(now_);
+    send_answers();
+  } while (service_.has_safe_answers());
   log_.flush();
 }
 

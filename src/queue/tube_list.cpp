@@ -55,14 +55,18 @@ bool TubeList::save(std::uint32_t page) {
 
 void TubeList::complete() {
   CHECK(working_ && completed_ < number_);
-  if (failed_) {
-    std::vector<BlobRef>().swap(saved_);
-    std::vector<BlobRef>().swap(pages_);
+  complete_ = none_;
+  try {
+    if (!failed_) complete_ = std::make_shared<const Pages>(std::move(saved_));
+  } catch (const std::bad_alloc&) {
+    failed_ = true;
   }
+  complete_bytes_ = 0;
+  for (const BlobRef& page : *complete_) complete_bytes_ += page.size();
+  Pages().swap(saved_);
+  if (failed_) Pages().swap(pages_);
   completed_ = number_;
   complete_failed_ = failed_;
-  complete_ = std::move(saved_);
-  saved_.clear();
   working_ = false;
   if (!std::exchange(next_wanted_, false)) return;
   try {

@@ -72,7 +72,7 @@ bool Output::add_blob(const BlobRef& blob) {
 std::size_t Output::gather(std::span<std::string_view> pieces) const {
   std::size_t count = 0;
   std::string_view bytes = bytes_.view();
-  for (const PlacedBlob& placed : blobs_) {
+  for (const PlacedBlob& placed : std::span(blobs_).subspan(sent_blobs())) {
     CHECK(placed.bytes_before <= bytes.size() && placed.sent < placed.blob.size());
     if (count + 2 > pieces.size()) return count;
     if (placed.bytes_before > 0) pieces[count++] = bytes.substr(0, placed.bytes_before);
@@ -84,8 +84,8 @@ std::size_t Output::gather(std::span<std::string_view> pieces) const {
 }
 
 void Output::consume(std::size_t bytes) {
-  std::size_t finished = 0;
-  for (PlacedBlob& placed : blobs_) {
+  std::size_t finished = sent_blobs();
+  for (PlacedBlob& placed : std::span(blobs_).subspan(finished)) {
     const std::size_t before = std::min(bytes, placed.bytes_before);
     bytes_.consume(before);
     placed.bytes_before -= before;
@@ -96,9 +96,14 @@ void Output::consume(std::size_t bytes) {
     blob_bytes_ -= static_cast<std::uint32_t>(of_blob);
     bytes -= of_blob;
     if (placed.sent < placed.blob.size()) break;
+    placed.blob = {};
     ++finished;
   }
-  blobs_.erase(blobs_.begin(), blobs_.begin() + static_cast<std::ptrdiff_t>(finished));
+  if (2 * finished >= blobs_.size()) {
+    blobs_.erase(blobs_.begin(), blobs_.begin() + static_cast<std::ptrdiff_t>(finished));
+  } else if (finished > 0) {
+    blobs_.front().sent = finished;
+  }
   if (bytes == 0) return;
   CHECK(blobs_.empty() && bytes <= bytes_after_blobs_);
   bytes_.consume(bytes);

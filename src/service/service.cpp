@@ -166,11 +166,12 @@ void Service::sent(Session& session, std::size_t bytes) {
 
 void Service::end_turn(Instant now) {
   journal_.end_turn(now);
+  has_safe_answers_ = false;
   if (!held_back_.empty()) settle_held_back();
 }
 
 Instant Service::next_event() const {
-  if (!backlog_.empty()) return Instant{};
+  if (!backlog_.empty() || has_safe_answers_) return Instant{};
   return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
 }
 
@@ -236,7 +237,10 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   if (session.has_output() && session.stopped_ != Stopped::held_back) {
     engine_.steps() += turn_limits::kStepsPerSend;
   }
-  if (session.is_finished()) mark_to_send(session);
+  if (session.is_finished()) {
+    engine_.steps() += turn_limits::kStepsPerClose;
+    mark_to_send(session);
+  }
   return used;
 }
 
@@ -254,10 +258,8 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
       return run_line(session, piece.text, now, share);
     case RequestPiece::Kind::body:
       return finish_put(session, piece.text, now);
-    case RequestPiece::Kind::part_of_body:
-      engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
-      break;
     case RequestPiece::Kind::end_of_long_line:
+      engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
       answer(session, {ReplyCode::bad_format});
       break;
     case RequestPiece::Kind::body_without_end:
@@ -265,9 +267,13 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
       answer(session, {ReplyCode::expected_crlf});
       break;
     case RequestPiece::Kind::end_of_refused:
+      engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
       answer(session, {session.reader_.put().refusal});
       break;
+    case RequestPiece::Kind::part_of_body:
     case RequestPiece::Kind::thrown_away:
+      engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
+      break;
     case RequestPiece::Kind::nothing:
       break;
   }
@@ -421,19 +427,6 @@ void Service::begin_answers(Session& session) {
   if (session.is_held_back_) return;
   session.held_back_mark_ = session.output_.mark();
   session.held_back_answers_ = 0;
-}
-
-// Keeps back the answers of a session whose last command made records up to that one.
-void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
-  const JournalProgress progress = journal_.progress();
-  if (records <= progress.safe) return;
-  CHECK(records <= progress.records);
-  session.held_back_until_ = records;
-  if (session.is_held_back_) return;
-  if (session.to_send_.linked()) to_send_.remove(session);
-  held_back_.push_back(session);
-  session.is_held_back_ = true;
-  session.held_back_turn_ = turn_;
 }
 
 void Service::hand_out_each_delivery() {

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
 
@@ -52,12 +53,13 @@ void Service::look_for_idle(Instant now) {
   if (std::max(last_look_, next_idle_look()) + kLate < now) no_end_before_ = now + kTimeToRead;
   const Instant read_until = std::exchange(look_before_last_, std::exchange(last_look_, now));
   // The rest waits for the next turn, which is at once.
-  for (std::uint32_t looks = 0; looks < turn_limits::kIdleLooks && next_idle_look() <= now;
-       ++looks) {
+  const Budget budget(engine_.steps(), turn_limits::kStepsOfIdle);
+  while (!budget.is_used_up() && next_idle_look() <= now) {
     Session& session = sessions_.front();
     const bool ends = !session.was_occupied_ && !is_occupied(session);
     if (ends && next_idle_look() > read_until) return;
     mark_active(session);
+    engine_.steps() += turn_limits::kStepsPerTimer;
     if (ends) end_idle(session);
   }
 }
@@ -72,6 +74,7 @@ Instant Service::next_idle_look() const {
 // session. Given back here, it would cost every command: the compiler would no longer inline it.)
 void Service::end_idle(Session& session) {
   if (session.was_idle()) return;
+  engine_.steps() += turn_limits::kStepsPerClose;
   session.output_.cut_back({});
   dispatcher_.count_idle_connection();
   end(session, Stopped::idle);

@@ -2,13 +2,16 @@
 //
 // What a client watches cannot change while it waits for an answer, so the list of it is written as
 // it is read: never more is in the output than of other answers. The list of all tubes is one that
-// all who ask at about the same time share (TubeList), and is sent from where it is.
+// all who ask at about the same time share (TubeList). Its pages are sent from where they are, and
+// an output holds no more of them than of other answers.
 //
 // Short lists are written at once, by the dispatcher.
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/service/service.hpp"
@@ -31,34 +34,37 @@ bool Service::is_long_list(const Session& session, const Command& command) const
   return answer == Answer::watched_in_pieces && session.client_.counted_name_bytes() > 0;
 }
 
-// Requires: no answer of the session is held back, for those may be taken back.
+// Requires: no answer of the session is held back, because that one may be taken back.
 void Service::begin_list(Session& session, const Command& command, const Budget& share) {
   CHECK(!session.is_held_back_);
   dispatcher_.count(command.verb);
-  if (row_of(command.verb).answer == Answer::watched_in_pieces) {
-    begin_list_of_watched(session);
-  } else {
-    try {
-      begin_list_of_tubes(session);
-    } catch (const std::bad_alloc&) {
-      answer(session, {ReplyCode::out_of_memory});
+  try {
+    auto list = std::make_unique<Session::LongList>();
+    if (row_of(command.verb).answer == Answer::tubes_in_pieces) {
+      begin_list_of_tubes(*list);
+      session.list_ = std::move(list);
+    } else {
+      session.list_ = std::move(list);
+      begin_list_of_watched(session);
     }
+  } catch (const std::bad_alloc&) {
+    answer(session, {ReplyCode::out_of_memory});
   }
   go_on_with_list(session, share);
 }
 
 void Service::begin_list_of_watched(Session& session) {
   const Client& client = session.client_;
-  session.list_number_ = client.watched_tubes();
-  session.list_ = Session::List::watched_tubes;
+  session.list_->number = client.watched_tubes();
+  session.list_->kind = Session::List::watched_tubes;
   begin_text(session, client.counted_name_bytes() + kBytesAroundName * client.watched_tubes());
 }
 
-void Service::begin_list_of_tubes(Session& session) {
-  TubeList& list = engine_.tube_list();
-  session.list_number_ = list.ask();
+void Service::begin_list_of_tubes(Session::LongList& list) {
+  list.number = engine_.tube_list().ask();
+  engine_.steps() += engine_.tubes().size() / TubeList::kTubesPerPage * turn_limits::kStepsPerPage;
   engine_.write_list();
-  session.list_ = Session::List::all_tubes;
+  list.kind = Session::List::all_tubes;
   ++waiting_for_tubes_;
 }
 
@@ -68,7 +74,7 @@ void Service::begin_text(Session& session, std::uint64_t bytes) {
 }
 
 void Service::end_text(Session& session) {
-  session.list_ = Session::List::none;
+  session.list_.reset();
   if (!session.output_.add_text("\r\n")) end(session, Stopped::quit);
   mark_to_send(session);
 }
@@ -80,9 +86,10 @@ bool Service::go_on_with_list(Session& session, const Budget& share) {
   while (session.is_answered_in_pieces() && !has_to_wait) {
     session.stopped_ = obstacle_of(session);
     if (session.stopped_ != Stopped::not_stopped) break;
-    if (session.list_ == Session::List::watched_tubes) {
-      has_to_wait = share.is_used_up();
-      if (!has_to_wait) add_watched(session);
+    has_to_wait = share.is_used_up();
+    if (has_to_wait) break;
+    if (session.list_->kind == Session::List::watched_tubes) {
+      add_watched(session);
     } else {
       has_to_wait = !add_tubes(session);
     }
@@ -93,7 +100,7 @@ bool Service::go_on_with_list(Session& session, const Budget& share) {
 
 void Service::add_watched(Session& session) {
   const Client& client = session.client_;
-  const auto left = static_cast<std::uint32_t>(session.list_number_);
+  const auto left = static_cast<std::uint32_t>(session.list_->number);
   CHECK(left > 0 && left <= client.watched_tubes());
   const std::uint32_t first = client.watched_tubes() - left;
   const std::uint32_t names = std::min(left, kNamesPerPiece);
@@ -106,35 +113,51 @@ void Service::add_watched(Session& session) {
       return;
     }
   }
-  session.list_number_ -= names;
+  session.list_->number -= names;
   engine_.steps() += std::uint64_t{names} * turn_limits::kStepsPerName;
   mark_to_send(session);
-  if (session.list_number_ == 0) end_text(session);
+  if (session.list_->number == 0) end_text(session);
 }
 
+// Adds a page, or begins. False: the list is not complete.
 bool Service::add_tubes(Session& session) {
+  if (session.list_->waits_for_pages()) return begin_pages(session);
+  Session::LongList& list = *session.list_;
+  engine_.steps() += turn_limits::kStepsPerPage;
+  if (list.next_page == list.pages->size()) {
+    end_text(session);
+  } else if (!session.output_.add_blob((*list.pages)[list.next_page++])) {
+    end(session, Stopped::quit);  // Half an answer cannot be taken back.
+  }
+  mark_to_send(session);
+  return true;
+}
+
+bool Service::begin_pages(Session& session) {
   const TubeList& list = engine_.tube_list();
-  if (!list.is_complete(session.list_number_)) return false;
+  engine_.steps() += turn_limits::kStepsPerTimer;
+  if (!list.is_complete(session.list_->number)) return false;
   if (list.has_failed()) {
-    session.list_ = Session::List::none;
+    session.list_.reset();
     answer(session, {ReplyCode::out_of_memory});
   } else {
-    std::uint64_t bytes = 0;
-    for (const BlobRef& page : list.pages()) bytes += page.size();
-    begin_text(session, bytes);
-    for (const BlobRef& page : list.pages()) {
-      if (!session.output_.add_blob(page)) end(session, Stopped::quit);
-    }
-    end_text(session);
+    session.list_->pages = list.share_pages();
+    begin_text(session, list.bytes());
   }
   stop_waiting_for_tubes();
   return true;
 }
 
+// Adds all pages that are left, whatever the output holds.
+void Service::add_all_pages(Session& session) {
+  const bool has_pages = session.is_answered_in_pieces() && session.list_->pages != nullptr;
+  while (has_pages && session.is_answered_in_pieces() && !session.is_ended()) add_tubes(session);
+}
+
 // The session goes, and will not take the list that it waits for.
 void Service::forget_list(Session& session) {
-  if (session.list_ != Session::List::all_tubes) return;
-  stop_waiting_for_tubes();
+  const auto list = std::move(session.list_);
+  if (list != nullptr && list->waits_for_pages()) stop_waiting_for_tubes();
 }
 
 void Service::stop_waiting_for_tubes() {

@@ -1,8 +1,10 @@
 #include "haricot/service/service_transfer.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
@@ -32,6 +34,11 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
   to.value(bodies);
   to.value(static_cast<std::uint32_t>(clients.size()));
   service_.engine_.transfer().write(to, bodies);
+  // The next server does not have the pages that an answer has begun with.
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
+    service_.add_all_pages(*session);
+  }
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
     write_session(to, *session);
@@ -52,8 +59,10 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   to.value(session.commands_run_);
   to.value(session.came_);
   to.value(session.still_since_);
-  to.value(session.list_);
-  to.value(session.list_number_);
+  const Session::LongList none;
+  const Session::LongList& list = session.list_ == nullptr ? none : *session.list_;
+  to.value(list.kind);
+  to.value(list.number);
   to.value(session.input_.view());
   session.output_.write(to);
   session.reader_.write(to);
@@ -109,8 +118,9 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(session.commands_run_);
   from.value(session.came_);
   from.value(session.still_since_);
-  from.value(session.list_);
-  from.value(session.list_number_);
+  auto list = std::make_unique<Session::LongList>();
+  from.value(list->kind);
+  from.value(list->number);
   from.value(input);
   const bool has_bytes = session.output_.read(from) &&
                          (input.empty() || session.input_.append(input)) &&
@@ -122,17 +132,19 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   if (!is_tag_text(tags)) return forget(session);
   // Who is in the middle of a list goes on with it, whatever comes in.
   const bool waits = session.stopped_ == Session::Stopped::needs_input;
-  if (waits && session.list_ != Session::List::none) return forget(session);
+  if (waits && list->kind != Session::List::none) return forget(session);
   if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
   if (!service_.engine_.transfer().read_client(from, session.client_)) return forget(session);
-  if (session.list_ == Session::List::watched_tubes) {
-    const std::uint64_t left = session.list_number_;
-    return (left > 0 && left <= session.client_.watched_tubes()) || forget(session);
+  if (list->kind == Session::List::none) return true;
+  if (list->kind == Session::List::watched_tubes) {
+    const bool is_right = list->number > 0 && list->number <= session.client_.watched_tubes();
+    if (!is_right) return forget(session);
+  } else {
+    // It gets the tubes that there are now.
+    list->number = service_.engine_.tube_list().ask();
+    ++service_.waiting_for_tubes_;
   }
-  if (session.list_ != Session::List::all_tubes) return true;
-  // It gets the tubes that there are now.
-  session.list_number_ = service_.engine_.tube_list().ask();
-  ++service_.waiting_for_tubes_;
+  session.list_ = std::move(list);
   return true;
 }
 
@@ -148,7 +160,7 @@ bool ServiceTransfer::check_id(PutPlan& plan) {
 // What was read of it cannot be: it can be closed.
 bool ServiceTransfer::forget(Session& session) {
   session.stopped_ = Session::Stopped::needs_input;
-  session.list_ = Session::List::none;
+  session.list_.reset();
   session.reader_.put().has_tags = false;
   return false;
 }

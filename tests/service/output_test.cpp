@@ -56,6 +56,32 @@ TEST(Output, ThatAReplyIsNoneAddsNothing) {
   EXPECT_TRUE(output.empty());
 }
 
+TEST(Output, ManyBlobsLeaveInTheirOrderHoweverTheyAreSent) {
+  test::Random random;
+  Output output;
+  std::string expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string blob(4'096 + random.below(100), static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(output.add_text("<") && output.add_blob(blob_of(blob)));
+    expected += "<" + blob;
+  }
+  std::string all;
+  while (!output.empty()) {
+    const Output::Mark mark = output.mark();
+    ASSERT_TRUE(output.add_blob(blob_of("taken back")));
+    output.cut_back(mark);
+    std::array<std::string_view, 8> pieces;
+    const std::size_t count = output.gather(pieces);
+    std::string round;
+    for (std::size_t i = 0; i < count; ++i) round += pieces[i];
+    round.resize(1 + random.below(round.size()));
+    output.consume(round.size());
+    all += round;
+    ASSERT_EQ(output.pending_bytes(), expected.size() - all.size());
+  }
+  EXPECT_EQ(all, expected) << "HARICOT_SEED=" << random.seed();
+}
+
 TEST(Output, SmallAnswersLeaveTogetherInOnePiece) {
   Output output;
   ASSERT_TRUE(output.add(word()));

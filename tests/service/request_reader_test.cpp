@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "haricot/protocol/limits.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {
@@ -306,6 +307,24 @@ TEST(RequestReader, OneThatIsTooLongIsThrownAwayInAnyPieces) {
     cutter.arrive("next\r\n");
     ASSERT_EQ(cutter.requests().size(), 2U);
     EXPECT_EQ(cutter.requests()[1], "line next");
+  }
+}
+
+TEST(RequestReader, FindsLineEndsAmongBareCrsAndLfs) {
+  test::Random random;
+  for (int round = 0; round < 2'000; ++round) {
+    std::string input;
+    const std::uint64_t bytes = 1 + random.below(220);
+    for (std::uint64_t i = 0; i < bytes; ++i) input += "\r\nx\n"[random.below(4)];
+    RequestReader reader;
+    const RequestPiece piece = reader.next(input);
+    const std::size_t end = input.find("\r\n");
+    if (end == std::string::npos) {
+      EXPECT_EQ(piece.kind, Kind::nothing) << "HARICOT_SEED=" << random.seed();
+    } else {
+      EXPECT_EQ(piece.kind, Kind::line);
+      EXPECT_EQ(piece.text, input.substr(0, end)) << "HARICOT_SEED=" << random.seed();
+    }
   }
 }
 

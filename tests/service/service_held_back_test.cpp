@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "service/service_world.hpp"
 
@@ -289,6 +290,59 @@ TEST_F(HeldBackAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
   world.journal.make_safe(2);
   service.end_turn(world.now);
   EXPECT_TRUE(second.may_send());
+}
+
+TEST_F(HeldBackAnswers, AnswersOfOneSyncLeaveOverSeveralTurns) {
+  constexpr std::size_t kSessions = 1'000;
+  constexpr std::size_t kMost = turn_limits::kStepsOfAnswers / turn_limits::kStepsPerSend;
+  std::vector<Session*> sessions;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    sessions.push_back(&world.connect());
+    world.say(*sessions.back(), whole_put("x"));
+  }
+  world.journal.make_safe();
+  std::size_t sent = 0;
+  for (int turns = 0; sent < kSessions && turns < 100; ++turns) {
+    service.end_turn(world.now);
+    const std::vector<Session*> released = world.to_send();
+    ASSERT_GE(released.size(), 1U);
+    ASSERT_LE(released.size(), kMost);
+    for (Session* session : released) {
+      EXPECT_EQ(session, sessions[sent]);
+      EXPECT_EQ(world.hear(*session), "INSERTED " + std::to_string(++sent) + "\r\n");
+    }
+    EXPECT_EQ(service.has_safe_answers(), sent < kSessions);
+    EXPECT_TRUE(sent == kSessions || service.next_event() <= world.now);
+  }
+  EXPECT_EQ(sent, kSessions);
+}
+
+TEST_F(HeldBackAnswers, SessionThatRecordsMoreDoesNotHoldUpTheOthers) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  world.say(first, whole_put("x"));
+  world.say(second, whole_put("x"));
+  world.say(first, whole_put("x"));
+  world.journal.make_safe(2);
+  service.end_turn(world.now);
+  EXPECT_FALSE(first.may_send());
+  EXPECT_EQ(world.hear(second), "INSERTED 2\r\n");
+  make_safe();
+  EXPECT_EQ(world.hear(first), "INSERTED 1\r\nINSERTED 3\r\n");
+}
+
+TEST_F(HeldBackAnswers, AnswersThatAreLeftDoNotWakeTheServerWhenTheirClientsAreGone) {
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 300; ++i) {
+    sessions.push_back(&world.connect());
+    world.say(*sessions.back(), whole_put("x"));
+  }
+  world.journal.make_safe();
+  service.end_turn(world.now);
+  ASSERT_TRUE(service.has_safe_answers());
+  for (Session* session : sessions) world.disconnect(*session);
+  service.end_turn(world.now);
+  EXPECT_FALSE(service.has_safe_answers());
 }
 
 TEST_F(HeldBackAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {

@@ -77,6 +77,22 @@ TEST_F(ServiceLists, OfWatchedTubesTakeNoMoreMemoryThanOtherAnswers) {
   EXPECT_GT(heard.size(), 2 * 3000 * std::size_t{190});
 }
 
+TEST_F(ServiceLists, OfAllTubesTakeNoMoreMemoryThanOtherAnswers) {
+  Session& session = world.connect();
+  const std::string expected = watch(session, 10'000, std::string(190, 'x'));
+  world.say(session, "list-tubes\r\nlist-tubes\r\nuse last\r\n");
+  std::string heard;
+  while (!heard.ends_with("USING last\r\n")) {
+    world.settle();
+    ASSERT_LE(session.output().pending_bytes(),
+              Session::kOutputWithBodiesBytesMax + 200 * TubeList::kTubesPerPage);
+    const std::string more = world.hear(session, 300'000);
+    ASSERT_FALSE(more.empty());
+    heard += more;
+  }
+  EXPECT_EQ(heard, expected + expected + "USING last\r\n");
+}
+
 TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
   Session& watcher = world.connect();
   const std::string expected = watch(watcher, 20'000, "tube-");
@@ -98,6 +114,31 @@ TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
   }
   EXPECT_LT(owned, 1000U);
   EXPECT_EQ(world.stat(watcher, "cmd-list-tubes"), 20U);
+}
+
+TEST_F(ServiceLists, OfAllTubesAreCountedByTheirPagesForEachAnswer) {
+  constexpr std::uint64_t kPages = 20'000 / TubeList::kTubesPerPage;
+  watch(world.connect(), 20'000, "tube-");
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 20; ++i) {
+    sessions.push_back(&world.connect());
+    world.say(*sessions.back(), "list-tubes\r\n");
+  }
+  const auto answered = [&] {
+    return static_cast<std::uint64_t>(
+        std::count_if(sessions.begin(), sessions.end(),
+                      [](const Session* session) { return session->has_output(); }));
+  };
+  for (int turns = 0; turns < 100 && answered() < sessions.size(); ++turns) {
+    world.service.advance(world.now);
+    const std::uint64_t before = world.service.engine().steps();
+    const std::uint64_t answered_before = answered();
+    world.service.run_backlog(world.now);
+    EXPECT_GE(world.service.engine().steps() - before,
+              (answered() - answered_before) *
+                  (turn_limits::kStepsPerSend + kPages * turn_limits::kStepsPerPage));
+  }
+  EXPECT_EQ(answered(), sessions.size());
 }
 
 TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {

@@ -174,6 +174,23 @@ TEST_F(Transferred, ALongListGoesOn) {
   EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
 }
 
+// It is the list of one moment, and its length was sent before the hand-over.
+TEST_F(Transferred, ListOfAllTubesThatIsBeingSentStaysTheSame) {
+  Session& session = connect();
+  const std::string name(190, 'x');
+  for (int i = 0; i < 8'000; ++i) {
+    ASSERT_NE(world.ask(session, "watch " + name + std::to_string(i) + "\r\n"), "");
+  }
+  world.say(session, "list-tubes\r\nuse last\r\n");
+  world.settle();
+  std::string heard = world.hear(session, 100);
+  world.ask(connect(), "use another\r\n");
+  go_on();
+  for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
+  const std::string list = ask(0, "list-tubes-watched\r\n");
+  EXPECT_EQ(heard, list + "USING last\r\n");
+}
+
 TEST_F(Transferred, EachPartOfAStateIsRefused) {
   world.say(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),

@@ -352,6 +352,48 @@ INSTANTIATE_TEST_SUITE_P(Each, ServiceLong, ::testing::ValuesIn(kLong), [](const
   return name;
 });
 
+TEST_F(ServiceTurn, CountsBytesThatAreThrownAway) {
+  const std::string bytes(16 * 1024, '\r');
+  const std::uint64_t least = bytes.size() / kBodyBytesPerStep - 1;
+  for (const char* begin : {"", "put 0 0 60 1000000000\r\n"}) {
+    Session& session = connect();
+    world.say(session, begin);
+    const std::uint64_t before = steps();
+    world.say(session, bytes);
+    EXPECT_GE(steps() - before, least) << begin;
+  }
+  // The end of a line, and of a body.
+  for (const char* begin : {"", "put 0 0 60 16384\r\n"}) {
+    test::ServiceWorld small(100);
+    Session& session = small.connect();
+    small.say(session, begin);
+    const std::uint64_t before = small.service.engine().steps();
+    small.say(session, std::string(bytes.size(), 'x') + "\r\n");
+    EXPECT_GE(small.service.engine().steps() - before, least) << begin;
+    EXPECT_NE(small.hear(session), "");
+  }
+}
+
+// More workers are woken by the end of a pause than a turn allows.
+TEST_F(ServiceTurn, AnswersNoReserveAsIfThereWereNoJobsWhileOthersAreServed) {
+  world.ask(*bystander, "pause-tube default 1\r\n" + repeated(whole_put("x"), 1'000));
+  for (int i = 0; i < 300; ++i) world.say(connect(), "reserve\r\n");
+  Session& batch = connect();
+  Session& half_closed = connect();
+  world.now = world.now + Duration::seconds(1);
+  world.service.advance(world.now);
+  ASSERT_GT(world.service.engine().counts().waiting, 100U);
+  world.say(*bystander, "reserve-with-timeout 0\r\n");
+  world.say(batch, "reserve-batch 5\r\n");
+  world.say(half_closed, "reserve\r\n");
+  world.service.end_of_input(half_closed);
+  world.settle();
+  EXPECT_EQ(world.hear(*bystander), "RESERVED 301 1\r\nx\r\n");
+  EXPECT_EQ(world.hear(batch), "RESERVED_BATCH 1\r\nRESERVED 302 1\r\nx\r\n");
+  EXPECT_EQ(world.hear(half_closed), "RESERVED 303 1\r\nx\r\n");
+  EXPECT_TRUE(half_closed.is_finished());
+}
+
 // Whoever samples all tubes asks for one page after another, and everybody else is served between
 // two of them.
 TEST_F(ServiceTurn, APageOfTubesIsSoonMadeHoweverManyTubesThereAre) {

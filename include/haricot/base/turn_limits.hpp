@@ -11,6 +11,8 @@
 //   reading   commands of sessions that were just read           kStepsOfReading, kStepsOfFirsts
 //   backlog   sessions that have commands left, in their order   kStepsOfSessions
 //   calls     what commands and closes begin of long tasks       kStepsOfCalls
+//   idle      sessions whose idle timeout is over                kStepsOfIdle
+//   answers   those whose records a sync has made safe           kStepsOfAnswers
 //   folder    compaction, and spare files                        kStepsOfCompaction, kStepsOfSpares
 //             or, after a failure, what is written again         kStepsOfRecovery
 //
@@ -52,8 +54,11 @@ inline constexpr std::uint32_t kStepsPerShownClient = 44;
 // What is written of a report, and what is copied of a body, for one step.
 inline constexpr std::uint32_t kReportBytesPerStep = 16;
 inline constexpr std::uint32_t kBodyBytesPerStep = 64;
-// To write the name of a tube into a list.
+// To write the name of a tube into a list, and to add a page of such names to an answer.
 inline constexpr std::uint32_t kStepsPerName = 1;
+inline constexpr std::uint32_t kStepsPerPage = 1;
+// To close a connection and free its session: 8 us for one that is idle, up to 28.
+inline constexpr std::uint32_t kStepsPerClose = 2 * kStepsPerSend;
 // To write a record beside what is copied of its job, and to make or remove a file.
 inline constexpr std::uint32_t kStepsPerRecord = kStepsPerJob;
 inline constexpr std::uint32_t kStepsPerFile = 512;
@@ -90,6 +95,11 @@ inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
 inline constexpr std::uint32_t kStepsPerShare = 8'192;
 inline constexpr std::uint32_t kStepsPerShareMin = 512;
 
+// The answers that leave together because one sync has made their records safe; and the idle
+// sessions that are looked at and closed.
+inline constexpr std::uint32_t kStepsOfAnswers = 24'576;
+inline constexpr std::uint32_t kStepsOfIdle = 8'192;
+
 // What compaction moves in a turn: a piece always, and so much for each step that was recorded.
 // What is taken ahead for files to come. What is written again after a failure.
 inline constexpr std::uint32_t kStepsOfCompaction = kStepsPerPiece;
@@ -101,9 +111,8 @@ inline constexpr std::uint32_t kStepsOfRecords = 65'536;
 
 // What is counted in its own unit, as no client's command does it --------------------------------
 
-// Timers that change their place in the wheel, and idle sessions that are looked at.
+// Timers that change their place in the wheel.
 inline constexpr std::uint32_t kTimersMoved = 4'096;
-inline constexpr std::uint32_t kIdleLooks = 1'000;
 // Sockets that are told to be ready, and new connections.
 inline constexpr std::uint32_t kEvents = 128;
 inline constexpr std::uint32_t kAccepts = 64;
@@ -122,7 +131,7 @@ inline constexpr std::uint64_t kFreedBytesPerStep = 256;
 // single part is above 4 ms.
 inline constexpr std::uint64_t kStepsPerTurn =
     std::uint64_t{kStepsOfTime} + kStepsOfTasks + kStepsOfCalls + kStepsOfReading + kStepsOfFirsts +
-    kStepsOfSessions + kStepsOfCompaction + kStepsOfSpares;
+    kStepsOfSessions + kStepsOfAnswers + kStepsOfIdle + kStepsOfCompaction + kStepsOfSpares;
 
 static_assert(kStepsOfCheap >= kStepsPerCommand + kStepsPerDelivery,
               "a put that wakes one worker is cheap");

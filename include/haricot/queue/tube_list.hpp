@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "haricot/base/blob.hpp"
@@ -24,6 +25,7 @@ class TubeTable;
 class TubeList {
  public:
   static constexpr std::uint32_t kTubesPerPage = 512;
+  using Pages = std::vector<BlobRef>;
 
   // The table outlives the list, and tells it of changes.
   explicit TubeList(const TubeTable& tubes) : tubes_(tubes) {}
@@ -41,9 +43,12 @@ class TubeList {
   bool is_complete(std::uint64_t number) const { return completed_ >= number; }
   // Of the last list that was completed. Without memory it has failed, and has no pages.
   bool has_failed() const { return complete_failed_; }
-  const std::vector<BlobRef>& pages() const { return complete_; }
+  const Pages& pages() const { return *complete_; }
+  std::uint64_t bytes() const { return complete_bytes_; }  // Of all pages.
+  // Shares the pages with an answer that is sent page by page. The pages do not change any more.
+  std::shared_ptr<const Pages> share_pages() const { return complete_; }
   // Gives the last list up; its pages stay for the next one as far as they are still right.
-  void drop_complete() { std::vector<BlobRef>().swap(complete_); }
+  void drop_complete() { complete_ = none_; }
 
   // The tube at that index of the table is about to change. Returns how many names had to be
   // written.
@@ -58,7 +63,7 @@ class TubeList {
 
   const TubeTable& tubes_;
   // What was written and is still right; null pages are not.
-  std::vector<BlobRef> pages_;
+  Pages pages_;
 
   bool working_ = false;
   bool next_wanted_ = false;  // Somebody asked since the list began.
@@ -66,11 +71,13 @@ class TubeList {
   std::uint64_t number_ = 0;  // Of the list under way, or the last one.
   std::uint32_t tubes_listed_ = 0;
   std::uint32_t next_page_ = 0;
-  std::vector<BlobRef> saved_;  // The pages of the list under way; null: still to be written.
+  Pages saved_;  // The pages of the list under way; null: still to be written.
 
   std::uint64_t completed_ = 0;  // The number of `complete_`.
   bool complete_failed_ = false;
-  std::vector<BlobRef> complete_;
+  std::uint64_t complete_bytes_ = 0;
+  const std::shared_ptr<const Pages> none_ = std::make_shared<const Pages>();
+  std::shared_ptr<const Pages> complete_ = none_;
 };
 
 }  // namespace haricot

@@ -83,8 +83,14 @@ class Output {
   struct PlacedBlob {
     std::size_t bytes_before;  // Bytes of `bytes_` between the blob before this one and this one.
     std::size_t sent;          // How much of the blob is sent already.
-    BlobRef blob;
+    BlobRef blob;              // Null: all of it is sent.
   };
+
+  // Number of blobs at the front that are sent. They stay there until they are half of all, so that
+  // a send moves no more of the later blobs than it has sent. `sent` of the first has the number.
+  std::size_t sent_blobs() const {
+    return blobs_.empty() || blobs_.front().blob ? 0 : blobs_.front().sent;
+  }
 
   ByteBuffer bytes_;
   std::vector<PlacedBlob> blobs_;

@@ -74,8 +74,10 @@ class Service {
   // Gives every session that has commands left its share; also those whose command had to wait for
   // the journal's disk, if that has moved.
   void run_backlog(Instant now);
-  // Has the journal write what was recorded, and lets go of the answers whose records are safe now.
+  // Has the journal write what was recorded, and releases answers whose records are safe now.
   void end_turn(Instant now);
+  // The last end_turn() left answers whose records are safe: a turn sends a bounded number.
+  bool has_safe_answers() const { return has_safe_answers_; }
   // Takes out a session that has something to send that may be sent, that is finished, or that may
   // want input again; null if there is none. It comes up again only after something new happened to
   // it; one whose answers are held back when they are let go.
@@ -132,12 +134,14 @@ class Service {
   [[gnu::cold, gnu::noinline]] void begin_list(Session& session, const Command& command,
                                                const Budget& share);
   void begin_list_of_watched(Session& session);
-  void begin_list_of_tubes(Session& session);
+  void begin_list_of_tubes(Session::LongList& list);
   void begin_text(Session& session, std::uint64_t bytes);
   void end_text(Session& session);
   [[gnu::cold, gnu::noinline]] bool go_on_with_list(Session& session, const Budget& share);
   void add_watched(Session& session);
   bool add_tubes(Session& session);
+  bool begin_pages(Session& session);
+  void add_all_pages(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   void stop_waiting_for_tubes();
   std::size_t run_some(Session& session, std::string_view input, Instant now, Budget share);
@@ -213,7 +217,8 @@ class Service {
   IntrusiveList<Session, &Session::to_run_> deferred_;  // Stopped::deferred.
   // Has output, is finished, or may want input again; and whose answers wait for a record.
   IntrusiveList<Session, &Session::to_send_> to_send_;
-  IntrusiveList<Session, &Session::to_send_> held_back_;
+  IntrusiveList<Session, &Session::to_send_> held_back_;  // In the order of held_back_until_.
+  bool has_safe_answers_ = false;
 };
 
 }  // namespace haricot

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -21,6 +22,7 @@
 #include "haricot/protocol/limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine.hpp"
+#include "haricot/queue/tube_list.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
 #include "haricot/service/request_reader.hpp"
@@ -112,10 +114,20 @@ class Session {
   };
   friend constexpr Peer last_of(Peer) { return Peer::read_to_end; }
 
-  // A long list is the answer to the last command, and not all of it is written yet
+  // A list that is the answer to the last command, and of which not all is written yet
   // (service_lists.cpp).
   enum class List : std::uint8_t { none, watched_tubes, all_tubes };
   friend constexpr List last_of(List) { return List::all_tubes; }
+  struct LongList {
+    List kind = List::none;
+    // watched_tubes: how many are left; all_tubes: the number of the list.
+    std::uint64_t number = 0;
+    // all_tubes: the pages, as soon as they are complete, and the index of the next one.
+    std::shared_ptr<const TubeList::Pages> pages = nullptr;
+    std::size_t next_page = 0;
+
+    bool waits_for_pages() const { return kind == List::all_tubes && pages == nullptr; }
+  };
 
   bool output_is_full() const {
     return output_.owned_bytes() >= kOutputBytesMax ||
@@ -127,7 +139,7 @@ class Session {
     return reader_.is_in_batch_line() ? kBatchLineBytesMax : kInputBytesMax;
   }
 
-  bool is_answered_in_pieces() const { return list_ != List::none; }
+  bool is_answered_in_pieces() const { return list_ != nullptr; }
   bool is_ended() const { return stopped_ >= Stopped::quit; }
   bool is_in_backlog() const {
     return stopped_ == Stopped::has_had_share || stopped_ == Stopped::put_off;
@@ -139,7 +151,6 @@ class Session {
   ByteBuffer input_;  // What has arrived and was not used yet.
   Output output_;
 
-  List list_ = List::none;
   Stopped stopped_ = Stopped::needs_input;
   Peer peer_ = Peer::open;
   CommandSet commands_;        // What its client has.
@@ -151,8 +162,7 @@ class Session {
   std::uint32_t held_back_answers_ = 0;  // and how many there are.
 
   RequestReader reader_;
-  // watched_tubes: how many are left; all_tubes: the number of the list.
-  std::uint64_t list_number_ = 0;
+  std::unique_ptr<LongList> list_;
 
   std::uint64_t commands_run_ = 0;
   CoarseInstant came_;
