@@ -228,7 +228,10 @@ void register_test(const char* suite, const std::string& name, MakeTest make_tes
 }
 
 void register_script(const Suite& suite, const ScriptFile& file) {
-  ParsedScript parsed = parse_script(file.text, file.path, suite.target);
+  static const bool beanstalkd_is_1_13 = is_1_13(ServerKind::beanstalkd);
+  Target target = suite.target;
+  target.is_1_13 = target.server == ServerKind::beanstalkd && beanstalkd_is_1_13;
+  ParsedScript parsed = parse_script(file.text, file.path, target);
   if (!parsed.error.empty()) {
     register_test(suite.name, file.name, [error = parsed.error]() -> testing::Test* {
       return new BrokenScriptTest(error);

@@ -21,6 +21,9 @@ bool is_expectation(Verb verb) {
 std::optional<bool> word_means(std::string_view word, Target target) {
   if (word == "haricot") return target.server == ServerKind::haricot;
   if (word == "beanstalkd") return target.server == ServerKind::beanstalkd;
+  // haricot has the reports of both versions: --compat.
+  if (word == "1.12") return target.server == ServerKind::haricot || !target.is_1_13;
+  if (word == "1.13") return target.server == ServerKind::haricot || target.is_1_13;
   if (word == "memory") return target.transport == Transport::memory;
   if (word == "tcp") return target.transport == Transport::tcp;
   return std::nullopt;

@@ -21,11 +21,12 @@ enum class Transport { memory, tcp };
 struct Target {
   ServerKind server = ServerKind::haricot;
   Transport transport = Transport::memory;
+  bool is_1_13 = false;  // Of a beanstalkd: its version, which is 1.12 otherwise.
 };
 
-inline constexpr Target kMemory{ServerKind::haricot, Transport::memory};
-inline constexpr Target kHaricotd{ServerKind::haricot, Transport::tcp};
-inline constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp};
+inline constexpr Target kMemory{ServerKind::haricot, Transport::memory, false};
+inline constexpr Target kHaricotd{ServerKind::haricot, Transport::tcp, false};
+inline constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp, false};
 
 enum class Verb {
   open,            // A!open      connect, send nothing

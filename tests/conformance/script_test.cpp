@@ -121,6 +121,12 @@ TEST(ParseScript, OnlyExcludesTargets) {
   EXPECT_FALSE(parse("only beanstalkd\nA<nothing\n").script.applies);
   EXPECT_FALSE(parse("only haricot\nonly tcp\nA<nothing\n").script.applies);
   EXPECT_FALSE(parse("only memory\nA<nothing\n", kBeanstalkd).script.applies);
+  const Target old = kBeanstalkd;
+  const Target recent{ServerKind::beanstalkd, Transport::tcp, true};
+  EXPECT_TRUE(parse("only 1.12\nA<nothing\n", old).script.applies);
+  EXPECT_FALSE(parse("only 1.12\nA<nothing\n", recent).script.applies);
+  EXPECT_FALSE(parse("only 1.13\nA<nothing\n", old).script.applies);
+  EXPECT_TRUE(parse("only 1.13\nA<nothing\n", kHaricotd).script.applies);
 }
 
 TEST(ParseScript, ErrorsNameFileAndLine) {

@@ -177,6 +177,11 @@ bool has_binary(ServerKind kind) {
   return test::find_server_binary(process_kind(kind)).has_value();
 }
 
+bool is_1_13(ServerKind kind) {
+  const auto binary = test::find_server_binary(process_kind(kind));
+  return binary && test::shown_version(*binary) == "1.13";
+}
+
 Started start_process(ServerKind kind, const std::vector<std::string>& flags, bool keeps_binlog) {
   const auto binary = test::find_server_binary(process_kind(kind));
   if (!binary) return {nullptr, std::string("no binary of ") + to_string(process_kind(kind))};

@@ -18,4 +18,7 @@ namespace haricot::conformance {
 // Whether there is a binary of this kind to start.
 [[nodiscard]] bool has_binary(ServerKind kind);
 
+// Returns whether the binary of this kind shows the version 1.13.
+bool is_1_13(ServerKind kind);
+
 }  // namespace haricot::conformance
