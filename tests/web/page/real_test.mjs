@@ -262,6 +262,13 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     await page.waitForSelector('#token');
     assert.match(page.url(), /\/queue\/$/);
     assert.deepEqual(await page.cookies(), []);
+    // A link to a view leads there after the login.
+    await page.goto('about:blank');
+    await page.goto(`http://127.0.0.1:${program.port}/queue/#/tube?${new URLSearchParams({server: servers.haricotd.name, tube: 'stuck-mail'})}`);
+    await page.type('#token', token);
+    await page.keyboard.press('Enter');
+    await until(page, () => document.querySelector('#live')?.dataset.state === 'live');
+    assert.match(page.url(), /\/queue\/#\/tube\?.*tube=stuck-mail/);
     assert.deepEqual(page.wrongs, []);
   } finally {
     await page.close();
