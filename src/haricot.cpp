@@ -9,6 +9,7 @@
 
 #include "os/process.hpp"
 #include "tool/cli/flags.hpp"
+#include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
@@ -83,9 +84,9 @@ int unknown_subcommand(std::string_view name) {
   return mistake("unknown subcommand: " + std::string(name) + tool::suggestion(name, names));
 }
 
-// Whatever wrote to stdout, and however: that it could not be written is told here.
+// Reports a failure of stdout, and an interruption, for all subcommands.
 int run_subcommand(const tool::Subcommand& subcommand, tool::Words words) {
-  return tool::end_output(subcommand.name, subcommand.run(words));
+  return tool::end_as_interrupted(tool::end_output(subcommand.name, subcommand.run(words)));
 }
 
 int show_help() {

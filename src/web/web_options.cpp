@@ -28,7 +28,7 @@ constexpr std::string_view kUse =
     "127.0.0.1:11300. It runs until Ctrl-C or SIGTERM, and reads the token again at SIGHUP.\n\n";
 
 constexpr std::string_view kEnd =
-    "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 250ms.\n"
+    "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
     "The exit status is 0: ended by a signal, 3: a server's name cannot be found, 5: a mistake on\n"
     "the command line, 6: the address, the token or the system cannot be used.\n\n"
     "Examples:\n"
@@ -78,7 +78,7 @@ std::vector<tool::Flag> access_flags(WebOptions& options) {
       {0, "behind-proxy", "", "believe X-Forwarded-For, -Host and -Proto",
        tool::set(options.is_behind_proxy)},
       {0, "interval", "S", "how often servers are asked (2)",
-       tool::set_milliseconds(options.interval_ms, 100), tool::kTimeWanted},
+       tool::set_milliseconds(options.interval_ms, 100), tool::kPositiveTimeWanted},
       {0, "tube-label", "RULE", "REGEX=NAME: sum tubes under one name, more than once",
        add_to(options.tube_labels), "REGEX=NAME"},
       {0, "probe-target", "ADDR", "a server that /probe may ask, more than once",
@@ -101,13 +101,13 @@ std::vector<tool::Flag> limit_flags(WebOptions& options) {
       {0, "held-max", "BYTES", "bodies and answers under way (67108864)",
        bytes(limits.held_bytes_max), "a number of bytes from 1024"},
       {0, "head-timeout", "S", "how long the head of a request may take (10)",
-       tool::set_milliseconds(limits.head_ms, 1), tool::kTimeWanted},
+       tool::set_milliseconds(limits.head_ms, 1), tool::kPositiveTimeWanted},
       {0, "body-timeout", "S", "how long the body of a request may take (30)",
-       tool::set_milliseconds(limits.body_ms, 1), tool::kTimeWanted},
+       tool::set_milliseconds(limits.body_ms, 1), tool::kPositiveTimeWanted},
       {0, "idle-timeout", "S", "how long a connection may do nothing (60)",
-       tool::set_milliseconds(limits.idle_ms, 1), tool::kTimeWanted},
+       tool::set_milliseconds(limits.idle_ms, 1), tool::kPositiveTimeWanted},
       {0, "send-timeout", "S", "how long a peer may read nothing of an answer (30)",
-       tool::set_milliseconds(limits.send_ms, 1), tool::kTimeWanted},
+       tool::set_milliseconds(limits.send_ms, 1), tool::kPositiveTimeWanted},
   };
 }
 

@@ -271,13 +271,19 @@ class Completion(unittest.TestCase):
                 self.assertEqual(complete(subcommand, "--"), flags)
 
     def test_it_has_the_columns_of_the_table(self):
-        titles = "ready urgent reserved delayed buried waiting put/s delete/s paused tube"
-        for subcommand in ("tubes", "top"):
+        usual = "ready urgent reserved delayed buried waiting put/s delete/s paused tube"
+        for subcommand, titles in (("tubes", usual + " oldest wait work"), ("top", usual)):
             self.assertEqual(complete(subcommand, "--sort", ""), set(titles.split()))
             for title in titles.split():
                 refused = subprocess.run([TOOL, subcommand, "--sort", title, "-a", "unix:/nowhere"],
                                          capture_output=True, timeout=60, check=False)
                 self.assertEqual(refused.returncode, 3, title)
+
+    def test_it_offers_files_where_a_flag_takes_one(self):
+        for text in (COMPLETION.read_text(), ZSH_COMPLETION.read_text()):
+            files = re.search(r'([^;]*)\n *echo "@files"', text)[1]
+            for words in ("work --joblog", "put --file", "import -f", "web --token-file"):
+                self.assertIn(f'"{words}"', files)
 
     def test_it_has_the_states_of_jobs(self):
         self.assertEqual(complete("jobs", "-s", ""), {"ready", "reserved", "delayed", "buried"})

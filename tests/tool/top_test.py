@@ -215,6 +215,19 @@ class Live(TopTest):
             screen.wait_for_text("the server does not know flush-tube")
             self.assertEqual(self.count("ready", "mail"), 2)
 
+    def test_the_message_of_a_pause_ends_with_the_pause(self):
+        self.fill(mail=2)
+        screen = self.top("-i", "0.1", "--allow-changes")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "default"])
+        # The first one ends by itself, the second one by another client.
+        self.change(screen, b"p", "Pause tube mail for how long", b"1\r", "tube mail is paused for 1 s")
+        screen.wait_for_text("2 tubes by ready")
+        self.assertEqual(self.server.stat("pause", "stats-tube mail"), "0")
+        self.change(screen, b"p", "Pause tube mail for how long", b"1h\r",
+                    "tube mail is paused for 3600 s")
+        self.server.ask("pause-tube mail 0")
+        screen.wait_for_text("2 tubes by ready")
+
     def test_a_tube_that_the_server_refuses_has_no_other_changed(self):
         for tube, count in (("full", 2), ("default", 1)):
             for _ in range(count):

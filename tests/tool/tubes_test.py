@@ -92,7 +92,7 @@ class Tubes(OperatorTest):
         self.assertEqual(names(), ["a", "b", "c", "default"])
         self.assertEqual(names("-r"), ["default", "c", "b", "a"])
         self.assertEqual(names("--sort", "ready"), ["b", "c", "a", "default"])
-        self.refused(USAGE, "'brew' is not a column", "tubes", "--sort", "brew")
+        self.refused(USAGE, "'brew' is not ready, urgent", "tubes", "--sort", "brew")
 
     def test_patterns_choose(self):
         for name in ("mail-in", "mail-out", "news"):

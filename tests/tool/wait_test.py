@@ -77,22 +77,28 @@ class Wait(OperatorTest):
     def test_each_job_has_a_line(self):
         first, second, third, buried = (self.server.put("x") for _ in range(4))
         self.bury(buried)
-        process = self.wait(first, second, 4711, third, buried)
-        # These two are over before it is their turn.
-        self.assertEqual(process.stdout.readline(), "4711 not found\n")
+        process = self.wait(first, second, third, buried)
+        # This one is over before it is its turn.
         self.assertEqual(process.stdout.readline(), f"{buried} buried\n")
         self.good("delete", second)
         self.bury(third)
         self.good("delete", first)
-        self.assertEqual(self.end(process), (NO, f"{first} deleted\n{second} deleted\n"
+        self.assertEqual(self.end(process), (BURIED, f"{first} deleted\n{second} deleted\n"
                                              f"{third} buried\n"))
+
+    def test_a_job_that_has_ended_before_is_no_failure(self):
+        job = self.server.put("x")
+        self.good("delete", job)
+        said = f"haricot wait: job {job} was deleted before, or never put\n"
+        self.assertEqual(self.haricot("wait", job), (DONE, f"{job} not found\n".encode(), said))
+        self.assertEqual(self.haricot("wait", "-q", job), (DONE, b"", ""))
+        self.assertEqual(self.good_json("wait", job), {"id": job, "end": "not_found"})
 
     def test_the_status_says_the_worst(self):
         there, buried = self.server.put("x"), self.bury(self.server.put("x"))
         for words, status, output in (
                 ((buried,), BURIED, f"{buried} buried\n"),
                 ((buried, there), NO, f"{buried} buried\n{there} still there\n"),
-                ((0, buried), NO, f"0 not found\n{buried} buried\n"),
                 ((there, there), NO, f"{there} still there\n" * 2)):
             self.assertEqual(self.haricot("wait", "-w", "0", *words), (status, output.encode(), ""))
             self.assertEqual(self.haricot("wait", "-qw0", *words), (status, b"", ""))
@@ -106,8 +112,9 @@ class Wait(OperatorTest):
         process = self.wait(*jobs, *range(1000, 2200))
         for job in jobs:
             self.good("delete", job)
-        status, output = self.end(process)
-        self.assertEqual((status, len(output.splitlines())), (NO, 1203))
+        output, error = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual((process.returncode, len(output.splitlines())), (DONE, 1203))
+        self.assertEqual(error, "haricot wait: 1200 jobs were deleted before, or never put\n")
         self.assertEqual(output.splitlines()[-3:], [f"{job} deleted" for job in jobs])
 
     def test_mistakes(self):
@@ -115,7 +122,7 @@ class Wait(OperatorTest):
         for word in ("mail", "1a", "18446744073709551616"):
             self.refused(USAGE, f"'{word}' is not the id of a job", "wait", word)
         self.refused(USAGE, "is not a time", "wait", "-w", "x", "1")
-        self.assertEqual(self.haricot("wait", 2**64 - 1)[:2], (NO, b"18446744073709551615 not found\n"))
+        self.assertEqual(self.haricot("wait", 2**64 - 1)[:2], (DONE, b"18446744073709551615 not found\n"))
 
     def test_a_server_that_goes_is_told(self):
         job = self.server.put("x")

@@ -142,8 +142,7 @@ int run(const BenchOptions& options) {
   const std::string report =
       options.json ? json_report(options, result) : text_report(options, result);
   print(report);
-  if (!result.clearing_error.empty()) return fail(result.clearing_error);
-  return result.was_interrupted ? kExitFailure : kExitDone;
+  return result.clearing_error.empty() ? kExitDone : fail(result.clearing_error);
 }
 
 int compare(const BenchOptions& options) {

@@ -83,7 +83,7 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        set(o.unique)},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
       {0, "seconds", "S", "how long to measure (5)",
-       set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kTimeWanted},
+       set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kPositiveTimeWanted},
       {0, "warm-up", "N", "jobs before the measured ones (10k, or the count if that is less)",
        into(o.warm_up, kAnyNumber), kNumber},
   };
@@ -131,7 +131,7 @@ std::vector<Flag> other_flags(BenchOptions& o) {
        },
        "a process id"},
       {'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
-       set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kTimeWanted},
+       set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kPositiveTimeWanted},
       {0, "keep", "", "do not delete the jobs that are left at the end", set(o.keep)},
       {'j', "json", "", "report as JSON", set(o.json)},
       {'h', "help", "", "show this help and exit",
@@ -243,10 +243,10 @@ std::string bench_help() {
          describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
-         "\nExit status: 0 done, 1 a wrong answer, a connection that was closed, or a run that "
-         "was\n"
-         "interrupted, 3 no server, 5 a mistake on the command line, 6 stdout fails, or ulimit\n"
-         "allows too few connections.\n"
+         "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
+         "Exit status: 0 done, 1 a wrong answer or a connection that was closed, 3 no server,\n"
+         "5 a mistake on the command line, 6 stdout fails, or ulimit allows too few connections.\n"
+         "After Ctrl-C it reports what it has measured, and ends by that signal.\n"
          "\nExamples:\n"
          "    haricot bench localhost --seconds 10 --histogram    # how long answers take\n"
          "    haricot bench queue1:11300 --connections 100 --depth 10\n"

@@ -57,8 +57,10 @@ std::size_t count_usual_flags(Words words);
 // One line a flag, aligned.
 std::string describe_flags(std::span<const Flag> flags);
 
-// Times on the command line, all read by read_milliseconds(): 90, 2.5, 250ms, 5m, 1h30m.
-inline constexpr std::string_view kTimeWanted = "a time, such as 90, 2.5, 250ms or 5m";
+// Times on the command line, all read by read_milliseconds(): 90, 2.5, 250ms, 5m, 1h30m, 2d.
+inline constexpr std::string_view kTimeWanted = "a time, such as 90, 2.5, 250ms, 5m or 2d";
+inline constexpr std::string_view kPositiveTimeWanted =
+    "a time above 0, such as 90, 2.5, 250ms, 5m or 2d";
 // Four months; what a timer and a calculation in nanoseconds can take.
 inline constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
 // What a command of the protocol takes: whole seconds. A part of a second counts as one, so nothing

@@ -7,14 +7,16 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// A handler has nothing else to write to.
+constexpr int kSignalStatus = 128;  // A shell's status of a process that a signal has ended.
+
+// The first signal; 0: none. A handler has nothing else to write to.
 volatile std::sig_atomic_t interrupted = 0;
 
 }  // namespace
 
 void catch_interrupts() {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = note_interrupt;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int number : kSignals) {
     struct sigaction before {};
@@ -24,8 +26,24 @@ void catch_interrupts() {
   }
 }
 
+void note_interrupt(int signal) {
+  if (interrupted == 0) interrupted = signal;
+}
+
 bool is_interrupted() {
   return interrupted != 0;
+}
+
+int end_as_interrupted(int status) {
+  if (!is_interrupted()) return status;
+  const int number = interrupted;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  std::signal(number, SIG_DFL);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(number);
+  return kSignalStatus + number;
 }
 
 InterruptBlock::InterruptBlock() {

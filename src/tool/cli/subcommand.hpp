@@ -10,7 +10,7 @@ namespace haricot::tool {
 // The exit statuses of `haricot`, the same for all subcommands.
 enum ExitStatus : int {
   kExitDone = 0,
-  kExitFailure = 1,   // The answer is no: not there, not empty in time, not all of it, interrupted.
+  kExitFailure = 1,   // The answer is no: not there, not empty in time, not all of it.
   kExitTorn = 2,      // binlog check: only what was not on the disk yet is lost.
   kExitNoServer = 3,  // Nobody listens, or not a beanstalk server, or silence.
   kExitRefused = 4,   // The server refuses the command, or does not know it.

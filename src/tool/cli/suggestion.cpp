@@ -13,8 +13,8 @@ constexpr std::size_t kWordBytesMax = 64;
 // A shorter word begins too many others.
 constexpr std::size_t kBeginningBytesMin = 3;
 
-// Words that other tools have for the same, such as redis-cli, ls, systemctl, and clients of
-// beanstalkd. A row counts where the first word of what is meant can stand.
+// Words that other tools use, such as redis-cli, ls, systemctl, and clients of beanstalkd, and keys
+// of jobs that other libraries use. A row applies where the first word of its meaning is valid.
 struct OtherWord {
   std::string_view word;
   std::string_view meant;
@@ -24,8 +24,6 @@ constexpr OtherWord kOtherWords[] = {
     {"status", "stats"},
     {"stat", "stats"},
     {"llen", "stats"},
-    {"who", "stats --key current-connections"},
-    {"clients", "stats --key current-connections"},
     {"keys", "tubes"},
     {"list", "tubes"},
     {"ls", "tubes"},
@@ -77,7 +75,6 @@ constexpr OtherWord kOtherWords[] = {
     {"load", "import"},
     {"unpause", "pause TUBE 0"},
     {"resume", "pause TUBE 0"},
-    {"wait", "drain"},
     {"undrain", "drain --stop"},
     {"benchmark", "bench"},
     {"latency", "ping"},
@@ -94,7 +91,22 @@ constexpr OtherWord kOtherWords[] = {
     {"--attempts", "--tries"},
     {"--limit", "--count"},
     {"--force", "--yes"},
+    {"priority", "pri"},
+    {"queue", "tube"},
+    {"data", "body"},
+    {"payload", "body"},
 };
+
+// The first row of a word applies, so a second one would have no effect.
+constexpr bool are_all_different() {
+  for (const OtherWord& row : kOtherWords) {
+    for (const OtherWord* other = kOtherWords; other != &row; ++other) {
+      if (other->word == row.word) return false;
+    }
+  }
+  return true;
+}
+static_assert(are_all_different());
 
 std::string_view without_hyphens(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));

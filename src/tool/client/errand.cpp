@@ -33,7 +33,11 @@ void Errand::add_usual_flags() {
          return true;
        }});
   add({'T', "timeout", "S", "how long an answer may take, in seconds (10)",
-       set_milliseconds(patience_ms_, 1), kTimeWanted});
+       [this](std::string_view value) {
+         has_timeout_ = true;
+         return set_milliseconds(patience_ms_, 1)(value);
+       },
+       kPositiveTimeWanted});
   if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
   add({'h', "help", "", "show this help and exit", set(help_)});
 }
@@ -45,7 +49,7 @@ std::optional<int> Errand::read(Words words) {
   if (!help_) return std::nullopt;
   print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
         std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-        "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 250ms.\n"
+        "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
         "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
         "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
         "server refuses, 5: a mistake on the command line, 6: a file or stdout fails.\n");

@@ -44,6 +44,8 @@ class Errand final {
 
   bool json() const { return json_; }
   Duration patience() const;
+  // Whether the line has --timeout.
+  bool has_timeout() const { return has_timeout_; }
   // Instead of what flags and environment say.
   void set_address(std::string_view list);
   // From now on several servers are no mistake: --address more than once, or a list with commas. To
@@ -85,6 +87,7 @@ class Errand final {
   std::vector<std::string> addresses_;
   bool allows_several_ = false;
   std::uint64_t patience_ms_ = 10'000;
+  bool has_timeout_ = false;
   bool json_ = false;
   bool help_ = false;
   std::deque<Remote> servers_;

@@ -28,6 +28,7 @@ class JsonObject final {
   static std::optional<JsonObject> parse(std::string_view line, std::string& error,
                                          Arrays arrays = Arrays::refused);
 
+  const std::vector<std::pair<std::string, Value>>& members() const { return members_; }
   // Null: there is no such name.
   const Value* find(std::string_view name) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "haricot/base/json.hpp"
@@ -13,16 +14,19 @@
 namespace haricot::tool {
 namespace {
 
-// A column of numbers has the member of TubeStats that it shows. The column of names has none.
+// A column of numbers has the member of TubeStats that it shows, a column of times its members of
+// TubeTimes: one, or the median and the 99th percentile. The column of names has none.
 struct ColumnRow {
   TubeColumn column;
   std::string_view title;
   std::size_t width;  // At least: so that columns seldom move.
   std::uint64_t TubeStats::*count = nullptr;
   std::optional<double> TubeStats::*rate = nullptr;
+  std::uint64_t TubeTimes::*time = nullptr;
+  std::uint64_t TubeTimes::*time_p99 = nullptr;
 };
 
-constexpr std::array<ColumnRow, kTubeColumns> kColumns = {{
+constexpr std::array<ColumnRow, kAllTubeColumns> kColumns = {{
     {TubeColumn::ready, "ready", 6, &TubeStats::ready},
     {TubeColumn::urgent, "urgent", 6, &TubeStats::urgent},
     {TubeColumn::reserved, "reserved", 8, &TubeStats::reserved},
@@ -33,6 +37,11 @@ constexpr std::array<ColumnRow, kTubeColumns> kColumns = {{
     {TubeColumn::delete_rate, "delete/s", 8, nullptr, &TubeStats::delete_rate},
     {TubeColumn::paused, "paused", 6, &TubeStats::paused_s},
     {TubeColumn::name, "tube", 0},
+    {TubeColumn::oldest, "oldest", 6, nullptr, nullptr, &TubeTimes::oldest_ready_s},
+    {TubeColumn::wait, "wait", 4, nullptr, nullptr, &TubeTimes::wait_p50_ms,
+     &TubeTimes::wait_p99_ms},
+    {TubeColumn::work, "work", 4, nullptr, nullptr, &TubeTimes::work_p50_ms,
+     &TubeTimes::work_p99_ms},
 }};
 
 const ColumnRow& row_of(TubeColumn column) {
@@ -44,7 +53,24 @@ double rank(std::optional<double> rate) {
   return rate.value_or(-1);
 }
 
+std::string time_cell(const TubeStats& tube, const ColumnRow& row) {
+  if (!tube.times) return "-";
+  const std::uint64_t first = *tube.times.*row.time;
+  if (row.time_p99 == nullptr) return first == 0 ? "-" : format_milliseconds(first * 1000);
+  const std::uint64_t p99 = *tube.times.*row.time_p99;
+  return p99 == 0 ? "-" : format_milliseconds(first) + "/" + format_milliseconds(p99);
+}
+
+// Nothing is below all times that are known.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> times_of(const TubeStats& tube,
+                                                                const ColumnRow& row) {
+  if (!tube.times) return std::nullopt;
+  const TubeTimes& times = *tube.times;
+  return std::pair(times.*row.time, row.time_p99 == nullptr ? 0 : times.*row.time_p99);
+}
+
 std::string cell(const TubeStats& tube, const ColumnRow& row) {
+  if (row.time != nullptr) return time_cell(tube, row);
   if (row.column == TubeColumn::paused) {
     return tube.paused_s == 0 ? "-" : std::to_string(tube.paused_s) + "s";
   }
@@ -55,25 +81,13 @@ std::string cell(const TubeStats& tube, const ColumnRow& row) {
 
 bool is_before(const TubeStats& a, const TubeStats& b, const ColumnRow& row) {
   if (row.count != nullptr) return a.*row.count > b.*row.count;
+  if (row.time != nullptr) return times_of(a, row) > times_of(b, row);
   return row.rate != nullptr && rank(a.*row.rate) > rank(b.*row.rate);
 }
 
 std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
   if (now < before || seconds <= 0) return std::nullopt;
   return static_cast<double>(now - before) / seconds;
-}
-
-constexpr std::array<std::string_view, 3> kTimeTitles = {"oldest", "wait", "work"};
-
-std::string time_cell(const TubeStats& tube, std::size_t column) {
-  if (!tube.times) return "-";
-  const TubeTimes& times = *tube.times;
-  if (column == 0) {
-    return times.oldest_ready_s == 0 ? "-" : format_milliseconds(times.oldest_ready_s * 1000);
-  }
-  const std::uint64_t p50 = column == 1 ? times.wait_p50_ms : times.work_p50_ms;
-  const std::uint64_t p99 = column == 1 ? times.wait_p99_ms : times.work_p99_ms;
-  return p99 == 0 ? "-" : format_milliseconds(p50) + "/" + format_milliseconds(p99);
 }
 
 }  // namespace
@@ -122,8 +136,17 @@ std::string_view title_of(TubeColumn column) {
   return row_of(column).title;
 }
 
-std::optional<TubeColumn> column_called(std::string_view title) {
-  for (const ColumnRow& row : kColumns) {
+std::string titles_in_words(std::size_t columns) {
+  std::string text(kColumns[0].title);
+  for (std::size_t i = 1; i < columns; ++i) {
+    text += i + 1 < columns ? ", " : " or ";
+    text += kColumns[i].title;
+  }
+  return text;
+}
+
+std::optional<TubeColumn> column_called(std::string_view title, std::size_t columns) {
+  for (const ColumnRow& row : std::span(kColumns).first(columns)) {
     if (row.title == title) return row.column;
   }
   return std::nullopt;
@@ -147,17 +170,10 @@ TubeTable tube_table(const std::vector<TubeStats>& tubes) {
                                      [](const TubeStats& tube) { return tube.times.has_value(); });
   std::vector<std::size_t> widths;
   for (const ColumnRow& row : kColumns) {
-    if (row.column == TubeColumn::name) continue;
+    if (row.column == TubeColumn::name || (row.time != nullptr && !has_times)) continue;
     widths.push_back(row.width);
     lines[0].emplace_back(row.title);
     for (std::size_t i = 0; i < tubes.size(); ++i) lines[i + 1].push_back(cell(tubes[i], row));
-  }
-  for (std::size_t column = 0; has_times && column < kTimeTitles.size(); ++column) {
-    widths.push_back(kTimeTitles[column].size());
-    lines[0].emplace_back(kTimeTitles[column]);
-    for (std::size_t i = 0; i < tubes.size(); ++i) {
-      lines[i + 1].push_back(time_cell(tubes[i], column));
-    }
   }
   for (const std::vector<std::string>& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());

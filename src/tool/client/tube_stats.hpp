@@ -60,17 +60,32 @@ enum class TubeColumn : std::uint8_t {
   put_rate,
   delete_rate,
   paused,
-  name
+  name,
+  // Only in tables whose tubes have times.
+  oldest,
+  wait,
+  work
 };
 
+// Columns of a table without times, which come first in TubeColumn, and of one with times.
 inline constexpr std::size_t kTubeColumns = 10;
+inline constexpr std::size_t kAllTubeColumns = 13;
+
+inline bool is_of_times(TubeColumn column) {
+  return static_cast<std::size_t>(column) >= kTubeColumns;
+}
 
 // Its title in tables, and its name on the command line.
 std::string_view title_of(TubeColumn column);
-std::optional<TubeColumn> column_called(std::string_view title);
 
-// Names go from A to Z, numbers from the largest down, what is not known last; tubes that are equal
-// by name. `reversed` turns it all round.
+// The first `columns` titles, as the value that a flag wants: "ready, urgent or tube".
+std::string titles_in_words(std::size_t columns);
+// Returns the column with this title among the first `columns`.
+std::optional<TubeColumn> column_called(std::string_view title, std::size_t columns);
+
+// Sorts names from A to Z, numbers from the largest down, unknown values last, and equal tubes by
+// name. `reversed` reverses the order. Waits and works are compared by their medians, and then by
+// their 99th percentiles.
 void sort_tubes(std::vector<TubeStats>& tubes, TubeColumn column, bool reversed);
 
 struct TubeTable {

@@ -94,7 +94,7 @@ int group(Words words) {
                 watching.has_limit = value != "forever";
                 return !watching.has_limit || set_milliseconds(watching.wait_ms, 0)(value);
               },
-              "a time, such as 90, 250ms or 5m, or forever"});
+              "a time, such as 90, 250ms, 5m or 2d, or forever"});
   add_watching_flags(errand, choice.watching);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() != 1) return errand.mistake("it takes one group");

@@ -29,12 +29,13 @@ constexpr ErrandText kText = {
     "\"body_base64\", and may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and\n"
     "the tags \"try\", \"con\", \"idp\", \"grp\" and, beside \"held\":true, \"aft\". A held\n"
     "job's line has to stand behind those of its group, as export and binlog dump write them.\n"
-    "Jobs get new ids; a job that was reserved is ready. Blank lines are left out. import stops\n"
-    "at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it are\n"
-    "imported, and it says where to go on. It refuses a file with tags that the server lacks;\n"
-    "from a pipe the lines before the first tag are imported. --dry-run puts nothing, and names\n"
-    "all bad lines. If a job with the key of \"idp\" is there already, its line is named and\n"
-    "not imported, and the status is 1.\n",
+    "A line with a key that none of these writes, priority say, is refused. Jobs get new ids;\n"
+    "a job that was reserved is ready. Blank lines are left out. import stops at the first bad\n"
+    "line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it are imported, and it\n"
+    "says where to go on. It refuses a file with tags that the server lacks; from a pipe the\n"
+    "lines before the first tag are imported. --dry-run puts nothing, and names all bad lines.\n"
+    "If a job with the key of \"idp\" is there already, its line is named and not imported, and\n"
+    "the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
@@ -61,6 +62,7 @@ class Import {
         progress_(choice.dry_run ? "checked" : "imported", choice.quiet) {}
 
   int run(InputText& input) {
+    input_ = &input;
     if (!ask_limits()) return errand_.failed();
     if (!choice_.dry_run && !choice_.without_tags) {
       if (const std::optional<int> over = look_ahead(input)) return *over;
@@ -70,7 +72,14 @@ class Import {
     Over over;
     if (!input.read_lines(errand_, kLineBytesMax, take, send_all, over)) return stop();
     if (over) return *over;
-    return end(bad_lines_ + taken_keys_ > 0 ? kExitFailure : kExitDone);
+    // The line after the last one is where an import goes on that was interrupted at its end.
+    const bool is_behind = choice_.from_line > line_ + 1;
+    if (is_behind) {
+      progress_.clear();
+      errand_.warn("there is no line " + std::to_string(choice_.from_line) + ": " + input.name() +
+                   " has " + std::to_string(line_));
+    }
+    return end(is_behind || bad_lines_ + taken_keys_ > 0 ? kExitFailure : kExitDone);
   }
 
  private:
@@ -132,6 +141,10 @@ class Import {
     return input.go_back(errand_, *position) ? std::nullopt : Over(end(kExitLocal));
   }
 
+  void show_progress() {
+    progress_.show_share(os::read_clock(), done_, input_->bytes_read(), input_->bytes());
+  }
+
   bool is_left_out(std::string_view line) const {
     return is_blank(line) || line_ < choice_.from_line;
   }
@@ -163,7 +176,7 @@ class Import {
     }
     if (choice_.dry_run) {
       ++done_;
-      progress_.show(os::read_clock(), done_);
+      show_progress();
       return std::nullopt;
     }
     add(*job);
@@ -245,7 +258,7 @@ class Import {
     commands_.clear();
     answers_ = 0;
     pending_.clear();
-    progress_.show(os::read_clock(), done_);
+    show_progress();
     if (is_good && refused_) errand_.server().refuse("put", refused_->code, refused_->line);
     return is_good && !refused_;
   }
@@ -416,6 +429,7 @@ class Import {
   const Choice& choice_;
   TagSupport tags_;
   Progress progress_;
+  const InputText* input_ = nullptr;
   std::uint64_t body_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t line_ = 0;
   std::uint64_t done_ = 0;

@@ -4,6 +4,7 @@
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
+#include "tool/cli/suggestion.hpp"
 #include "tool/client/job_move.hpp"
 #include "tool/client/json_object.hpp"
 
@@ -11,6 +12,26 @@ namespace haricot::tool {
 namespace {
 
 using Value = JsonObject::Value;
+
+// Every key that a line may have: what it says of a job, and what else export, peek --json and
+// binlog dump --json write.
+constexpr std::string_view kKnownKeys[] = {
+    "tube",  "body",     "body_base64", "state",   "pri",      "ttr",      "delay",   "time-left",
+    "held",  "id",       "age",         "file",    "reserves", "holder",   "bytes",   "timeouts",
+    "kicks", "releases", "buries",      kTriesTag, kLaneTag,   kUniqueTag, kGroupTag, kAfterTag};
+
+// False: there is a key that nobody knows, a mistyped one perhaps, so the job would not be the one
+// that was meant.
+bool check_keys(const JsonObject& line, std::string& error) {
+  for (const auto& [key, value] : line.members()) {
+    if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key) != std::end(kKnownKeys)) {
+      continue;
+    }
+    error = "\"" + key + "\" is no key of a job" + suggestion(key, kKnownKeys);
+    return false;
+  }
+  return true;
+}
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
@@ -109,7 +130,7 @@ bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& e
 std::optional<ImportJob> parse_import_line(std::string_view line, const std::string& tube,
                                            std::string& error) {
   const std::optional<JsonObject> object = JsonObject::parse(line, error);
-  if (!object) return std::nullopt;
+  if (!object || !check_keys(*object, error)) return std::nullopt;
   ImportJob job;
   job.tube = tube;
   std::uint64_t delay_s = 0;

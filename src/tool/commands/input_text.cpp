@@ -24,11 +24,19 @@ bool is_blank(std::string_view line) {
 }
 
 bool InputText::open(const Errand& errand, const std::string& path) {
-  name_ = path.empty() ? "stdin" : path;
-  if (path.empty()) return true;
-  file_ = os::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file_) errand.warn("cannot open " + path + ": " + std::strerror(errno));
-  return static_cast<bool>(file_);
+  const bool is_stdin = path.empty() || path == "-";
+  name_ = is_stdin ? "stdin" : path;
+  if (!is_stdin) file_ = os::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!is_stdin && !file_) {
+    errand.warn("cannot open " + path + ": " + std::strerror(errno));
+    return false;
+  }
+  struct stat status {};
+  const std::optional<std::int64_t> begin = position();
+  if (begin && ::fstat(descriptor(), &status) == 0 && status.st_size > *begin) {
+    bytes_ = static_cast<std::uint64_t>(status.st_size - *begin);
+  }
+  return true;
 }
 
 int InputText::descriptor() const {
@@ -43,6 +51,7 @@ std::optional<std::int64_t> InputText::position() const {
 }
 
 bool InputText::go_back(const Errand& errand, std::int64_t position) {
+  bytes_read_ = 0;
   if (::lseek(descriptor(), position, SEEK_SET) == position) return true;
   errand.warn("cannot read " + name_ + " again: " + std::strerror(errno));
   return false;
@@ -64,6 +73,7 @@ bool InputText::read(const Errand& errand, std::size_t bytes_max, std::string& t
   }
   is_over = count == 0;
   text.append(buffer_.data(), static_cast<std::size_t>(count));
+  bytes_read_ += static_cast<std::uint64_t>(count);
   if (text.size() <= bytes_max) return true;
   errand.warn(name_ + " has more bytes than a job can have");
   return false;

@@ -24,7 +24,8 @@ bool is_blank(std::string_view line);
 
 class InputText final {
  public:
-  // An empty path: stdin. False: the message is printed.
+  // Opens a file, or stdin if the path is empty or "-". On failure prints a message and returns
+  // false.
   bool open(const Errand& errand, const std::string& path);
 
   // For messages.
@@ -45,6 +46,10 @@ class InputText final {
                   const std::function<Over(std::string_view)>& take,
                   const std::function<Over()>& pause, Over& over);
 
+  // How much was read, of how many bytes; 0: unknown.
+  std::uint64_t bytes_read() const { return bytes_read_; }
+  std::uint64_t bytes() const { return bytes_; }
+
   // Where the next read begins. Nothing: it is no file, and so can be read only once.
   std::optional<std::int64_t> position() const;
   // Goes back to what position() was. False: the message is printed.
@@ -57,6 +62,8 @@ class InputText final {
 
   std::string name_;
   os::Descriptor file_;
+  std::uint64_t bytes_read_ = 0;
+  std::uint64_t bytes_ = 0;
   std::array<char, kReadBytes> buffer_{};
 };
 

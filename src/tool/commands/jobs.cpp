@@ -95,6 +95,11 @@ class Jobs {
     const std::optional<int> over = choice_.next ? show_next() : scan_all();
     if (over) return *over;
     progress_.clear();
+    if (is_cut_off_) {
+      errand_.warn("these are " + std::string(choice_.text.empty() ? "" : "of ") + "the next " +
+                   std::to_string(kPageJobsMax) +
+                   " jobs; the server lists no more of them in the order of service");
+    }
     return shown_ > 0 ? errand_.done() : errand_.no(none());
   }
 
@@ -111,7 +116,10 @@ class Jobs {
   std::optional<int> show_next() {
     const std::string state = choice_.state.empty() ? "ready" : choice_.state;
     const std::string count = std::to_string(jobs_to_ask());
-    return show_page("list-jobs " + choice_.tube + " " + state + " " + count);
+    const std::optional<int> over =
+        show_page("list-jobs " + choice_.tube + " " + state + " " + count);
+    is_cut_off_ = looked_at_ == kPageJobsMax && left_ > 0;
+    return over;
   }
 
   // With a state it goes over the tubes that have such jobs, which may be few among all: scan-jobs
@@ -226,6 +234,7 @@ class Jobs {
   std::uint64_t looked_at_ = 0;
   std::uint64_t left_;
   std::uint64_t shown_ = 0;
+  bool is_cut_off_ = false;  // There may be more jobs than the server lists at once.
 };
 
 std::optional<int> check(const Errand& errand, const Choice& choice) {

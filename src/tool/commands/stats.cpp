@@ -20,28 +20,79 @@ constexpr ErrandText kText = {
     "Prints the statistics of the server, of a tube, or of a job. Digits are the id of a job,\n"
     "and anything else is the name of a tube. If the name of a tube is made of digits, use\n"
     "--tube. The last key of the server's statistics is server: haricotd or beanstalkd. --key\n"
-    "may leave current-jobs- or current- out. --json has the sum of all servers as \"sum\", and\n"
-    "each as one of \"servers\", also if it is one; a job is an object of its own.\n",
+    "may leave current-jobs- or current- out; of a tube that does not exist it prints 0. --key\n"
+    "oldest is the age of the ready job that has waited longest, and --key queue-time-p99 and\n"
+    "the like are known too, if the server is haricotd. --json has the sum of all servers as\n"
+    "\"sum\", and each as one of \"servers\", also if it is one; a job is an object of its own.\n",
     "    haricot stats\n"
     "    haricot stats mail --key ready\n"
+    "    haricot stats mail --key oldest                     # in seconds\n"
     "    haricot -a queue1,queue2 stats --key ready\n"};
 
 // A key that the tool adds.
 constexpr std::string_view kServerKey = "server";
+
+constexpr std::string_view kDetailCommand = "stats-tube-detail";
 
 // What is asked for, and what it is called when it is not there.
 struct Subject {
   std::string command = "stats";
   std::string name;
   bool is_job = false;
+  std::string tube;  // Empty: it is no tube.
 };
 
 Subject tube_subject(const std::string& tube) {
-  return {"stats-tube " + tube, "tube " + tube, false};
+  return {"stats-tube " + tube, "tube " + tube, false, tube};
 }
 
 Subject job_subject(std::uint64_t id) {
-  return {"stats-job " + std::to_string(id), "job " + std::to_string(id), true};
+  return {"stats-job " + std::to_string(id), "job " + std::to_string(id), true, {}};
+}
+
+// The keys that `key` may be short for, in the order in which they are looked for.
+std::vector<std::string> whole_keys(const std::string& key) {
+  if (key == "oldest") return {"age-oldest-ready"};
+  return {key, "current-jobs-" + key, "current-" + key};
+}
+
+const StatsText::Line* find_key(const StatsText& stats, const std::string& key) {
+  for (const std::string& whole : whole_keys(key)) {
+    if (const StatsText::Line* line = stats.find_line(whole)) return line;
+  }
+  return nullptr;
+}
+
+// Asks for the statistics of a tube, with those of stats-tube-detail if only these have the key.
+// Returns false if the server failed.
+bool ask_tube(Remote& server, const std::string& tube, const std::string& key, StatsText& stats,
+              bool& is_there) {
+  std::optional<StatsText> found = server.ask_stats("stats-tube " + tube, is_there);
+  if (!found) return false;
+  stats = std::move(*found);
+  if (key.empty() || !is_there || find_key(stats, key) != nullptr) return true;
+  // A server that lacks the command, or the tube by now, lacks the key.
+  const auto detail = server.ask(std::string(kDetailCommand) + " " + tube);
+  if (!detail) return false;
+  std::optional<StatsText> more;
+  if (detail->code == ReplyCode::ok) more = StatsText::parse(detail->body);
+  if (!more) return true;
+  for (const StatsText::Line& line : more->lines()) {
+    if (stats.find_line(line.key) == nullptr) stats.add(line);
+  }
+  return true;
+}
+
+// Sets the key of a tube that does not exist to 0, if tubes have this number. The tube default,
+// which always exists, has all keys. Returns false if the server failed.
+bool ask_empty_tube(Remote& server, const std::string& key, StatsText& stats) {
+  StatsText usual;
+  bool is_there = false;
+  if (!ask_tube(server, "default", key, usual, is_there)) return false;
+  const StatsText::Line* line = find_key(usual, key);
+  if (line == nullptr) stats = std::move(usual);  // They are the keys that there are.
+  if (line != nullptr && usual.number(line->key)) stats.add({line->key, "0"});
+  return true;
 }
 
 void print_all(const StatsText& stats) {
@@ -55,40 +106,50 @@ struct Part {
   StatsText stats;
 };
 
-// What all servers say of the subject. One that fails is left out; then the message is printed, and
-// `status` is the exit status.
-std::vector<Part> ask_all(Errand& errand, const Subject& subject, int& status) {
-  std::vector<Part> parts;
-  for (Remote& server : errand.servers()) {
-    bool is_there = false;
-    std::optional<StatsText> found;
-    if (server.open()) found = server.ask_stats(subject.command, is_there);
-    if (!found) status = errand.failed(server);
-    if (!found || !is_there) continue;
-    if (subject.name.empty()) {
+// Asks for the statistics of the subject that have the key. Returns nothing if the server failed,
+// and no lines if the subject does not exist.
+std::optional<StatsText> ask(Remote& server, const Subject& subject, const std::string& key) {
+  bool is_there = false;
+  StatsText stats;
+  if (!server.open()) return std::nullopt;
+  if (subject.tube.empty()) {
+    std::optional<StatsText> found = server.ask_stats(subject.command, is_there);
+    if (found && subject.name.empty()) {
       found->add({std::string(kServerKey), std::string(server_kind(*found))});
     }
+    return found;
+  }
+  if (!ask_tube(server, subject.tube, key, stats, is_there)) return std::nullopt;
+  if (!is_there && !key.empty() && !ask_empty_tube(server, key, stats)) return std::nullopt;
+  return stats;
+}
+
+// Asks all servers. Leaves out one that fails: then the message is printed, and `status` is the
+// exit status.
+std::vector<Part> ask_all(Errand& errand, const Subject& subject, const std::string& key,
+                          int& status) {
+  std::vector<Part> parts;
+  for (Remote& server : errand.servers()) {
+    std::optional<StatsText> found = ask(server, subject, key);
+    if (!found) status = errand.failed(server);
+    if (!found || found->lines().empty()) continue;
     parts.push_back({server.address().name(), std::move(*found)});
   }
   return parts;
 }
 
 // Leaves only the key, which may be short. False: there is no such key.
-bool choose(std::vector<Part>& parts, std::string_view key) {
-  for (const std::string_view beginning : {"", "current-jobs-", "current-"}) {
-    const std::string whole = std::string(beginning) + std::string(key);
-    std::vector<Part> chosen;
-    for (const Part& part : parts) {
-      const StatsText::Line* line = part.stats.find_line(whole);
-      if (line == nullptr) continue;
-      chosen.push_back({part.address, {}});
-      chosen.back().stats.add(*line);
-    }
-    if (chosen.empty()) continue;
-    parts = std::move(chosen);
-    return true;
+bool choose(std::vector<Part>& parts, const std::string& key) {
+  std::vector<Part> chosen;
+  for (const Part& part : parts) {
+    const StatsText::Line* line = find_key(part.stats, key);
+    if (line == nullptr) continue;
+    chosen.push_back({part.address, {}});
+    chosen.back().stats.add(*line);
   }
-  return false;
+  if (chosen.empty()) return false;
+  parts = std::move(chosen);
+  return true;
 }
 
 int no_key(const Errand& errand, const StatsText& stats, const std::string& key) {
@@ -132,7 +193,7 @@ int run(Errand& errand, const Subject& subject, const std::string& key) {
   const bool is_one = errand.servers().size() == 1;
   if (subject.is_job && !is_one) return errand.mistake("ids of jobs are different at each server");
   int status = 0;
-  std::vector<Part> parts = ask_all(errand, subject, status);
+  std::vector<Part> parts = ask_all(errand, subject, key, status);
   if (parts.empty()) return status != 0 ? status : errand.no("there is no " + subject.name);
   if (!key.empty() && !choose(parts, key)) return no_key(errand, parts.front().stats, key);
   std::vector<StatsText> all;

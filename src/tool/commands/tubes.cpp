@@ -144,14 +144,15 @@ int tubes(Words words) {
   TubeColumn sort = TubeColumn::name;
   bool reversed = false;
   bool only_names = false;
+  const std::string titles = titles_in_words(kAllTubeColumns);
   std::uint64_t interval_ms = kIntervalMs;
   errand.add({'s', "sort", "COLUMN", "sort by the column with this title (tube)",
               [&sort](std::string_view value) {
-                const std::optional<TubeColumn> column = column_called(value);
+                const auto column = column_called(value, kAllTubeColumns);
                 sort = column.value_or(sort);
                 return column.has_value();
               },
-              "a column"});
+              titles});
   errand.add({'r', "reverse", "", "sort the other way round", set(reversed)});
   errand.add({'i', "interval", "S", "measure the rates for so many seconds (1)",
               set_milliseconds(interval_ms, 0), kTimeWanted});
@@ -168,11 +169,17 @@ int tubes(Words words) {
   std::vector<Part> parts = take_samples(errand, patterns, interval_ms, status);
   if (parts.empty()) return status;
   std::size_t tubes = 0;
+  bool has_times = false;
   for (Part& part : parts) {
     sort_tubes(part.now.tubes, sort, reversed);
     tubes += part.now.tubes.size();
+    for (const TubeStats& tube : part.now.tubes) has_times = has_times || tube.times.has_value();
   }
   if (tubes == 0 && !patterns.empty()) return errand.no("there is no such tube");
+  if (is_of_times(sort) && tubes > 0 && !has_times) {
+    parts.front().server->refuse("stats-tube-detail", ReplyCode::unknown_command, {});
+    return errand.failed(*parts.front().server);
+  }
   if (errand.servers().size() == 1 && !errand.json()) {
     print_table(parts.front().now.tubes);
     return errand.done(status);

@@ -18,11 +18,11 @@ namespace {
 constexpr ErrandText kText = {
     "wait", "[OPTIONS] ID...",
     "Waits until each of these jobs is deleted or buried, and prints a line for each as soon as\n"
-    "that is known: its id, and deleted, buried, not found (there was no such job when wait\n"
-    "began) or still there (--wait is over). Of several jobs it waits for one after the other:\n"
-    "a job that is buried and kicked meanwhile is waited for on. The status is 0 if all were\n"
-    "deleted, 1 if one was not found or is still there, and else 7, because one is buried. The\n"
-    "server has to be haricotd.\n",
+    "that is known: its id, and deleted, buried, not found or still there (--wait is over). A\n"
+    "job is not found if it was deleted before wait began, or never put, and wait says so. It\n"
+    "waits for one job after the other: a job that is buried and kicked before its turn is\n"
+    "still awaited. The status is 0 if no job is left, 1 if one is still there, and otherwise\n"
+    "7, because one is buried. The server has to be haricotd.\n",
     "    haricot wait 17 18 && echo done\n"
     "    haricot wait 17 --wait 5m                           # not for longer\n"};
 
@@ -48,6 +48,7 @@ class Wait {
 
   int run(const std::vector<std::uint64_t>& ids) {
     if (!look(ids)) return errand_.failed();
+    report_gone();
     for (const std::uint64_t id : there_) {
       if (const int status = errand_.done(); status != 0) return status;  // Nobody reads the lines.
       const std::optional<End> end = wait_for(id);
@@ -58,8 +59,8 @@ class Wait {
   }
 
  private:
-  // Which of them are there, all at the beginning: whatever is not found later was deleted. False:
-  // the server failed.
+  // Looks at all jobs at the beginning, and reports those that have ended: a job that is not found
+  // later was deleted. False: the server failed.
   bool look(const std::vector<std::uint64_t>& ids) {
     for (std::size_t begin = 0; begin < ids.size(); begin += kLooks) {
       const std::size_t count = std::min(kLooks, ids.size() - begin);
@@ -76,6 +77,15 @@ class Wait {
       }
     }
     return true;
+  }
+
+  // Reports the jobs that were not found as no failure: most often they are done.
+  void report_gone() const {
+    if (gone_.empty() || choice_.quiet || errand_.json()) return;
+    const bool is_one = gone_.size() == 1;
+    errand_.warn((is_one ? "job " + std::to_string(gone_.front()) + " was"
+                         : std::to_string(gone_.size()) + " jobs were") +
+                 " deleted before, or never put");
   }
 
   // Nothing: the server failed.
@@ -121,7 +131,8 @@ class Wait {
     constexpr std::string_view kJsonWords[] = {"deleted", "buried", "not_found", "still_there"};
     const auto at = static_cast<std::size_t>(end);
     if (end == End::buried && status_ == kExitDone) status_ = kExitBuried;
-    if (end == End::not_found || end == End::still_there) status_ = kExitFailure;
+    if (end == End::still_there) status_ = kExitFailure;
+    if (end == End::not_found) gone_.push_back(id);
     if (errand_.json()) {
       print("{\"id\":" + std::to_string(id) + ",\"end\":\"" + std::string(kJsonWords[at]) +
             "\"}\n");
@@ -135,6 +146,7 @@ class Wait {
   const Choice& choice_;
   const Instant end_;
   std::vector<std::uint64_t> there_;
+  std::vector<std::uint64_t> gone_;
   int status_ = kExitDone;
 };
 

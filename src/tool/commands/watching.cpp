@@ -11,13 +11,14 @@ namespace haricot::tool {
 
 void add_watching_flags(Errand& errand, Watching& to) {
   errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
-              set_milliseconds(to.interval_ms, 1), kTimeWanted});
+              set_milliseconds(to.interval_ms, 1), kPositiveTimeWanted});
   errand.add({'q', "quiet", "", "print nothing", set(to.quiet)});
 }
 
 std::optional<Duration> watch(Errand& errand, const Watching& choice,
                               const std::function<std::optional<Look>()>& look) {
-  Progress progress("jobs left:", choice.quiet, Progress::Results::as_they_come);
+  Progress progress("jobs left:", choice.quiet);
+  std::uint64_t most = 0;  // Jobs left at a look.
   const Instant begin = os::read_clock();
   const auto milliseconds = [](std::uint64_t count) {
     return Duration::milliseconds(static_cast<std::int64_t>(count));
@@ -33,7 +34,8 @@ std::optional<Duration> watch(Errand& errand, const Watching& choice,
     }
     const bool is_read = errand.done() == kExitDone;
     if (seen->is_over || now >= end || !is_read) return now - begin;
-    progress.show(now, seen->jobs_left);
+    most = std::max(most, seen->jobs_left);
+    progress.show_share(now, seen->jobs_left, most - seen->jobs_left, most);
     const Duration pause = std::min(milliseconds(choice.interval_ms), end - now);
     ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
   }

@@ -100,6 +100,7 @@ class Top {
   void set_ages(Instant now);
   void add_details();
   void perform_act();
+  void end_pause_message(Instant now);
   bool handle_events(const Terminal::Events& events);
   void handle_keys(const std::vector<Keystroke>& strokes);
   bool draw();
@@ -136,6 +137,15 @@ class Top {
   bool is_over_ = false;
   bool asks_now_ = false;
   std::optional<Act> act_;
+
+  // The pause that the last act has begun.
+  struct Pause {
+    std::string tube;
+    std::string message;
+    Instant since;
+    std::uint64_t seconds = 0;
+  };
+  std::optional<Pause> paused_;
 };
 
 bool Top::start() {
@@ -270,6 +280,24 @@ void Top::perform_act() {
   if (is_over_) return;
   view_.message = done ? *done : server.failure().reason;
   view_.message_is_bad = !done;
+  const bool is_pause = done && act.kind == Act::Kind::pause && act.number > 0;
+  if (is_pause) paused_ = {{act.tube, view_.message, os::read_clock(), act.number}};
+}
+
+// Takes the message of a pause away when the pause has ended, by its time or by another client.
+void Top::end_pause_message(Instant now) {
+  if (!paused_) return;
+  const Sample& sample = shown_state().sample;
+  const auto tube =
+      std::find_if(sample.tubes.begin(), sample.tubes.end(),
+                   [this](const TubeStats& one) { return one.name == paused_->tube; });
+  const bool is_seen = tube != sample.tubes.end() && tube->paused_s > 0;
+  // A sample that came earlier may have been asked for before the pause.
+  const bool is_new = sample.at > paused_->since + kLookInterval;
+  const auto time = Duration::seconds(static_cast<std::uint32_t>(paused_->seconds));
+  if (now < paused_->since + time && (is_seen || !is_new)) return;
+  if (view_.message == paused_->message) view_.message.clear();
+  paused_.reset();
 }
 
 int Top::run_batch() {
@@ -331,6 +359,7 @@ int Top::run_live() {
       add_details();
       ++screens;
     }
+    end_pause_message(os::read_clock());
   }
   for (Remote& server : errand_.servers()) server.also_watch({}, {});
   return errand_.done();
@@ -402,6 +431,7 @@ bool Top::draw() {
 int top(Words words) {
   Errand errand(kText);
   Choice choice;
+  const std::string titles = titles_in_words(kTubeColumns);
   errand.add(
       {'b', "batch", "", "write one screen after the other, and read no keys", set(choice.batch)});
   errand.add(count_flag("end after so many screens", choice.count));
@@ -413,11 +443,11 @@ int top(Words words) {
               "a time from 0.1 to 3600 seconds"});
   errand.add({'s', "sort", "COLUMN", "sort by the column with this title (ready)",
               [&choice](std::string_view value) {
-                const std::optional<TubeColumn> column = column_called(value);
+                const auto column = column_called(value, kTubeColumns);
                 choice.view.sort = column.value_or(choice.view.sort);
                 return column.has_value();
               },
-              "a column"});
+              titles});
   errand.add({'r', "reverse", "", "sort the other way round", set(choice.view.reversed)});
   errand.add({0, "hide-idle", "", "leave out tubes that have no job and no waiting worker",
               set(choice.view.hides_idle)});

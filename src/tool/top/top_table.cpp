@@ -56,6 +56,10 @@ std::string cell(const TubeStats& tube, TubeColumn column) {
       return tube.paused_s == 0 ? "-" : format_span(tube.paused_s);
     case TubeColumn::name:
       return safe_word(tube.name);
+    case TubeColumn::oldest:
+    case TubeColumn::wait:
+    case TubeColumn::work:
+      break;  // top does not ask for times.
   }
   return {};
 }
@@ -108,15 +112,32 @@ void add_words(ScreenLine& line, const std::vector<Mark>& marks) {
   }
 }
 
+constexpr std::size_t kMarkColumns = 1 + kMarksTitle.size();
+
+// The most columns of a name: half of the screen, or less where the numbers up to the rates then
+// fit beside it.
+std::size_t name_columns_max(const std::vector<TubeColumn>& wanted, std::size_t columns) {
+  constexpr std::size_t kNameColumnsMin = 20;  // A longer name may be cut for a further number.
+  constexpr std::size_t kNameColumnsGood = 40;
+  std::size_t others = kGutterColumns + kMarkColumns;
+  for (const TubeColumn column : wanted) {
+    others += columns_of(column);
+    if (column == TubeColumn::put_rate) break;
+  }
+  const std::size_t half = std::max(kNameColumnsMin, columns / 2);
+  return others + kNameColumnsGood <= columns ? std::min(half, columns - others) : half;
+}
+
 }  // namespace
 
 TableLayout layout_of(const std::vector<TubeStats>& tubes, TubeColumn sort, std::size_t columns) {
-  constexpr std::size_t kNameColumnsMin = 20;  // A longer name may be cut for a further number.
-  constexpr std::size_t kMarkColumns = 1 + kMarksTitle.size();
   TableLayout layout;
   layout.columns = columns;
+  std::vector<TubeColumn> wanted(std::begin(kByImportance), std::end(kByImportance));
+  const auto first = std::find(wanted.begin(), wanted.end(), sort);
+  if (first != wanted.end()) std::rotate(wanted.begin(), first, first + 1);
   const std::size_t longest = longest_name(tubes);
-  layout.name_columns = std::min(longest, std::max(kNameColumnsMin, columns / 2));
+  layout.name_columns = std::min(longest, name_columns_max(wanted, columns));
   std::size_t used = kGutterColumns + layout.name_columns;
   const auto take = [&used, columns](std::size_t more) {
     if (used + more > columns) return false;
@@ -125,9 +146,6 @@ TableLayout layout_of(const std::vector<TubeStats>& tubes, TubeColumn sort, std:
   };
   layout.has_letters = take(kMarkColumns);
 
-  std::vector<TubeColumn> wanted(std::begin(kByImportance), std::end(kByImportance));
-  const auto first = std::find(wanted.begin(), wanted.end(), sort);
-  if (first != wanted.end()) std::rotate(wanted.begin(), first, first + 1);
   for (const TubeColumn column : wanted) {
     if (!layout.has_letters || !take(columns_of(column))) break;
     layout.numbers.push_back(column);

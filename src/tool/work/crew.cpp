@@ -11,6 +11,7 @@
 
 #include "haricot/base/check.hpp"
 #include "os/clock.hpp"
+#include "tool/cli/interrupt.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -46,8 +47,7 @@ void Crew::run() {
   for (std::uint64_t i = 0; i < work_.plan.workers; ++i) workers_.emplace_back(work_).begin(start);
   while (!is_finished()) {
     wait(os::read_clock());
-    work_.output.write_some();
-    work_.error.write_some();
+    write_output();
     if (work_.output.failure() != 0 && work_.phase == WorkRun::Phase::working) {
       work_.say(std::string("cannot write to stdout: ") + std::strerror(work_.output.failure()));
       work_.end(kExitLocal);
@@ -63,8 +63,18 @@ void Crew::run() {
       for (Worker& worker : workers_) worker.kill();
     }
   }
+  progress_.clear();
   work_.output.finish(kLastWordsMs);
   work_.error.finish(kLastWordsMs);
+}
+
+void Crew::write_output() {
+  if (work_.output.has_more() || work_.error.has_more()) progress_.clear();
+  work_.output.write_some();
+  work_.error.write_some();
+  if (work_.output.has_more() || work_.error.has_more()) return;
+  const std::uint64_t ended = work_.done + work_.buried;
+  progress_.show(os::read_clock(), ended, work_.expected > ended ? work_.expected : 0);
 }
 
 bool Crew::is_finished() const {
@@ -108,6 +118,8 @@ void Crew::read_signals() {
     if (signal.ssi_signo == SIGCHLD) {
       has_ended = true;
     } else {
+      // SIGTERM and SIGHUP end a service, which is no failure.
+      if (signal.ssi_signo == SIGINT) note_interrupt(SIGINT);
       take_end_signal();
     }
   }

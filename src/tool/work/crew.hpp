@@ -11,6 +11,7 @@
 
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/work/work_run.hpp"
 #include "tool/work/worker.hpp"
 
@@ -18,7 +19,7 @@ namespace haricot::tool {
 
 class Crew final {
  public:
-  explicit Crew(WorkRun& run) : work_(run) {}
+  Crew(WorkRun& run, Progress& progress) : work_(run), progress_(progress) {}
 
   // Watches the signals of the process. False: `error` says why.
   [[nodiscard]] bool open(std::string& error);
@@ -32,8 +33,10 @@ class Crew final {
   void take_end_signal();
   void set_phase(WorkRun::Phase phase);
   bool is_finished() const;
+  void write_output();
 
   WorkRun& work_;
+  Progress& progress_;
   std::deque<Worker> workers_;
   os::Descriptor signals_;
   // What poll() has watched, and where in it each worker begins. The last one is the end.

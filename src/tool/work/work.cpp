@@ -1,5 +1,6 @@
 // haricot work: a worker that runs a program for each job.
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "haricot/base/name_bytes.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/work/crew.hpp"
 #include "tool/work/work_plan.hpp"
@@ -62,7 +64,7 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
               },
               kTimeWanted});
   errand.add({0, "max-time", "S", "end a program that takes longer; its job has failed (never)",
-              set_milliseconds(plan.max_time_ms, 1), kTimeWanted});
+              set_milliseconds(plan.max_time_ms, 1), kPositiveTimeWanted});
   errand.add({0, "bury-on", "LIST", "bury at once if a program ends so: statuses, as 65,70-78",
               [&plan](std::string_view value) {
                 std::optional<std::vector<StatusRange>> statuses = read_statuses(value);
@@ -83,6 +85,18 @@ void say_sums(WorkRun& run) {
                      " released, " + std::to_string(run.buried) + " buried";
   if (run.in_doubt > 0) text += ", " + std::to_string(run.in_doubt) + " may be done twice";
   run.say(text);
+}
+
+// Counts the jobs that can be expected. A server that cannot be asked is noticed by the workers.
+std::uint64_t expected_jobs(Remote& server, const WorkPlan& plan) {
+  std::uint64_t ready = 0;
+  for (const std::string& tube : plan.tubes) {
+    bool is_there = false;
+    const std::optional<StatsText> stats = server.ask_stats("stats-tube " + tube, is_there);
+    if (!stats) return 0;
+    ready += stats->number("current-jobs-ready").value_or(0);
+  }
+  return std::min(ready, plan.count);
 }
 
 }  // namespace
@@ -109,13 +123,17 @@ int work(Words words) {
                     : plan.command.front() + " cannot be executed");
     return status;
   }
+  if (errand.has_timeout() && plan.max_time_ms == 0 && !plan.quiet) {
+    errand.warn("--timeout is for answers of the server; --max-time ends a program that hangs");
+  }
   if (plan.tubes.empty()) plan.tubes.emplace_back("default");
   // A server that is not there at the start is a failure, and not waited for.
   if (const std::optional<int> over = errand.connect()) return *over;
-  errand.server().close();
-
   WorkRun run(plan, errand.server().address(), errand.patience());
-  Crew crew(run);
+  Progress progress("done", plan.quiet || plan.plain);
+  if (progress.is_wanted()) run.expected = expected_jobs(errand.server(), plan);
+  errand.server().close();
+  Crew crew(run, progress);
   std::string error;
   const bool is_ready =
       (log_path.empty() || run.log.open(log_path, plan.command, error)) && crew.open(error);

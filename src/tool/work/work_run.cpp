@@ -1,8 +1,22 @@
 #include "tool/work/work_run.hpp"
 
+#include <algorithm>
+
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
+
+bool Slowdown::note_failure(Instant now) {
+  if (++failures_ < kFreeFailures) return false;
+  const bool begins = pause_.count() == 0;
+  pause_ = begins ? kPauseMin : std::min(Duration::nanoseconds(pause_.count() * 2), kPauseMax);
+  note_start(now);
+  return begins;
+}
+
+void Slowdown::note_success() {
+  *this = {};
+}
 
 void WorkRun::say(const std::string& line) {
   error.add("haricot work: " + safe_lines(line) + "\n");

@@ -20,6 +20,31 @@ namespace haricot::tool {
 // What a program has to end after SIGTERM, until SIGKILL.
 inline constexpr auto kKillPatience = Duration::seconds(5);
 
+// Slows the run down while all programs fail: what they need, a database say, is gone, and at full
+// speed each job would lose all its tries in a moment. A few programs still run, to notice when it
+// is back. One success ends the slowness.
+class Slowdown final {
+ public:
+  // A run of so many failures is free.
+  static constexpr std::uint64_t kFreeFailures = 10;
+  static constexpr auto kPauseMin = Duration::milliseconds(100);
+  static constexpr auto kPauseMax = Duration::seconds(5);
+
+  // Returns whether the slowness begins with this failure.
+  bool note_failure(Instant now);
+  void note_success();
+
+  // No worker may ask for a job before this instant.
+  Instant next_start() const { return next_start_; }
+  // A worker asks for a job; the next one has to wait for the pause.
+  void note_start(Instant now) { next_start_ = now + pause_; }
+
+ private:
+  std::uint64_t failures_ = 0;  // In a row.
+  Duration pause_;
+  Instant next_start_;
+};
+
 struct WorkRun {
   enum class Phase : unsigned char {
     working,
@@ -66,6 +91,8 @@ struct WorkRun {
   std::uint64_t released = 0;
   std::uint64_t buried = 0;
   std::uint64_t in_doubt = 0;  // Jobs that may be done twice.
+  std::uint64_t expected = 0;  // Jobs that were ready at the start; 0: unknown.
+  Slowdown slowdown;
   JobLog log;
 };
 

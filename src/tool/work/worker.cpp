@@ -76,6 +76,10 @@ void Worker::go_on(Instant now) {
     due_ = now + kRestMin;
     return;
   }
+  if (now < work_.slowdown.next_start()) {
+    due_ = work_.slowdown.next_start();
+    return;
+  }
   if (!link_.is_open()) {
     if (!link_.open(work_.address, std::min(work_.patience, kConnectPatienceMax))) {
       return lose(link_.failure(), now);
@@ -100,6 +104,7 @@ void Worker::ask_for_job(Instant now) {
   CHECK(!is_held_ && !program_.is_running());
   state_ = State::reserving;
   ++work_.reserving;
+  work_.slowdown.note_start(now);
   turn_s_ = work_.plan.wait_s ? std::min(left_s_, kTurnS) : kTurnS;
   ask(Asked::job, "reserve-with-timeout " + std::to_string(turn_s_), now, turn_s_);
 }
@@ -302,8 +307,17 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
               ", but the job was not held any more: it may be done twice");
     return go_on(now);
   }
-  if (end.is_good()) return ask_for_end(Fate::done, 0, now);
-  end_badly("its program " + what, !buries_at_once(work_.plan, run_.status), now);
+  if (end.is_good()) {
+    work_.slowdown.note_success();
+    return ask_for_end(Fate::done, 0, now);
+  }
+  // A status of --bury-on says that the job is bad, and nothing of what all programs need.
+  const bool is_bad_job = buries_at_once(work_.plan, run_.status);
+  if (!is_bad_job && work_.slowdown.note_failure(now) && !work_.plan.quiet) {
+    work_.say(std::to_string(Slowdown::kFreeFailures) +
+              " programs in a row have failed: going on slowly until one succeeds");
+  }
+  end_badly("its program " + what, !is_bad_job, now);
 }
 
 void Worker::end_badly(const std::string& what, bool may_try_again, Instant now) {

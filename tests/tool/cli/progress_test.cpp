@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -83,6 +84,46 @@ TEST(Progress, ShowsNothingOfShortWork) {
     for (int i = 0; i < 249; ++i) progress.show(after_ms(i), 1, 50);
   }),
             "");
+}
+
+TEST(Progress, EstimatesTheTimeThatIsLeftFromThePaceSoFar) {
+  const std::string text = Stderr(true).written_by([] {
+    Progress progress("moved", false);
+    progress.show(after_ms(0), 10, 110);
+    progress.show(after_ms(999), 20, 110);
+    progress.show(after_ms(10'000), 60, 110);
+    progress.show(after_ms(20'000), 110, 110);
+    progress.show(after_ms(30'000), 50, 110);
+  });
+  EXPECT_EQ(text,
+            "\r\033[Kmoved 20 of 110\r\033[Kmoved 60 of 110, about 10 s left"
+            "\r\033[Kmoved 110 of 110\r\033[Kmoved 50 of 110, about 45 s left\r\033[K");
+}
+
+TEST(Progress, EstimatesByAShareInAnotherUnit) {
+  const std::string text = Stderr(true).written_by([] {
+    Progress progress("imported", false);
+    progress.show_share(after_ms(0), 0, 0, 1000);
+    progress.show_share(after_ms(5'000), 7, 500, 1'000'000);
+    progress.show_share(after_ms(6'000), 8, 0, 0);
+  });
+  EXPECT_EQ(text, "\r\033[Kimported 7, 0 %, about 3 h left\r\033[Kimported 8\r\033[K");
+}
+
+TEST(Progress, DoesNotWaitForAStoppedTerminal) {
+  const int reader = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_EQ(::grantpt(reader), 0);
+  ASSERT_EQ(::unlockpt(reader), 0);
+  const int writer = ::open(::ptsname(reader), O_RDWR | O_NOCTTY);
+  ASSERT_EQ(::tcflow(writer, TCOOFF), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(writer, STDERR_FILENO);
+  {
+    Progress progress("moved", false);
+    for (int i = 0; i < 100'000; ++i) progress.show(after_ms(i * 250), 1);
+  }
+  ::dup2(before, STDERR_FILENO);
+  for (const int descriptor : {before, reader, writer}) ::close(descriptor);
 }
 
 TEST(Progress, SaysAtOnceWhatIsDone) {

@@ -96,9 +96,25 @@ TEST(TubeStats, EveryColumnSorts) {
     std::vector<TubeStats> tubes = {tube("a"), more};
     sort_tubes(tubes, column, false);
     EXPECT_EQ(names(tubes), "z a ") << title_of(column);
-    EXPECT_EQ(column_called(title_of(column)), column);
+    EXPECT_EQ(column_called(title_of(column), kTubeColumns), column);
   }
-  EXPECT_EQ(column_called("brew"), std::nullopt);
+  EXPECT_EQ(column_called("brew", kAllTubeColumns), std::nullopt);
+}
+
+TEST(TubeStats, ColumnsOfTimesSortByMedianThenByPercentile) {
+  std::vector<TubeStats> tubes = {tube("unknown"), tube("none"), tube("a"), tube("b"), tube("c")};
+  for (std::size_t i = 1; i < tubes.size(); ++i) tubes[i].times = TubeTimes{};
+  tubes[2].times = TubeTimes{1, 10, 90, 10, 90};
+  tubes[3].times = TubeTimes{2, 20, 30, 20, 30};
+  tubes[4].times = TubeTimes{3, 20, 40, 20, 40};
+  for (std::size_t i = kTubeColumns; i < kAllTubeColumns; ++i) {
+    const auto column = static_cast<TubeColumn>(i);
+    ASSERT_TRUE(is_of_times(column));
+    sort_tubes(tubes, column, false);
+    EXPECT_EQ(names(tubes), "c b a none unknown ") << title_of(column);
+    EXPECT_EQ(column_called(title_of(column), kAllTubeColumns), column);
+    EXPECT_EQ(column_called(title_of(column), kTubeColumns), std::nullopt);
+  }
 }
 
 TEST(TubeStats, TheTableIsAlignedAndGrowsWithItsNumbers) {

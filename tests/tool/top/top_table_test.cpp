@@ -64,6 +64,18 @@ TEST(TopTable, ALongNameIsCutOnlyForNumbersAndInItsMiddle) {
   EXPECT_EQ(layout_of(tubes, TubeColumn::ready, 250).name_columns, 103U);
 }
 
+TEST(TopTable, AWideScreenHasTheRatesHoweverLongANameIs) {
+  const std::vector<TubeStats> tubes = tubes_called({std::string(100, 'x') + "end"});
+  for (const TubeColumn sort : {TubeColumn::ready, TubeColumn::name, TubeColumn::urgent}) {
+    for (std::size_t columns = 120; columns <= 200; ++columns) {
+      const TableLayout layout = layout_of(tubes, sort, columns);
+      EXPECT_TRUE(has(layout, TubeColumn::put_rate)) << columns;
+      EXPECT_TRUE(has(layout, TubeColumn::delete_rate)) << columns;
+      EXPECT_GE(layout.name_columns, 40U);
+    }
+  }
+}
+
 TEST(TopTable, MarksAreLettersAndWordsIfThereIsRoom) {
   const std::vector<TubeStats> tubes = tubes_called({"mail"});
   const std::vector<Mark> marks = {Mark::no_worker, Mark::paused};

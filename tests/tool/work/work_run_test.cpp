@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 namespace haricot::tool {
@@ -31,6 +33,39 @@ TEST_F(WorkRunTest, JobsThatAreAskedForCountAsBegun) {
   EXPECT_TRUE(work_.has_ticket());
   work_.reserving = 2;
   EXPECT_FALSE(work_.has_ticket());
+}
+
+TEST(Slowdown, ProgramsThatAllFailStartEverMoreRarely) {
+  Slowdown slowdown;
+  Instant now = Instant::at(1'000'000'000);
+  for (std::uint64_t i = 1; i < Slowdown::kFreeFailures; ++i) {
+    EXPECT_FALSE(slowdown.note_failure(now));
+    EXPECT_LE(slowdown.next_start(), now);
+  }
+  EXPECT_TRUE(slowdown.note_failure(now));
+  Duration pause = Slowdown::kPauseMin;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(slowdown.next_start(), now + pause) << i;
+    now = slowdown.next_start();
+    // One worker tries; the others wait for what comes of it.
+    slowdown.note_start(now);
+    EXPECT_GT(slowdown.next_start(), now);
+    EXPECT_FALSE(slowdown.note_failure(now));
+    pause = std::min(Duration::nanoseconds(pause.count() * 2), Slowdown::kPauseMax);
+  }
+  EXPECT_EQ(pause, Slowdown::kPauseMax);
+}
+
+TEST(Slowdown, OneSuccessEndsIt) {
+  Slowdown slowdown;
+  const Instant now = Instant::at(1'000'000'000);
+  for (std::uint64_t i = 0; i < Slowdown::kFreeFailures; ++i) slowdown.note_failure(now);
+  EXPECT_GT(slowdown.next_start(), now);
+  slowdown.note_success();
+  EXPECT_LE(slowdown.next_start(), now);
+  slowdown.note_start(now);
+  EXPECT_LE(slowdown.next_start(), now);
+  EXPECT_FALSE(slowdown.note_failure(now));
 }
 
 }  // namespace
