@@ -73,8 +73,7 @@ export function serverHead(name, life, isLinked) {
       replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
     }
     setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
-    // Where there is one server only, the frame of the page says that it is gone.
-    gone.say((isLinked && goneText(server)) || (server.warning ?? ''));
+    gone.say(isLinked ? goneText(server) : '');  // In a view of one server, the frame of the page has it.
     element.classList.toggle('is-gone', server.state === 'down');
     strip.set(textsOf(server));
     strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);
