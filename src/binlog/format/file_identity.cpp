@@ -128,6 +128,8 @@ FileIdentity identify(std::string_view bytes, const FilePlace& place) {
   const bool is_folder_known = place.store_id != 0;
   if (is_folder_known && find_checked(bytes, kVersionBytes, by_name.seed)) return by_name;
   if (is_proven_ours(bytes)) return identity_of_kind(FileKind::unidentified);
+  // Some bytes of its records may pass for one of beanstalkd. The version decides.
+  if (version_of(bytes) == kVersionOfFork) return identity_of_kind(FileKind::unknown_version);
   // Not one record is whole. What is left of ours must not pass for beanstalkd's: a part of a
   // change looks like a deletion.
   const bool has_marks = bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(4));

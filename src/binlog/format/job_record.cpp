@@ -145,7 +145,9 @@ RestoredJob restored_from(const Record& record, Duration wall_offset) {
                      .counters = record.counts};
 }
 
+// A hold that begins after 2162 ends when wall clocks of 64 bits do.
 bool is_held_until(const Job& job, std::int64_t deadline_at, Duration wall_offset) {
+  if (deadline_at == std::numeric_limits<std::int64_t>::max()) return true;
   const Instant deadline = from_wall(deadline_at, wall_offset);
   return deadline - (job.created + Duration::seconds(job.delay_s)) >= kHeldForMin;
 }

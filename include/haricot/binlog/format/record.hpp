@@ -42,6 +42,7 @@ namespace haricot::binlog {
 
 inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::uint32_t kVersionOfBeanstalkd14 = 5;  // beanstalkd 1.4 to 1.9
+inline constexpr std::uint32_t kVersionOfFork = 8;          // A fork of beanstalkd. Not read.
 inline constexpr std::size_t kVersionBytes = 4;
 inline constexpr std::size_t kNameLengthBytes = 4;
 inline constexpr std::size_t kBlockBytes = 80;
