@@ -24,6 +24,7 @@
 #include "os/clock.hpp"
 #include "os/connection.hpp"
 #include "os/daemon.hpp"
+#include "os/exit_status.hpp"
 #include "os/hand_over.hpp"
 #include "os/inherited.hpp"
 #include "os/last_server.hpp"
@@ -34,19 +35,13 @@
 #include "os/options.hpp"
 #include "os/process.hpp"
 #include "os/sandbox.hpp"
+#include "os/start_check.hpp"
 #include "os/succession.hpp"
 #include "os/take_over_socket.hpp"
 
 namespace {
 
 using namespace haricot;
-
-// The exit statuses that operators' scripts know from beanstalkd.
-constexpr int kExitUsage = 5;
-constexpr int kExitBinlog = 10;
-constexpr int kExitNotTakenOver = 20;  // One of ours: the server before goes on.
-constexpr int kExitNoUser = 33;
-constexpr int kExitCannotListen = 111;
 
 // Of the state of a server: see docs/contributing.md, To change what a restart hands over.
 #ifndef HARICOT_STATE_VERSIONS
@@ -62,10 +57,20 @@ void print_state_versions() {
   std::printf("%u\n", kStateVersions.last);
 }
 
-// The server before, if it runs, is told as well.
+// The state that a service manager keeps stays there until a start succeeds.
+constexpr const char* kKept =
+    "the connections and jobs of the server before are kept; "
+    "set the cause right, and the next try has them";
+
+// Reports why the server does not start, also to a server before that waits for it.
 int fail(os::Log& log, os::LastServer& last, const std::string& message, int status) {
   last.refuse(message);
-  log.event(os::Level::error, "cannot-start", {{"status", status}, {"message", message}});
+  if (last.is_stored()) {
+    log.event(os::Level::error, "cannot-start",
+              {{"status", status}, {"message", message}, {"hint", kKept}});
+  } else {
+    log.event(os::Level::error, "cannot-start", {{"status", status}, {"message", message}});
+  }
   return status;
 }
 
@@ -211,7 +216,7 @@ std::optional<int> end_after(os::BinlogFolder::Opened opened, const std::string&
     case os::BinlogFolder::Opened::ok:
       break;
     case os::BinlogFolder::Opened::refused:
-      return fail(log, last, error, kExitBinlog);
+      return fail(log, last, error, os::kExitBinlog);
     case os::BinlogFolder::Opened::fenced:
       daemon.end_fenced();
     case os::BinlogFolder::Opened::stopped:
@@ -235,11 +240,11 @@ std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder*
   if (!daemon.open(error) || (socket != nullptr && !socket->attach(daemon, error))) {
     return fail(log, last, error, EXIT_FAILURE);
   }
-  if (!last.read(daemon, service, error)) return fail(log, last, error, kExitNotTakenOver);
+  if (!last.read(daemon, service, error)) return fail(log, last, error, os::kExitNotTakenOver);
   if (binlog != nullptr && last.is_running() && !binlog->can_begin(error)) {
-    return fail(log, last, error, kExitBinlog);
+    return fail(log, last, error, os::kExitBinlog);
   }
-  if (!last.agree(error)) return fail(log, last, error, kExitNotTakenOver);
+  if (!last.agree(error)) return fail(log, last, error, os::kExitNotTakenOver);
   if (binlog == nullptr) return std::nullopt;
   return end_after(binlog->begin(error), error, daemon, last, log);
 }
@@ -251,9 +256,8 @@ HashKey hash_key(const os::TakeOver* last) {
 }
 
 // From the jobs to the last answer. Returns the status to end with.
-int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
-        os::LastServer& last, os::Notifier& notifier, os::Log& log) {
-  const ServerInfo info = server_info(options);
+int run(const os::Options& options, const ServerInfo& info, Sockets& sockets,
+        os::BinlogFolder* binlog, os::LastServer& last, os::Notifier& notifier, os::Log& log) {
   if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
   NoJournal no_journal;
   Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
@@ -297,40 +301,45 @@ int serve(const os::Options& options, os::Log& log) {
   if (!notifier.open(error)) log.event(os::Level::warning, "notify", {{"message", error}});
   error.clear();
   os::LastServer last(notifier, log, kStateVersions);
+  os::Inherited inherited = os::take_inherited();
+  last.inherit(std::move(inherited.parcel));
 
   // The lock comes first: a second server on the folder must not take the first one's socket.
   std::optional<os::BinlogFolder> folder;
   if (!options.binlog_folder.empty()) {
     folder.emplace(binlog_options(options), Duration::seconds(options.fence_after_s), log,
                    notifier);
-    if (!open_folder(*folder, options, error)) return fail(log, last, error, kExitBinlog);
+    if (!open_folder(*folder, options, error)) return fail(log, last, error, os::kExitBinlog);
   }
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
   const std::string identity = binlog == nullptr ? "" : binlog->identity();
 
-  os::Inherited inherited = os::take_inherited();
-  last.open(std::move(inherited.parcel));
+  if (!last.open(identity, error)) {
+    return fail(log, last, error, os::kExitNotTakenOver);
+  }
   if (!options.take_over.empty() &&
       (!last.ask(options.take_over, error) || !last.has_folder(identity, error))) {
-    return fail(log, last, error, kExitNotTakenOver);
+    return fail(log, last, error, os::kExitNotTakenOver);
   }
   Sockets sockets;
   if (!find_sockets(options, std::move(inherited.sockets), last.state(), sockets, log, error)) {
-    return fail(log, last, error, kExitCannotListen);
+    return fail(log, last, error, os::kExitCannotListen);
   }
 
   if (!options.user.empty()) {
     if (binlog != nullptr) binlog->give_lock_to(options.user);
     bool no_such_user = false;
     if (!os::become_user(options.user, error, no_such_user)) {
-      return fail(log, last, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
+      return fail(log, last, error, no_such_user ? os::kExitNoUser : EXIT_FAILURE);
     }
   }
 
   log_start(log, options, sockets.listeners);
+  const ServerInfo info = server_info(options);
+  if (!last.bring_jobs(info, error)) return fail(log, last, error, os::kExitNotTakenOver);
   if (is_confined) enter_sandbox(options, sockets, binlog, notifier, log);
 
-  return run(options, sockets, binlog, last, notifier, log);
+  return run(options, info, sockets, binlog, last, notifier, log);
 }
 
 // The name by which the program was started, if that is the name of the server that it replaces.
@@ -338,6 +347,46 @@ const char* program_name(const char* path) {
   const std::string_view words = path != nullptr ? path : "";
   const std::string_view name = words.substr(words.rfind('/') + 1);
   return name == "beanstalkd" ? "beanstalkd" : "haricotd";
+}
+
+// The mistake comes last, because scripts and people look there. Under a service manager that keeps
+// a state, the log is what people read.
+int report_mistake(const char* name, const os::Options& options, const std::string& error) {
+  if (os::take_inherited().parcel.empty()) {
+    std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
+  } else {
+    os::Log log(STDERR_FILENO, log_style(options));
+    log.event(os::Level::error, "cannot-start",
+              {{"status", os::kExitUsage}, {"message", error}, {"hint", kKept}});
+  }
+  return os::kExitUsage;
+}
+
+// --check: says what a start with these flags would say, on standard error where it would fail.
+int check(const char* name, const os::Options& options) {
+  std::string error;
+  for (const std::string& warning : options.warnings) {
+    std::fprintf(stderr, "%s: warning: %s\n", name, warning.c_str());
+  }
+  const int status = os::check_start(options, error);
+  if (status == EXIT_SUCCESS) {
+    std::puts("the server can start");
+  } else {
+    std::fprintf(stderr, "%s: %s\n", name, error.c_str());
+  }
+  return status;
+}
+
+// Memory may be short for a moment: the log says so, and what a service manager keeps stays there.
+int serve_or_fail(const os::Options& options, os::Log& log) {
+  try {
+    return serve(options, log);
+  } catch (const std::bad_alloc&) {
+    log.event(os::Level::error, "no-memory",
+              {{"hint", "the server has ended; give it more memory"}});
+    log.flush();
+    return EXIT_FAILURE;
+  }
 }
 
 }  // namespace
@@ -355,25 +404,23 @@ int main(int argc, char** argv) {
   os::Options options;
   std::string error;
   const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
-  if (!os::parse_options(words, options, error)) {
-    const char* name = program_name(argv[0]);
-    // The mistake comes last, because scripts and people look there.
-    std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
-    return kExitUsage;
-  }
+  const char* const name = program_name(argv[0]);
+  if (!os::parse_options(words, options, error)) return report_mistake(name, options, error);
   switch (options.action) {
     case os::Options::Action::show_version:
       std::puts("beanstalkd 1.13 (haricot " HARICOT_VERSION ")");
       return EXIT_SUCCESS;
     case os::Options::Action::show_help:
-      std::fputs(os::help_text(program_name(argv[0])).c_str(), stdout);
+      std::fputs(os::help_text(name).c_str(), stdout);
       return EXIT_SUCCESS;
     case os::Options::Action::show_state_versions:
       print_state_versions();
       return EXIT_SUCCESS;
+    case os::Options::Action::check:
+      return check(name, options);
     case os::Options::Action::serve:
       break;
   }
   os::Log log(STDERR_FILENO, log_style(options));
-  return serve(options, log);
+  return serve_or_fail(options, log);
 }

@@ -19,6 +19,7 @@ constinit std::size_t Memory::mapped_bytes_ = 0;
 constinit std::size_t Memory::limit_ = Memory::kNoLimit;
 constinit std::size_t Memory::ceiling_ = Memory::kNoLimit;
 constinit bool Memory::has_refused_ = false;
+constinit bool Memory::was_short_ = false;
 
 void Memory::Bounded::enter(std::size_t share_beyond) {
   ceiling_ = limit_ + kOwnBytes + (share_beyond > 0 ? limit_ / share_beyond : 0);
@@ -85,7 +86,7 @@ void* Memory::allocate_at_last(std::size_t bytes) {
     if (ceiling_ != kNoLimit) limit_slabs();
     piece = try_to_allocate(bytes);
   }
-  if (piece == nullptr && ceiling_ != kNoLimit) has_refused_ = true;
+  if (piece == nullptr) (ceiling_ != kNoLimit ? has_refused_ : was_short_) = true;
   return piece;
 }
 

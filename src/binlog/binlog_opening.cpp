@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <vector>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
@@ -96,14 +98,92 @@ bool Binlog::begin_run(std::uint64_t random, bool has_to, std::string& error) {
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
-  const std::uint32_t run = state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random);
-  stream_.note().begin_run(store_id, report.run, run);
-  // In front of the first file: the note tells that no record of it was safe.
+  note_run(store_id, state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random));
+  if (!begin_after_replay(has_to, error) || !record_what_no_file_has(error)) return false;
+  if (stream_.is_open()) watch_.begin();
+  return true;
+}
+
+// In front of the first file: the note tells that no record of it was safe.
+void Binlog::note_run(std::uint64_t store_id, std::uint32_t run) {
+  stream_.note().begin_run(store_id, opening_.report().run, run);
   NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();
   stream_.note().set_what_was_read(files);
-  if (!begin_after_replay(has_to, error)) return false;
-  if (stream_.is_open()) watch_.begin();
+}
+
+// Jobs and keys that came from elsewhere: from a server that kept them in memory. They are durable
+// before the folder is in use, so that whoever kept them can drop them. If this ends in the middle,
+// the folder has a part of the jobs, each of them whole.
+bool Binlog::record_what_no_file_has(std::string& error) {
+  const JobStore& jobs = state_.engine->jobs();
+  if (jobs.size() + jobs.tombstones() == state_.segments->live_jobs()) return true;
+  if (record_jobs() && record_tombstones() && remember_last_id()) {
+    stream_.flush();
+    stream_.request_sync(true);
+    wait_for_syncs();
+    if (!stream_.is_refusing()) return true;
+  }
+  error = "not all jobs of the server before could be written: ";
+  error += stream_.last_failure().empty() ? kNoSpace : stream_.last_failure();
+  return false;
+}
+
+// False: one could not be recorded.
+bool Binlog::record_jobs() {
+  const JobStore& jobs = state_.engine->jobs();
+  std::vector<JobRef> first_buried;
+  for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
+       ref = jobs.first_from(jobs[ref].id + 1)) {
+    if (jobs[ref].state() != JobState::buried) {
+      if (!record_if_new(ref)) return false;
+    } else if (jobs[ref].links.first == static_cast<std::uint32_t>(JobRef::none)) {
+      first_buried.push_back(ref);
+    }
+  }
+  // Their order is that of their records.
+  for (JobRef ref : first_buried) {
+    for (; ref != JobRef::none; ref = static_cast<JobRef>(jobs[ref].links.second)) {
+      if (!record_if_new(ref)) return false;
+    }
+  }
+  return true;
+}
+
+bool Binlog::record_if_new(JobRef ref) {
+  if (state_.segments->of(ref) != nullptr) return true;
+  const JobStore& jobs = state_.engine->jobs();
+  const JournaledJob job = state_.engine->journaled(ref);
+  const std::string_view tags = jobs.tags(ref);
+  const JobTags read = tags_in(tags);
+  const PutRoom put{.tube_name_bytes = job.tube_name.size(),
+                    .body_bytes = jobs[ref].body_bytes,
+                    .tag_bytes = tags.size(),
+                    .may_be_buried = state_.engine->may_be_buried(ref),
+                    .is_held = jobs.is_held(ref),
+                    .tombstone_key_bytes = read.tombstone_s > 0 ? read.unique_key.size() : 0};
+  JournalStatus room = take_room_for_put(put, {});
+  while (room == JournalStatus::later) {
+    wait_for_disk();
+    room = take_room_for_put(put, {});
+  }
+  if (room != JournalStatus::ok) return false;
+  record(JobChange::put, job);
+  return !stream_.is_refusing();
+}
+
+bool Binlog::record_tombstones() {
+  const JobStore& jobs = state_.engine->jobs();
+  for (const JobRef ref : jobs.tombstones_by_id()) {
+    if (state_.segments->of(ref) != nullptr) continue;
+    const Tombstone tombstone = state_.engine->tombstone(ref);
+    JournalStatus status = compaction_.write_tombstone(tombstone);
+    while (status == JournalStatus::later) {
+      wait_for_disk();
+      status = compaction_.write_tombstone(tombstone);
+    }
+    if (status != JournalStatus::ok) return false;
+  }
   return true;
 }
 
@@ -123,10 +203,12 @@ void Binlog::promise_to_restored() {
   }
 }
 
-// From here on the folder is changed: nothing that was read, only beside it.
+// From here on the folder is changed: nothing that was read, only beside it, or after its end.
 bool Binlog::begin_after_replay(bool has_to, std::string& error) {
   stream_.start_from(opening_.finish());
-  if (!make_first_spare() || !room_.prepare_spare(0)) {
+  bool is_continued = false;
+  const bool has_spare = make_first_spare(is_continued);
+  if (!is_continued && (!has_spare || !room_.prepare_spare(0))) {
     const bool is_short = room_.is_short();
     if (!is_short && !has_to) {
       error = room_.why();
@@ -137,7 +219,7 @@ bool Binlog::begin_after_replay(bool has_to, std::string& error) {
                  is_short ? kNoSpace : std::string_view(room_.why()));
     return true;
   }
-  if (!room_.begin_file()) {
+  if (!is_continued && !room_.begin_file()) {
     if (has_to) return true;
     error = stream_.last_failure();
     return false;
@@ -149,11 +231,19 @@ bool Binlog::begin_after_replay(bool has_to, std::string& error) {
   return true;
 }
 
-// On a full disk it may be that the space is in the file before: a server that was killed leaves
-// what it had taken ahead.
-bool Binlog::make_first_spare() {
+// Where space is scarce it may be in the newest file: a server that was killed leaves there what it
+// had taken ahead. That file is continued, and so is its run: a new file at each start would use up
+// the room that changes need. Otherwise the space is given back. False: there is no spare.
+bool Binlog::make_first_spare(bool& is_continued) {
   bool is_enough = false;
   const bool good = room_.make_first_spare(is_enough);
+  if (is_enough && !room_.has_small_files()) return good;
+  if (const auto last = opening_.open_last_file()) {
+    note_run(last->identity.store_id, last->identity.signature->run);
+    stream_.resume_file(*last);
+    is_continued = true;
+    return good;
+  }
   if (is_enough || !opening_.cut_off_zeros()) return good;
   room_.ask_again();
   return room_.make_first_spare(is_enough) || good;

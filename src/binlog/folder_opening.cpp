@@ -159,6 +159,28 @@ void FolderOpening::move_aside(Quarantine& quarantine, const std::string& name,
   state_.notices.tell(std::move(told));
 }
 
+// Requires that nothing in the folder is in doubt: a next file tells how this one ended, and hides
+// nothing.
+std::optional<ContinuedFile> FolderOpening::open_last_file() {
+  if (report_.files.empty() || state_.is_fenced() || !report_.is_sound()) return std::nullopt;
+  const FileReport& last = report_.files.back();
+  const bool is_ours = last.kind() == FileKind::checked && last.has_signature() &&
+                       last.name_number == last.number && last.number == report_.highest_number &&
+                       last.run() != 0 && last.run() == report_.run;
+  const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.was_stopped &&
+                             !last.has_rubbish() && last.records > 0;
+  const bool has_room = last.bytes >= last.accepted_bytes + SegmentWriter::kEndBytes;
+  if (!is_ours || !is_open_ended || !has_room) return std::nullopt;
+  ContinuedFile result{.identity = last.identity,
+                       .allocated = last.bytes,
+                       .end = {last.accepted_bytes, last.records_counted, last.digest}};
+  const std::string name = binlog_file_name(last.name_number);
+  if (state_.disk.open_existing(name, result.file) != DiskStatus::ok) return std::nullopt;
+  if (!state_.has_syncs() || state_.disk.sync(result.file) == DiskStatus::ok) return result;
+  state_.disk.close(result.file);
+  return std::nullopt;
+}
+
 // Gives back what the newest file that was read has after its last record. False: nothing.
 bool FolderOpening::cut_off_zeros() {
   // Another server may have found more in the file by now.

@@ -69,11 +69,15 @@ DiskStatus FolderDisk::fail_to_open(int error, const std::string& name) {
 }
 
 bool FolderDisk::open(const std::string& path) {
-  CHECK(!folder_);
   path_ = path;
-  folder_ = Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return open(Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+}
+
+bool FolderDisk::open(Descriptor folder) {
+  CHECK(!folder_);
+  folder_ = std::move(folder);
   if (folder_ && syncer_.open()) return true;
-  fail(errno, "open", path);
+  fail(errno, "open", path_);
   return false;
 }
 

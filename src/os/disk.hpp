@@ -38,7 +38,10 @@ class FolderDisk final : public binlog::Disk {
 
   // Opens the folder, which has to be there. On failure false, and last_error() says why. Once
   // only.
+  //
+  // The folder of a descriptor has no path: what happens to its name is not noticed.
   [[nodiscard]] bool open(const std::string& path);
+  [[nodiscard]] bool open(Descriptor folder);
   // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
   // is open.
   void set_spare_descriptors(std::size_t count) { spare_descriptors_.fill(folder_.get(), count); }

@@ -1,5 +1,6 @@
 #include "os/hand_over.hpp"
 
+#include <cerrno>
 #include <iterator>
 #include <utility>
 
@@ -19,8 +20,8 @@ std::string name_of(StateVersions versions) {
 }  // namespace
 
 bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-          const Listener* take_over_socket, std::vector<NamedDescriptor>& parts,
-          std::string& error) {
+          const Listener* take_over_socket, const BinlogFolder* binlog,
+          std::vector<NamedDescriptor>& parts, std::string& error) {
   ParcelWriter parcel;
   if (!parcel.open(error)) return false;
   const auto take = [](void* to, std::string_view bytes) {
@@ -39,6 +40,7 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
   writer.value(take_over_socket != nullptr);
   for (const Listener& listener : daemon.listeners()) write(listener);
   if (take_over_socket != nullptr) write(*take_over_socket);
+  if (binlog != nullptr) descriptors.push_back(binlog->folder_descriptor());
   for (Session* session = service.first_session(); session != nullptr;
        session = service.session_after(*session)) {
     descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
@@ -56,14 +58,19 @@ TakeOver::TakeOver(Parcel parcel)
     : parcel_(std::make_unique<Parcel>(std::move(parcel))), reader_(parcel_->state()) {}
 
 std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                       std::string& error) {
+                                       Fault& fault, std::string& error) {
+  fault = Fault::damaged;
   std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
   std::vector<Descriptor> descriptors;
-  if (!parcel || !parcel->copy_descriptors(descriptors, error)) return std::nullopt;
+  if (!parcel || !parcel->copy_descriptors(descriptors, error)) {
+    if (errno == EMFILE || errno == ENOMEM) fault = Fault::no_resources;
+    return std::nullopt;
+  }
   TakeOver result(std::move(*parcel));
   std::uint32_t& version = result.identity_.version;
   result.reader_.value(version);
   if (version < versions.first || version > versions.last) {
+    fault = Fault::other_version;
     error = "the state has version " + std::to_string(version) + ", and this program reads " +
             name_of(versions);
   } else if (!result.reader_.is_whole() || !result.read_head(descriptors)) {
@@ -81,7 +88,9 @@ bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
   reader_.value(identity_);
   reader_.value(listeners);
   reader_.value(has_take_over_socket);
-  const std::size_t before_sockets = std::size_t{listeners} + (has_take_over_socket ? 1 : 0);
+  const bool has_folder = !identity_.folder.empty();
+  const std::size_t before_sockets =
+      std::size_t{listeners} + (has_take_over_socket ? 1 : 0) + (has_folder ? 1 : 0);
   if (!reader_.is_good() || before_sockets > descriptors.size()) return false;
   auto at = descriptors.begin();
   for (std::uint32_t i = 0; i < listeners; ++i, ++at) {
@@ -91,6 +100,7 @@ bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
     take_over_socket_ = Listener::from_other(reader_, std::move(*at));
     ++at;
   }
+  if (has_folder) folder_ = std::move(*at++);
   sockets_.assign(std::make_move_iterator(at), std::make_move_iterator(descriptors.end()));
   return reader_.is_good();
 }
@@ -104,7 +114,9 @@ ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant n
     Descriptor socket = i < sockets_.size() ? std::move(sockets_[i]) : Descriptor();
     if (!daemon.take_over(std::move(socket), transfer, reader_)) return Read::broken;
   }
-  return transfer.finish(reader_, now) ? queue : Read::broken;
+  if (!transfer.finish(reader_, now)) return Read::broken;
+  transfer.count_hand_over();
+  return queue;
 }
 
 }  // namespace haricot::os

@@ -1,7 +1,8 @@
 // Gives a running server to the process that comes after it, and takes over from the one before.
 //
 //   version | server, listeners | the service with its sessions           the state of a parcel
-//   listeners' sockets, then those of the sessions in their order         its descriptors
+//   listeners' sockets, the folder of the binlog if there is one,
+//   then the sockets of the sessions in their order                       its descriptors
 
 #pragma once
 
@@ -17,9 +18,11 @@
 #include "haricot/base/state_stream.hpp"
 #include "haricot/queue/state_transfer.hpp"
 #include "haricot/service/service.hpp"
+#include "os/binlog_folder.hpp"
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
 #include "os/listener.hpp"
+#include "os/notify.hpp"
 #include "os/parcel.hpp"
 
 namespace haricot::os {
@@ -45,19 +48,24 @@ struct ServerIdentity {
                            &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
 };
 
-// Puts the server into a parcel; `take_over_socket` may be null. False: `error` says why, and
-// nobody has anything. Requires: the daemon has come to rest, and what its journal has to keep is
-// kept.
+// Puts the server into a parcel; `take_over_socket` and `binlog` may be null. False: `error` says
+// why, and nobody has anything. Requires: the daemon has come to rest, and what its journal has to
+// keep is kept.
 [[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-                        const Listener* take_over_socket, std::vector<NamedDescriptor>& parts,
-                        std::string& error);
+                        const Listener* take_over_socket, const BinlogFolder* binlog,
+                        std::vector<NamedDescriptor>& parts, std::string& error);
 
 class TakeOver {
  public:
-  // From the parts that were passed. Nothing: they are of no use, and `error` says why. May throw
+  enum class Fault : std::uint8_t {
+    damaged,
+    other_version,
+    no_resources,  // Memory or descriptors are short. A later try may find them.
+  };
+  // Opens the parts that were passed. Nothing: `fault` and `error` say why. May throw
   // std::bad_alloc.
   static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                      std::string& error);
+                                      Fault& fault, std::string& error);
 
   // Of the server before.
   const ServerIdentity& identity() const { return identity_; }
@@ -67,6 +75,10 @@ class TakeOver {
   std::size_t connections() const { return sockets_.size(); }
   const std::vector<NamedDescriptor>& parts() const { return parcel_->parts(); }
 
+  // Reads the jobs of the folder that the server before had, so that the state has their bodies and
+  // names no folder any more: for a server with another folder, or none. Changes nothing in the
+  // folder. False: `error` says why. May throw std::bad_alloc.
+  [[nodiscard]] bool bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
   // Into a service without sessions, whose journal has brought its jobs back. May throw
   // std::bad_alloc, with the same end as `broken`.
   [[nodiscard]] ServiceTransfer::Read read(Daemon& daemon, Service& service, Instant now);
@@ -77,7 +89,9 @@ class TakeOver {
 
   std::unique_ptr<Parcel> parcel_;
   StateReader reader_;
+  std::unique_ptr<std::string> state_with_bodies_;  // What the reader reads; null: the parcel's.
   ServerIdentity identity_;
+  Descriptor folder_;  // Of the binlog.
   std::vector<Listener> listeners_;
   std::optional<Listener> take_over_socket_;
   std::vector<Descriptor> sockets_;

@@ -4,15 +4,22 @@
 #include <new>
 #include <utility>
 
+#include "haricot/base/memory.hpp"
 #include "os/clock.hpp"
 
 namespace haricot::os {
 namespace {
 
-ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& service) {
+// `was_short`: memory is what was missing, so that a later try may read the same state.
+ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& service,
+                                 bool& was_short) {
+  (void)Memory::take_shortage();
   try {
-    return state.read(daemon, service, read_clock());
+    const ServiceTransfer::Read read = state.read(daemon, service, read_clock());
+    was_short = Memory::take_shortage();
+    return read;
   } catch (const std::bad_alloc&) {
+    was_short = true;
     return ServiceTransfer::Read::broken;
   }
 }
@@ -22,23 +29,38 @@ ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& servi
 LastServer::LastServer(Notifier& notifier, Log& log, StateVersions versions)
     : notifier_(notifier), log_(log), versions_(versions), began_(read_clock()) {}
 
-void LastServer::open(std::vector<NamedDescriptor> parts) {
-  if (parts.empty()) return;
+void LastServer::inherit(std::vector<NamedDescriptor> parts) {
   for (const NamedDescriptor& part : parts) stored_.push_back(part.name);
-  std::string error;
-  state_ = TakeOver::open(std::move(parts), versions_, error);
-  if (state_) return;
+  inherited_ = std::move(parts);
+}
+
+bool LastServer::open(std::string folder, std::string& error) {
+  folder_ = std::move(folder);
+  if (inherited_.empty()) return true;
+  auto fault = TakeOver::Fault::no_resources;
+  try {
+    state_ = TakeOver::open(std::move(inherited_), versions_, fault, error);
+  } catch (const std::bad_alloc&) {
+    error = kNoMemory;
+  }
+  if (state_) return true;
+  // Without a binlog the jobs are in the state alone, and another program reads it.
+  if (fault == TakeOver::Fault::no_resources) return false;
+  if (fault == TakeOver::Fault::other_version && folder_.empty()) return false;
   log_.event(Level::warning, "hand-over-refused", {{"message", error}});
+  error.clear();
   // The sockets in it would keep this process from listening.
   forget_stored();
   (void)notifier_.wait_until_read();
+  return true;
 }
 
 bool LastServer::ask(const std::string& path, std::string& error) {
   std::vector<NamedDescriptor> parts;
   began_ = read_clock();
   if (!request_.ask(path, parts, notifier_, error)) return false;
-  state_ = TakeOver::open(std::move(parts), versions_, error);
+  TakeOver::Fault fault{};
+  state_ = TakeOver::open(std::move(parts), versions_, fault, error);
   return state_.has_value();
 }
 
@@ -54,29 +76,65 @@ bool LastServer::has_folder(const std::string& identity, std::string& error) con
   return false;
 }
 
+bool LastServer::bring_jobs(const ServerInfo& info, std::string& error) {
+  if (!state_ || is_running()) return true;
+  const std::string before = state_->identity().folder;
+  if (before.empty() || before == folder_) return true;
+  bool is_good = false;
+  try {
+    is_good = state_->bring_bodies(info, notifier_, error);
+  } catch (const std::bad_alloc&) {
+    error = kNoMemory;
+  }
+  if (!is_good) {
+    error = "cannot move the jobs of the server before out of its folder: " + error;
+    return false;
+  }
+  log_.event(
+      Level::info, "jobs-moved",
+      {{"hint", "the folder of the server before still has the jobs: start no server on it"}});
+  return true;
+}
+
 bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
   if (!state_) return true;
-  constexpr const char* kOtherJobs = "the binlog has other jobs than the server before";
   daemon.begin_after_rest();
-  switch (read_state(*state_, daemon, service)) {
+  bool was_short = false;
+  switch (read_state(*state_, daemon, service, was_short)) {
     case ServiceTransfer::Read::good:
       return true;
     case ServiceTransfer::Read::other_jobs:
-      error = kOtherJobs;
-      if (is_running()) return false;
-      log_.event(Level::warning, "hand-over-refused",
-                 {{"message", std::string(kOtherJobs) + ": all are ready"}});
-      return true;
+      return may_go_on_without_jobs(service.engine().transfer(), error);
     case ServiceTransfer::Read::broken:
       break;
   }
-  error = "the state of the server before cannot be used";
-  if (!is_running()) {
+  error = was_short ? kNoMemory : "the state of the server before cannot be used";
+  if (!is_running() && !was_short) {
     log_.event(Level::warning, "hand-over-refused",
                {{"message", error + ": the next start begins without it"}});
     forget_stored();
   }
   return false;
+}
+
+// Jobs that no folder has are not dropped. Those of the same folder are what it says.
+bool LastServer::may_go_on_without_jobs(const StateTransfer& transfer, std::string& error) {
+  const std::string& before = state_->identity().folder;
+  if (is_running()) {
+    error = "the binlog has other jobs than the server before";
+    return false;
+  }
+  if (transfer.jobs() == 0) return true;
+  if (before != folder_) {
+    error = "the folder of -b has other jobs, and cannot take the " +
+            std::to_string(transfer.jobs()) + " jobs of the server before: name an empty folder";
+    return false;
+  }
+  log_.event(Level::warning, "hand-over-refused",
+             {{"message", "the binlog has other jobs than the server before: all are ready"},
+              {"jobs", transfer.jobs()},
+              {"holds", transfer.holds_dropped()}});
+  return true;
 }
 
 Instant LastServer::rested_at() const {

@@ -26,10 +26,17 @@ class LastServer {
   LastServer(const LastServer&) = delete;
   LastServer& operator=(const LastServer&) = delete;
 
-  // With the parts of a parcel that the service manager has passed; none: it has kept nothing. If
-  // they cannot be used, the log is told, and there is nothing to take over.
-  void open(std::vector<NamedDescriptor> parts);
-  // From the server that listens at that path. On failure false, and `error` says why, as in all
+  // Takes the parts of a parcel that the service manager has passed; none: it has kept nothing. The
+  // manager keeps them until forget(), unless they are of no use.
+  void inherit(std::vector<NamedDescriptor> parts);
+  // Whether the service manager keeps a state.
+  bool is_stored() const { return !stored_.empty(); }
+  // Opens what was inherited, for a server with that folder (BinlogFolder::identity(); empty:
+  // none). A damaged state is reported and dropped, and so is one of another version if a binlog
+  // has the jobs. False: this process must not serve, and the manager keeps the state for the next
+  // try.
+  [[nodiscard]] bool open(std::string folder, std::string& error);
+  // Asks the server that listens at that path. On failure false, and `error` says why, as in all
   // others.
   [[nodiscard]] bool ask(const std::string& path, std::string& error);
   // It runs, and goes on if this one does not agree().
@@ -42,8 +49,12 @@ class LastServer {
 
   // Before anything is changed: whether a server that has been asked has that folder; empty: none.
   [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
+  // Reads the jobs of the folder that the server before had, if it is another one than this
+  // server's and the manager has kept the state. False: this process cannot serve. To be called
+  // before anything is given up that the folder may need.
+  [[nodiscard]] bool bring_jobs(const ServerInfo& info, std::string& error);
   // Goes on with its connections and jobs, if there is something to take over. False: this process
-  // cannot serve; the next one that is started by the service manager begins without the state.
+  // cannot serve. Unless memory was short, the next start begins without the state.
   [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);
   // From here on everything is this server's. False: it is still the other one's.
   [[nodiscard]] bool agree(std::string& error);
@@ -54,12 +65,17 @@ class LastServer {
   void refuse(std::string_view why) { request_.refuse(why); }
 
  private:
+  static constexpr const char* kNoMemory = "there is no memory for the state of the server before";
+
   void forget_stored();
+  bool may_go_on_without_jobs(const StateTransfer& transfer, std::string& error);
 
   Notifier& notifier_;
   Log& log_;
   const StateVersions versions_;
   Instant began_;
+  std::string folder_;                      // Of this server.
+  std::vector<NamedDescriptor> inherited_;  // Until open().
   std::vector<std::string> stored_;  // The names under which the service manager has the parts.
   TakeOverRequest request_;
   std::optional<TakeOver> state_;

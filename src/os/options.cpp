@@ -103,6 +103,7 @@ class Parser {
     return false;
   }
 
+  bool is_decided() const;
   // Reports a wrong value in beanstalkd's words, and the flag that has it.
   bool fail_at(const FlagText& flag, std::string_view what, std::string_view value) {
     const std::string name =
@@ -181,6 +182,9 @@ constexpr FlagRow kFlags[] = {
      &Parser::socket_path<&Options::take_over>},
     {{0, "reads-state", "", "show which versions of a server's state it can take over, and exit"},
      &Parser::assign<&Options::action, Options::Action::show_state_versions>},
+    {{0, "check", "",
+      "check flags, folder and addresses beside a running server, and exit as the start would"},
+     &Parser::assign<&Options::action, Options::Action::check>},
     {{0, "no-extensions", "", "accept only the commands of beanstalkd"},
      &Parser::commands<CommandSet::standard>},
     {{0, "allow-drain", "",
@@ -234,7 +238,7 @@ bool Parser::parse(std::span<const char* const> words) {
     if (!good) return false;
     if (used_next) ++i;
     // As in beanstalkd, words after -v or -h are ignored.
-    if (options_.action != Options::Action::serve) return true;
+    if (is_decided()) return true;
   }
   if (!has_values()) return false;
   if (options_.fence_after_s > 0 && options_.binlog_folder.empty()) {
@@ -245,6 +249,11 @@ bool Parser::parse(std::span<const char* const> words) {
     return fail("--fence-after excludes --take-over and --take-over-socket");
   }
   return true;
+}
+
+// Whether the program only shows something, so that no other flag matters.
+bool Parser::is_decided() const {
+  return options_.action != Options::Action::serve && options_.action != Options::Action::check;
 }
 
 bool Parser::parse_long(std::string_view text, const char* next, bool& used_next) {
@@ -270,7 +279,7 @@ bool Parser::parse_short(std::string_view letters, const char* next, bool& used_
     letters.remove_prefix(1);
     if (flag->text.value.empty()) {
       if (!apply(*flag, {})) return false;
-      if (options_.action != Options::Action::serve) return true;
+      if (is_decided()) return true;
       continue;
     }
     if (!letters.empty()) return apply(*flag, letters);

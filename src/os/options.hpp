@@ -19,7 +19,7 @@
 namespace haricot::os {
 
 struct Options {
-  enum class Action : std::uint8_t { serve, show_version, show_help, show_state_versions };
+  enum class Action : std::uint8_t { serve, check, show_version, show_help, show_state_versions };
 
   Action action = Action::serve;
   std::string listen = "0.0.0.0";  // A host name, an address, or `unix:` and a path.

@@ -106,6 +106,7 @@ bool Parcel::is_part(std::string_view name) {
 
 std::optional<Parcel> Parcel::open(std::vector<NamedDescriptor> parts, std::string& error) {
   std::vector<NamedDescriptor> in_order;
+  errno = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string wanted = i == 0 ? std::string(kStateName) : socket_name(i - 1);
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const NamedDescriptor& part) {
@@ -174,6 +175,7 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
       }
       if (!message.move_to(copies) || copies.size() - before != count) {
         error = "not all descriptors of the parcel can be had: too many are open";
+        errno = EMFILE;
         return false;
       }
     }

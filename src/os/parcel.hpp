@@ -45,7 +45,8 @@ class Parcel {
   // Whether a descriptor that was passed under that name is of a parcel.
   static bool is_part(std::string_view name);
 
-  // Nothing: they are not all parts of one parcel, or somebody could still change it.
+  // Nothing: they are not all parts of one parcel, or somebody could still change it; or, with
+  // errno ENOMEM, memory is short.
   static std::optional<Parcel> open(std::vector<NamedDescriptor> parts, std::string& error);
   Parcel(Parcel&& other) noexcept;
   Parcel& operator=(Parcel&&) = delete;
@@ -54,7 +55,8 @@ class Parcel {
   // Valid as long as the parcel.
   std::string_view state() const { return state_; }
   // Appends all descriptors, in the order in which they were added, duplicates of those in the
-  // parcel. False: not all can be had; those that can are appended.
+  // parcel. False: not all can be had, with errno EMFILE if too many are open here; those that can
+  // are appended.
   [[nodiscard]] bool copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const;
   const std::vector<NamedDescriptor>& parts() const { return parts_; }
 

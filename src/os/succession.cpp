@@ -97,7 +97,7 @@ bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& erro
     identity_.rested_at = daemon_.rested_at();
     if (binlog_ != nullptr) identity_.folder = binlog_->identity();
     const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
-    return pack(daemon_, service_, identity_, socket, parts, error);
+    return pack(daemon_, service_, identity_, socket, binlog_, parts, error);
   } catch (const std::bad_alloc&) {
     error = "there is no memory for the state";
     return false;

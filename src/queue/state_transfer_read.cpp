@@ -40,10 +40,8 @@ StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
   StateReader behind = from;
   JobId next_id = 0;
   bool has_same = false;
-  if (!pass_over(behind, next_id, has_same)) return Read::broken;
-  // Bodies that are in the state nobody would record.
-  const bool has_journal = state_.journal.has_job_fields();
-  has_jobs_ = has_same && has_journal == (bodies == Bodies::in_journal);
+  if (!pass_over(behind, bodies, next_id, has_same)) return Read::broken;
+  has_jobs_ = has_same;
   if (has_jobs_) return read_all(from, bodies) ? Read::good : Read::broken;
   // No client may take a new job for one that it knows.
   state_.next_id = std::max(state_.next_id, next_id);
@@ -84,18 +82,30 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   return from.is_good();
 }
 
-// Reads the engine's part of a state, and changes nothing. `has_same`: there is no journal; or it
-// has brought back the same jobs: as many, and each in the tube, with the priority, the size of its
-// body and the tags that it had. False: it cannot be.
-bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same) const {
+// Whether the journal has brought back that very job, as far as it does not change.
+bool StateTransfer::is_same(const saved::Job& job, std::string_view tube_name,
+                            Bodies bodies) const {
+  const JobRef ref = state_.jobs.find(job.id);
+  return ref != JobRef::none && state_.tube_of(ref).name == tube_name &&
+         state_.jobs[ref].body_bytes == job.body_bytes &&
+         state_.jobs[ref].priority == job.priority && state_.jobs.tags(ref) == job.tags &&
+         (bodies == Bodies::in_journal || state_.jobs.body(ref) == job.body);
+}
+
+// Reads the engine's part of a state, and changes no job. `has_same`: every job that is needed is
+// there. If the state has no bodies, the journal has brought back all its jobs, and no others. If
+// it has them, the journal has brought back no other jobs and keys than those of the state: none,
+// or some that a start which failed had recorded. False: the state cannot be.
+bool StateTransfer::pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same) {
   saved::Engine saved;
   if (!from.begin(saved::kEngine)) return false;
   from.value(saved);
   next_id = saved.next_id;
   // From there on no server could go on.
   if (next_id > kJobIdLast || saved.arrivals > kArrivalsMax) return false;
-  const bool has_journal = state_.journal.has_job_fields();
-  has_same = !has_journal || (saved.jobs == state_.jobs.size() && next_id >= state_.next_id);
+  jobs_ = saved.jobs;
+  std::uint64_t same_jobs = 0;
+  std::uint64_t same_keys = 0;
   std::vector<std::string_view> names;
   for (std::uint32_t i = 0; i < saved.tubes; ++i) {
     saved::Tube tube;
@@ -109,11 +119,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     from.value(job);
     if (!from.is_good() || job.tube >= names.size() || job.id >= next_id) return false;
     if (job.arrival > saved.arrivals || job.lane_limit_from >= next_id) return false;
-    if (!has_journal || !has_same) continue;
-    const JobRef ref = state_.jobs.find(job.id);
-    has_same = ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&
-               state_.jobs[ref].body_bytes == job.body_bytes &&
-               state_.jobs[ref].priority == job.priority && state_.jobs.tags(ref) == job.tags;
+    if (is_same(job, names[job.tube], bodies)) ++same_jobs;
   }
   while (from.begin(saved::kBurials)) {
     saved::Burials burials;
@@ -128,6 +134,14 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     if (!from.begin(saved::kTombstone)) return false;
     from.value(key);
     if (key.id == 0 || key.id >= next_id || key.seconds == 0) return false;
+    if (state_.jobs.find_tombstone(key.id) != JobRef::none) ++same_keys;
+  }
+  has_same = same_jobs == state_.jobs.size();
+  if (bodies == Bodies::in_state) {
+    has_same = has_same && same_keys == state_.jobs.tombstones();
+  } else {
+    has_same = has_same && same_jobs == saved.jobs && next_id >= state_.next_id &&
+               state_.journal.has_job_fields();
   }
   return from.is_good();
 }
@@ -178,7 +192,9 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
                            .tags = saved.tags};
   JobRef ref = state_.jobs.find(saved.id);
   const bool is_known = ref != JobRef::none;
-  if (is_known != (bodies == Bodies::in_journal)) return false;
+  if (bodies == Bodies::in_journal ? !is_known : is_known && !state_.journal.has_job_fields()) {
+    return false;
+  }
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
     state_.jobs.set_counted(ref, saved.counters);  // The rest is as the journal has it.
@@ -255,7 +271,9 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   from.value(saved);
   if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_tag_key(saved.key)) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
-  if (state_.jobs.find_tombstone(saved.id) != JobRef::none) return false;
+  if (state_.jobs.find_tombstone(saved.id) != JobRef::none) {
+    return state_.journal.has_job_fields();
+  }
   if (state_.jobs.find(saved.id) != JobRef::none) return false;
   const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,
                                                         .id = saved.id,
@@ -316,7 +334,10 @@ bool StateTransfer::read_holds(StateReader& from, Client& client) {
     saved::Hold saved;
     from.value(saved);
     const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
-    if (!has_jobs_) continue;
+    if (!has_jobs_) {
+      ++holds_dropped_;
+      continue;
+    }
     if (saved.arrival > state_.arrivals) return false;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
     if (!Places::allocate_reserved(client)) return false;

@@ -98,21 +98,22 @@ TEST_F(HandOver, AnswersThatNobodyHasReadComeAfterIt) {
   EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n");
 }
 
-TEST_F(HandOver, AFolderOfOthersKeepsItsJobsAndTheConnectionsGoOn) {
+TEST_F(HandOver, PutUnderWayGoesIntoAnotherFolder) {
+  TemporaryFolder other;
   start_first({"-b", folder_.path()});
   const Client client = connect();
-  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
-  ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
-  TemporaryFolder other;
+  ASSERT_TRUE(client->send("put 0 0 60 4\r\nhe"));
+  ASSERT_EQ(connect()->put("next"), "INSERTED 2\r\n");
   arguments_ = {"-b", other.path()};
   restart();
-  EXPECT_EQ(client->ask("delete 1"), "NOT_FOUND\r\n");
-  EXPECT_EQ(client->put("new"), "INSERTED 2\r\n");
-  const std::string said = server_.standard_error();
-  EXPECT_NE(said.find("hand-over-refused"), std::string::npos) << said;
+  ASSERT_TRUE(client->send("re\r\n"));
+  EXPECT_EQ(client->read_answer(), "INSERTED 1\r\n");
+  EXPECT_EQ(client->ask("peek 1"), "FOUND 1 4\r\nhere\r\n");
+  EXPECT_EQ(client->ask("peek 2"), "FOUND 2 4\r\nnext\r\n");
 }
 
-TEST_F(HandOver, APutUnderWayGetsAnIdThatNoJobOfAnotherFolderHas) {
+// The last server has no job to lose, so its connections stay, with the jobs of the folder.
+TEST_F(HandOver, PutUnderWayGetsAnIdThatNoJobOfAnotherFolderHas) {
   TemporaryFolder other;
   ASSERT_TRUE(start({"-b", other.path()}));
   ASSERT_EQ(connect()->put("there"), "INSERTED 1\r\n");
@@ -121,6 +122,7 @@ TEST_F(HandOver, APutUnderWayGetsAnIdThatNoJobOfAnotherFolderHas) {
   const Client client = connect();
   ASSERT_TRUE(client->send("put 0 0 60 4\r\nhe"));
   ASSERT_EQ(connect()->put("next"), "INSERTED 2\r\n");
+  ASSERT_EQ(connect()->ask("delete 2"), "DELETED\r\n");
   arguments_ = {"-b", other.path()};
   restart();
   ASSERT_TRUE(client->send("re\r\n"));

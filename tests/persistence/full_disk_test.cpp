@@ -313,6 +313,25 @@ TEST_F(FullDisk, SomeDeletesMakeSpaceForSomePuts) {
   EXPECT_EQ(stat("current-jobs-ready"), ids.size());
 }
 
+// A file of its own for each start would take the room that changes need.
+TEST_F(FullDisk, ChangesAreTakenHoweverOftenItIsKilled) {
+  ASSERT_EQ(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT, "size=2m"), 0);
+  ASSERT_TRUE(start({})) << server_.failure();
+  const auto ids = fill(*connect());
+  ASSERT_GT(ids.size(), 500U);
+  constexpr std::size_t kKills = 20;
+  constexpr std::size_t kJobsOfEach = 10;
+  for (std::size_t life = 0; life < kKills; ++life) {
+    SCOPED_TRACE(life);
+    ASSERT_TRUE(kill_and_start()) << server_.failure();
+    const Client client = connect();
+    for (std::size_t i = 0; i < kJobsOfEach; ++i) work(*client, ids[life * kJobsOfEach + i]);
+    EXPECT_EQ(stat("binlog-errors"), 0U);
+    EXPECT_EQ(stat("current-jobs-ready"), ids.size());
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_deleted(*connect(), ids));
+}
+
 TEST_F(FullDisk, ARestartOnItLosesNothing) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const auto ids = fill(*connect());

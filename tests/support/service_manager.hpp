@@ -40,6 +40,8 @@ class ServiceManager final {
   void drop_all();
   // Another descriptor takes the place of the one of that name. False: there is none.
   bool exchange(const std::string& name, int descriptor);
+  // Handles the messages of processes that have ended.
+  void catch_up() { obey_all(); }
   // From now on it does not hear what it is to forget.
   void hear_no_removals() { hears_removals_ = false; }
   void hear_removals() { hears_removals_ = true; }

@@ -56,6 +56,8 @@ class Memory {
   static std::size_t used_bytes();
   // Whether the limit has refused something since the last call.
   static bool take_refusal() { return std::exchange(has_refused_, false); }
+  // Whether the system has had no memory since the last call, outside of bounds.
+  static bool take_shortage() { return std::exchange(was_short_, false); }
 
   // Aligned to 16 bytes; null: there is no memory, or not within bounds.
   [[nodiscard]] static void* allocate(std::size_t bytes);
@@ -95,6 +97,7 @@ class Memory {
   static std::size_t limit_;
   static std::size_t ceiling_;  // Of this moment, with kOwnBytes; kNoLimit outside of bounds.
   static bool has_refused_;
+  static bool was_short_;
 };
 
 }  // namespace haricot

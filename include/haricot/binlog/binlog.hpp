@@ -67,7 +67,8 @@ class Binlog final : public Journal {
   [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                           ReplayWatcher watcher, std::string& error);
   // The same in two steps. The first one changes nothing in the folder, and needs no lock; the
-  // second one needs that nobody has changed anything since.
+  // second one needs that nobody has changed anything since. Jobs and keys that were added to the
+  // engine in between are recorded by the second one, or it fails.
   [[nodiscard]] bool read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
                           std::string& error);
   // Returns whether a file can be made and written in the folder, and leaves none there. Between
@@ -134,9 +135,14 @@ class Binlog final : public Journal {
 
   // Opening and closing (binlog_opening.cpp)
   bool begin_run(std::uint64_t random, bool has_to, std::string& error);
+  void note_run(std::uint64_t store_id, std::uint32_t run);
   bool begin_after_replay(bool has_to, std::string& error);
-  bool make_first_spare();
+  bool make_first_spare(bool& is_continued);
   void promise_to_restored();
+  bool record_what_no_file_has(std::string& error);
+  bool record_jobs();
+  bool record_if_new(JobRef ref);
+  bool record_tombstones();
   void recover_at_once();
   void wait_for_syncs();
 

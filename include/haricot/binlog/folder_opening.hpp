@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "haricot/binlog/binlog_state.hpp"
@@ -31,6 +32,11 @@ class FolderOpening {
   const ReplayReport& report() const { return report_; }
   // The newest file that has records; 0: none.
   std::uint64_t newest_with_records() const;
+
+  // Opens the newest file to continue it, where that was not ended: a server that was killed, or
+  // handed over while it ran, has left it so. Nothing: it cannot be continued. To be called after
+  // finish(), before anything is recorded.
+  std::optional<ContinuedFile> open_last_file();
 
   // Returns to the disk the space that the newest file has after its last record: a server that was
   // killed leaves there the space that it had taken ahead. False: there was none. To be called

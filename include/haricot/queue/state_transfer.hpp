@@ -6,7 +6,9 @@
 // heaps, counts and lanes, is made anew. An instant is one of the machine's, which goes on.
 //
 // Where a journal has the jobs, their bodies are not written: the new engine has them already, and
-// what no journal keeps is added to them. All else of the engine must be at rest: see is_at_rest().
+// what no journal keeps is added to them. An engine with a journal also takes jobs from a state
+// with bodies, beside those that its journal has brought back: the journal has to record them then.
+// All else of the engine must be at rest: see is_at_rest().
 
 #pragma once
 
@@ -62,12 +64,18 @@ class StateTransfer {
   void write(StateWriter& to, Bodies bodies) const;
   enum class Read : std::uint8_t {
     good,
-    other_jobs,  // The journal has others. They stay, and clients come without those they held.
-    broken,      // It cannot be, or there is no memory: the engine is of no use.
+    // The journal has others, or a state without bodies meets no journal. The journal's jobs stay,
+    // and clients come without those they held.
+    other_jobs,
+    broken,  // It cannot be, or there is no memory: the engine is of no use.
   };
   // Into an engine without clients, and without jobs but those that its journal has brought back.
   // May throw std::bad_alloc, with the same end as `broken`.
   [[nodiscard]] Read read(StateReader& from, Bodies bodies);
+  // Numbers of jobs in the state that was read, and of those among them that clients held and do
+  // not hold any more.
+  std::uint64_t jobs() const { return jobs_; }
+  std::uint64_t holds_dropped() const { return holds_dropped_; }
 
   void write_client(StateWriter& to, const Client& client) const;
   // Of a client that was just opened. False: it cannot be, or no memory.
@@ -85,7 +93,8 @@ class StateTransfer {
   void write_job(StateWriter& to, JobRef ref, Bodies bodies) const;
   void write_burials(StateWriter& to, const Tube& tube) const;
   bool read_all(StateReader& from, Bodies bodies);
-  bool pass_over(StateReader& from, JobId& next_id, bool& has_same) const;
+  bool pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same);
+  bool is_same(const saved::Job& job, std::string_view tube_name, Bodies bodies) const;
   Tube* read_tube(StateReader& from);
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
   bool place(JobRef ref, Place before, const saved::Job& saved);
@@ -106,6 +115,8 @@ class StateTransfer {
   Watching& watching_;
   Serving& offers_;
   JobWaits& job_waits_;
+  std::uint64_t jobs_ = 0;
+  std::uint64_t holds_dropped_ = 0;
   bool has_jobs_ = true;                                // Of the state that is read.
   std::vector<std::pair<std::uint64_t, JobRef>> held_;  // Its held jobs, with their arrival.
 };

@@ -44,6 +44,8 @@ class ServiceTransfer {
                                   Session*& session);
   // After the last. False: broken.
   [[nodiscard]] bool finish(StateReader& from, Instant now);
+  // Counts one for `stats`, after that.
+  void count_hand_over();
 
  private:
   void write_session(StateWriter& to, const Session& session) const;

@@ -166,6 +166,15 @@ RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
   return Begun::yes;
 }
 
+void RecordStream::resume_file(const ContinuedFile& file) {
+  CHECK(!has_begun_ && state_.segments->newest().number == file.identity.number);
+  writer_.resume(file);
+  has_begun_ = true;
+  state_.segments->newest().bytes = file.allocated;
+  if (state_.has_syncs()) writer_.set_durable(file.end.bytes);
+  state_.look_for_files_at = state_.now;
+}
+
 bool RecordStream::take_up_unsure_file() {
   if (!state_.is_fenced() || unsure_number_ == 0) return true;
   try {

@@ -52,6 +52,19 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   return DiskStatus::ok;
 }
 
+void SegmentWriter::resume(const ContinuedFile& file) {
+  CHECK(!is_open() && file.identity.signature);
+  file_ = file.file;
+  number_ = file.identity.number;
+  store_id_ = file.identity.store_id;
+  seed_ = file.identity.seed;
+  kept_used_ = 0;
+  allocated_ = file.allocated;
+  zeroed_until_ = 0;
+  mark_ = {};
+  written_ = collected_ = file.end;
+}
+
 void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Record& record = first.record;
   CHECK(record.is_full());

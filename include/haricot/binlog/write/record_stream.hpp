@@ -106,6 +106,8 @@ class RecordStream {
   };
   // On anything but yes the stream has failed. Requires: none is open.
   Begun begin_file(const NewFile& file);
+  // Continues the newest file, in the run in which it was begun. Requires: none was open yet.
+  void resume_file(const ContinuedFile& file);
   // Where no file is replaced, a file that could not be begun may be there all the same, perhaps
   // with a record. Then it is one of ours, in which no job lives, and goes in its turn: else it
   // would outlast the deletion of its job. False: nobody can tell now. Requires: none is open.

@@ -26,6 +26,9 @@ class RoomAhead {
   RoomAhead(const RoomAhead&) = delete;
   RoomAhead& operator=(const RoomAhead&) = delete;
 
+  // Whether files are smaller than was asked for, because the disk has no space for many.
+  bool has_small_files() const { return file_bytes_ < state_.options.file_bytes; }
+
   // How much there has to be, in bytes of records -------------------------------------------------
 
   // Of the next file: what was asked for, or less on a small disk.

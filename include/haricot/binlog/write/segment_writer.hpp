@@ -12,6 +12,7 @@
 #include "haricot/base/blob.hpp"
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
 
 namespace haricot::binlog {
@@ -29,6 +30,14 @@ struct RecordAroundBody {
   const Record& record;
   std::string_view tags;
   std::uint32_t body_sum;  // crc32c() of the body without its CR LF.
+};
+
+// A file of an earlier server, to which more records are written.
+struct ContinuedFile {
+  FileHandle file = FileHandle::none;
+  FileIdentity identity = {};
+  std::uint64_t allocated = 0;
+  WrittenPoint end;  // After it, the file has zeros.
 };
 
 class SegmentWriter {
@@ -50,6 +59,9 @@ class SegmentWriter {
   // nothing has changed.
   [[nodiscard]] DiskStatus begin(Disk& disk, FileHandle file, const Signature& signature,
                                  std::uint64_t allocated, const RecordAroundBody* first = nullptr);
+  // Writes on to a file that is durable up to its end, which is this writer's then. Requires: none
+  // is open, and the file has a signature.
+  void resume(const ContinuedFile& file);
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
   // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and

@@ -1,0 +1,150 @@
+#include "os/start_check.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "haricot/binlog/read/folder_facts.hpp"
+#include "haricot/binlog/read/folder_plan.hpp"
+#include "os/descriptor.hpp"
+#include "os/disk.hpp"
+#include "os/exit_status.hpp"
+#include "os/folder_lock.hpp"
+#include "os/process.hpp"
+#include "os/unix_address.hpp"
+
+namespace haricot::os {
+namespace {
+
+bool fail(const std::string& what, std::string& error) {
+  error = what + ": " + std::strerror(errno);
+  return false;
+}
+
+// A start opens the file of the lock, and makes it if there is none.
+bool can_lock(const FolderDisk& disk, const std::string& path, std::string& error) {
+  if (::faccessat(disk.descriptor(), kLockFileName.data(), R_OK | W_OK, AT_EACCESS) == 0 ||
+      errno == ENOENT) {
+    return true;
+  }
+  return fail("cannot open lock in " + path, error);
+}
+
+// Reads what each file says of itself, and no job.
+bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error) {
+  if (::faccessat(disk.descriptor(), ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
+    return fail("cannot write to " + path, error);
+  }
+  disk.expect_writers();
+  binlog::FolderFacts facts;
+  if (disk.hold_files() != binlog::DiskStatus::ok) {
+    error = disk.last_error();
+    return false;
+  }
+  if (!binlog::gather_facts(disk, disk.note(), 0, facts, error)) return false;
+  error = binlog::plan_folder(facts).refusal;
+  return error.empty();
+}
+
+// A unix socket can be made there, or stands there, whoever answers on it.
+bool can_listen_at(const std::string& path, std::string& error) {
+  struct stat status {};
+  if (!is_unix_path(path)) {
+    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
+    return false;
+  }
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    error = path + " is there and is not a socket";
+    return false;
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
+  return fail("cannot listen on " + path, error);
+}
+
+// Binds a socket, which does not listen and so is in nobody's way. An address in use is good.
+bool can_bind(const addrinfo& address) {
+  const Descriptor socket(
+      ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
+  if (!socket) return false;
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  return ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 || errno == EADDRINUSE;
+}
+
+// As Listener::open(): a name may have addresses that this machine lacks, but not only such.
+bool can_listen_on(const std::string& listen, const std::string& port, std::string& error) {
+  if (listen.starts_with(kUnixPrefix))
+    return can_listen_at(listen.substr(kUnixPrefix.size()), error);
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int result = ::getaddrinfo(listen.c_str(), port.c_str(), &hints, &found); result != 0) {
+    error = "cannot find " + listen + " port " + port + ": " + ::gai_strerror(result);
+    return false;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  bool has_one = false;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    if (can_bind(*at)) {
+      has_one = true;
+      continue;
+    }
+    const bool is_missing = errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL;
+    (void)fail("cannot listen on " + listen + ":" + port, error);
+    if (!is_missing) return false;
+  }
+  if (has_one) error.clear();
+  return has_one;
+}
+
+bool can_listen(const Options& options, std::string& error) {
+  if (!can_listen_on(options.listen, options.port, error)) return false;
+  for (const std::string& address : options.listen_also) {
+    if (!can_listen_on(address, options.port, error)) return false;
+  }
+  const std::string& path = options.take_over_socket;
+  return path.empty() || can_listen_at(path, error);
+}
+
+// In the order of a start, so that the first failure is the one that the start would report.
+int check_in_order(const Options& options, std::string& error) {
+  const bool has_binlog = !options.binlog_folder.empty();
+  const std::string& folder = options.binlog_folder;
+  FolderDisk disk;
+  if (has_binlog && !disk.open(folder)) {
+    error = disk.last_error();
+    return kExitBinlog;
+  }
+  if (has_binlog && !can_lock(disk, folder, error)) return kExitBinlog;
+  if (!can_listen(options, error)) return kExitCannotListen;
+  bool no_such_user = false;
+  if (!options.user.empty() && !become_user(options.user, error, no_such_user)) {
+    return no_such_user ? kExitNoUser : EXIT_FAILURE;
+  }
+  if (has_binlog && !can_use_files(disk, folder, error)) return kExitBinlog;
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int check_start(const Options& options, std::string& error) {
+  try {
+    return check_in_order(options, error);
+  } catch (const std::bad_alloc&) {
+    return EXIT_FAILURE;
+  }
+}
+
+}  // namespace haricot::os

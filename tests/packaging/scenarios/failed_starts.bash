@@ -1,0 +1,136 @@
+# On a machine with systemd: the settings of a server without a binlog are wrong in one way after another
+# when it is restarted. Its connections, jobs and holds are there when the settings are right again.
+
+unit=beanstalkd.service
+settings=/etc/default/beanstalkd
+
+property() { systemctl show -P "$1" "$unit"; }
+is_running() { [[ $(property ActiveState)/$(property SubState) == active/running ]]; }
+
+said() { # said DESCRIPTOR: the next line.
+  local line
+  IFS= read -r -t 10 line <&"$1" || return 1
+  printf '%s' "${line%$'\r'}"
+}
+# set_flags FLAG...: those of the service, from the next start on.
+set_flags() { printf 'BEANSTALKD_EXTRA="%s"\n' "$*" >$settings; }
+
+# A client that holds a job, and one that waits.
+begin_clients() {
+  exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
+  printf 'use held\r\nwatch held\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
+  equal "used" "$(said 3)" "USING held"
+  equal "watched" "$(said 3)" "WATCHING 2"
+  held=$(said 3)
+  held=${held#INSERTED }
+  equal "reserved" "$(said 3)$(said 3)" "RESERVED $held 3abc"
+  printf 'watch none\r\nreserve\r\n' >&4
+  equal "watched" "$(said 4)" "WATCHING 2"
+  waiting=$((${waiting:-0} + 1))
+  ask 'use kept' 'put 0 0 600 4' kept >/dev/null
+}
+end_clients() {
+  printf 'delete %s\r\n' "$held" >&3
+  equal "the hold" "$(said 3)" DELETED
+  put=$(ask 'use none' 'put 0 0 600 1' x | sed -n 's/^INSERTED //p')
+  equal "the wait" "$(said 4)$(said 4)" "RESERVED $put 1x"
+  printf 'delete %s\r\n' "$put" >&4
+  equal "the job" "$(said 4)" DELETED
+  exec 3>&- 4>&-
+  equal "jobs" "$(stat_of current-jobs-ready)" "$waiting"
+}
+
+# change SETTING...: the service with this in a drop-in.
+change() {
+  mkdir -p "/run/systemd/system/$unit.d"
+  printf '%s\n' '[Service]' "$@" >"/run/systemd/system/$unit.d/test.conf"
+  systemctl daemon-reload
+}
+
+# Of the last process that has ended: that of the next one is 0 until it ends.
+has_status() { [[ $status == any || $(property ExecMainStatus) == "$status" ]]; }
+was_tried_again() { (($(property NRestarts) >= 2)); }
+# survives STATUS COMMAND...: the server is restarted after a command that breaks its settings. Then they
+# are right again, which systemd finds by itself.
+survives() {
+  local status=$1
+  shift
+  begin_clients
+  "$@"
+  systemctl restart "$unit" 2>/dev/null && fail "it starts: $*"
+  eventually was_tried_again || fail "it is not tried again: $*"
+  eventually has_status || fail "the status is $(property ExecMainStatus): $*"
+  set_flags
+  rm -rf "/run/systemd/system/$unit.d"
+  systemctl daemon-reload
+  eventually is_running || fail "it does not come back: $*"
+  end_clients
+}
+
+install "$package"
+systemctl restart "$unit"
+eventually is_answered
+
+step "a typo"
+survives 5 set_flags --nonsense
+[[ $(journalctl --no-pager -o cat -u beanstalkd) == *"are kept"* ]] || fail "the log does not say that all is kept"
+
+step "a folder that is not there"
+survives 10 set_flags -b /nonexistent
+
+step "an address of another machine"
+survives 111 set_flags --listen-also 203.0.113.1
+
+step "no such user"
+survives 33 set_flags -u nobody-here
+
+step "a program that is not there"
+survives 203 change ExecStart= ExecStart=/nonexistent
+
+step "too little memory"
+survives any change LimitAS=20M
+
+step "the next process hangs, and is killed after the time of a start"
+survives any change TimeoutStartSec=2s ExecStart= 'ExecStart=/bin/sleep 8'
+
+step "the check says it before, and changes nothing"
+equal "a good one" "$(haricotd --check -l 127.0.0.1 -p 11300 -b /var/lib/beanstalkd)" "the server can start"
+status=0
+haricotd --check -b /nonexistent 2>/scenario/check || status=$?
+equal "the status" "$status" 10
+ls -A /var/lib/beanstalkd >/scenario/listed
+not test -s /scenario/listed
+is_running
+
+step "an upgrade with settings that do not work leaves the running server alone"
+begin_clients
+process=$(property MainPID)
+set_flags --nonsense
+dpkg-deb -R "$package" /scenario/tree
+sed -i "s/^Version: .*/&+1/" /scenario/tree/DEBIAN/control
+dpkg-deb -b /scenario/tree /scenario/newer.deb >/dev/null
+install /scenario/newer.deb
+grep -q "the running one goes on" /scenario/apt.log || fail "the package does not say it"
+equal "the process" "$(property MainPID)" "$process"
+set_flags
+install --reinstall /scenario/newer.deb
+[[ $(property MainPID) != "$process" ]] || fail "it was not restarted"
+end_clients
+
+step "a restart while it is tried again keeps all; a stop then drops it"
+begin_clients
+set_flags --nonsense
+systemctl restart "$unit" 2>/dev/null && fail "it starts"
+systemctl restart "$unit" 2>/dev/null && fail "it starts"
+set_flags
+systemctl restart "$unit"
+end_clients
+begin_clients
+set_flags --nonsense
+systemctl restart "$unit" 2>/dev/null && fail "it starts"
+systemctl stop "$unit"
+not said 3
+set_flags
+systemctl start "$unit"
+equal "jobs" "$(stat_of current-jobs-ready)" 0
+step "done"
