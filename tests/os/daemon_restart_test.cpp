@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/hand_over_fixture.hpp"
