@@ -297,9 +297,11 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   job.priority = priority;
   job.delay_s = delay_s;
   state_.jobs.count(ref, JobEvent::release);
-  Outcome outcome = Outcome::buried;
+  Outcome outcome = Outcome::done;
   if (tries_.is_spent(ref)) [[unlikely]] {
     serving_.bury_spent(ref);
+    // Clients that did not ask for a limit do not expect BURIED, and many of them fail at it.
+    if (tries_.has_own_limit(ref)) outcome = Outcome::buried;
   } else {
     outcome = serving_.to_ready_after_delay(ref, Place::reserved);
   }

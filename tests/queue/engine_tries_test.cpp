@@ -142,7 +142,25 @@ TEST_F(EngineTries, TheServersLimitIsThatOfJobsWithoutATag) {
   ASSERT_EQ(take(client), twice);
   EXPECT_EQ(engine.release(client, twice, 1, 0, world.now), Outcome::done);
   ASSERT_EQ(take(client), twice);
-  EXPECT_EQ(engine.release(client, twice, 1, 0, world.now), Outcome::buried);
+  EXPECT_EQ(engine.release(client, twice, 1, 0, world.now), Outcome::done);
+  EXPECT_EQ(world.state(twice), JobState::buried);
+}
+
+// The put has asked for the limit, so its clients know what BURIED means.
+TEST_F(EngineTries, LastReleaseReportsBurialOnlyIfTheJobHasItsOwnLimit) {
+  engine.limit_tries(1);
+  Client& client = world.connect();
+  for (const bool has_own : {false, true}) {
+    const JobId id = world.put(client, {.tags = has_own ? "try:1" : ""});
+    ASSERT_EQ(take(client), id);
+    EXPECT_EQ(engine.release(client, id, 7, 90, world.now),
+              has_own ? Outcome::buried : Outcome::done);
+    EXPECT_EQ(world.state(id), JobState::buried);
+    EXPECT_EQ(journal.written.back().state, JobState::buried);
+    EXPECT_EQ(journal.written.back().priority, 7U);
+  }
+  EXPECT_EQ(buried_by_tries(), 2U);
+  engine.check_invariants();
 }
 
 TEST_F(EngineTries, RoomForABurialIsKeptForJobsThatMayComeToIt) {

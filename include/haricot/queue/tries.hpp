@@ -36,10 +36,12 @@ class Tries {
   bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
   // Whether the job has had as many tries as it may have.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
-  // Whether the job has a limit, of its own or the server's.
-  bool is_limited(JobRef ref) const {
-    return max_ > 0 || (state_.jobs[ref].has_tags != 0 && state_.jobs.has_tries(ref));
+  // Returns true if the put of the job has set its limit.
+  bool has_own_limit(JobRef ref) const {
+    return state_.jobs[ref].has_tags != 0 && state_.jobs.has_tries(ref);
   }
+  // Returns true if the job has a limit, its own or the server's.
+  bool is_limited(JobRef ref) const { return max_ > 0 || has_own_limit(ref); }
 
   // Room for the record by which a job may come out of burial.
   JournalStatus take_room_for_unburial(JobRef ref);
