@@ -109,9 +109,7 @@ void Backlog::fire_tube(Tube& tube, const Budget& budget) {
   while (!budget.is_used_up() && !tube.delayed.empty() &&
          tube.delayed.top().deadline <= state_.now) {
     state_.steps += QueueState::kStepsPerJob;
-    if (serving_.to_ready(tube.delayed.top().job, Place::delayed) == Outcome::done) {
-      serving_.serve(tube);
-    }
+    serving_.end_delay(tube);
   }
   state_.arm_tube(tube);
 }
@@ -293,17 +291,19 @@ Outcome Backlog::kick(Client& client, std::uint32_t bound) {
   return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
 }
 
-// Moves jobs of the tube until the bound is reached or none is left. A journal that refuses ends
-// the kick: what was kicked so far is the answer.
+// Moves jobs of the tube until the bound is reached or none is left. The kick ends early if the
+// journal refuses or memory runs out: the answer is the number of jobs kicked so far.
 TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
   Tube& tube = *task.tube;
   bool is_refused = false;
+  bool has_memory = true;
   while (kick.left > 0 && !is_refused) {
     JobRef ref = tube.first_buried;
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
     if (ref == JobRef::none) break;
     if (budget.is_used_up()) return TaskState::goes_on;
-    if (!tube.ready.allocate_one()) break;
+    has_memory = Places::allocate_ready(tube);
+    if (!has_memory) break;
     const JournalStatus room = tries_.take_room_for_unburial(ref);
     if (room == JournalStatus::later) return TaskState::waits;
     is_refused = room != JournalStatus::ok;
@@ -316,9 +316,10 @@ TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
     --kick.left;
     ++kick.kicked;
   }
-  const bool has_failed = is_refused && kick.kicked == 0;
-  answer(task, {.kind = has_failed ? Delivery::Kind::failed : Delivery::Kind::kicked,
-                .count = kick.kicked});
+  auto kind = Delivery::Kind::kicked;
+  if (kick.kicked == 0 && is_refused) kind = Delivery::Kind::failed;
+  if (kick.kicked == 0 && !has_memory) kind = Delivery::Kind::out_of_memory;
+  answer(task, {.kind = kind, .count = kick.kicked});
   return TaskState::done;
 }
 
@@ -430,7 +431,10 @@ TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
       groups_.end_hold(ref);
       continue;
     }
-    const JournalStatus room = state_.journal.take_promised_room({});
+    const bool has_memory =
+        state_.jobs[ref].delay_s > 0 || Places::allocate_ready(state_.tube_of(ref));
+    const JournalStatus room =
+        has_memory ? state_.journal.take_promised_room({}) : JournalStatus::failed;
     if (room != JournalStatus::ok) {
       if (room != JournalStatus::later) state_.try_refused_again();
       return TaskState::waits;

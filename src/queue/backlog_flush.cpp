@@ -35,6 +35,8 @@ TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
     flush.is_refused = !can_delete();
     if (flush.is_refused) return TaskState::done;
     if (has_another) return TaskState::waits;
+    flush.is_refused = flush.states.ready && !allocate_for_reserved(*flush.room, tube);
+    if (flush.is_refused) return TaskState::done;
     flushes_.take(tube, flush.states, std::move(flush.room));
     Times::forget(tube, flush.states);
     watching_.announce(tube);
@@ -44,6 +46,13 @@ TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
   flushes_.end(tube);
   tasks_.resume(&tube);
   return TaskState::done;
+}
+
+// Makes room for the reserved jobs in the heap that replaces the flushed one. False: no memory.
+bool Backlog::allocate_for_reserved(FlushedJobs& room, const Tube& tube) {
+  const auto reserved = static_cast<std::uint32_t>(tube.reserved);
+  state_.steps += reserved / ReadyHeap::kPageElements;
+  return room.ready.allocate(reserved);
 }
 
 // Whether the journal does not refuse a deletion; it may want to wait for its disk.

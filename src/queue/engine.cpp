@@ -86,6 +86,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   if (memory_.is_limited() && !memory_.admit(state_.jobs.memory_bytes_for(body.size()))) {
     return Outcome::out_of_memory;
   }
+  if (!Serving::allocate_after_delay(tube, put.delay_s)) return Outcome::out_of_memory;
   const JournalStatus room = state_.journal.take_room_for_put(
       {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
@@ -94,9 +95,9 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
     state_.journal.release_room();
     return Outcome::out_of_memory;
   }
-  const Outcome outcome = begin_job(tube, put, ref, nullptr);
+  begin_job(tube, put, ref, nullptr);
   serving_.serve(tube);
-  return outcome;
+  return Outcome::done;
 }
 
 // A put of a key that is taken adds no job. It answers for the job that has it, wherever that is,
@@ -118,6 +119,9 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   const bool may_be_buried = tries_.limits_all() || tags.tries > 0;
   const std::size_t tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0;
   Group* const after = tags.after.empty() ? nullptr : groups_.find(tags.after);
+  const bool has_room = after != nullptr ? tube.delayed.allocate_one()
+                                         : Serving::allocate_after_delay(tube, put.delay_s);
+  if (!has_room) return Outcome::out_of_memory;
   const JournalStatus room =
       state_.journal.take_room_for_put({.tube_name_bytes = tube.name.size(),
                                         .body_bytes = body.size(),
@@ -134,15 +138,15 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     state_.journal.release_room();
     return Outcome::out_of_memory;
   }
-  const Outcome outcome = begin_job(tube, put, ref, after);
+  begin_job(tube, put, ref, after);
   backlog_.serve_first(tube);
-  return outcome;
+  return Outcome::done;
 }
 
 // What a job that was just created becomes. `after`: the group that it waits for; null: none.
-// Inlined, as a call would make each put dearer. Requires: room in the journal.
-[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
-                                                        Group* after) {
+// Inlined because each put would pay for the call. Requires: room in the journal and in the heap.
+[[gnu::always_inline]] inline void Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
+                                                     Group* after) {
   Job& job = state_.jobs[ref];
   job.created = state_.now;
   job.priority = put.priority;
@@ -152,10 +156,12 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   ++tube.total_jobs;
   ++state_.counts.total_jobs;
 
-  const Outcome outcome = after == nullptr ? serving_.to_ready_after_delay(ref, Place::nowhere)
-                                           : serving_.to_held(ref, *after);
+  if (after == nullptr) {
+    serving_.to_ready_after_delay(ref, Place::nowhere);
+  } else {
+    serving_.to_held(ref, *after);
+  }
   state_.journal.record(JobChange::put, flushes_.journaled(ref, job, tube));
-  return outcome;
 }
 
 Outcome Engine::put_again(Tube& tube, JobRef owner, std::uint32_t priority) {
@@ -218,10 +224,11 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   state_.now = now;
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none || places_.of(ref) == Place::reserved) return {Outcome::not_found};
-  const bool has_memory = Places::allocate_reserved(client);
   // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
   // buried or delayed would be that again.
   const bool has_to_be_recorded = places_.of(ref) != Place::ready;
+  const bool has_room = !has_to_be_recorded || Places::allocate_ready(state_.tube_of(ref));
+  const bool has_memory = has_room && Places::allocate_reserved(client);
   JournalStatus room = JournalStatus::ok;
   if (has_memory && has_to_be_recorded) room = tries_.take_room_for_unburial(ref);
   if (room == JournalStatus::later) return {Outcome::not_yet};
@@ -290,6 +297,11 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
+  const bool is_spent = tries_.is_spent(ref);
+  const bool is_to_be_delayed = !is_spent && delay_s > 0;
+  if (is_to_be_delayed && !state_.tube_of(ref).delayed.allocate_one()) {
+    return Outcome::out_of_memory;
+  }
   const JournalStatus room = state_.journal.take_room_for_update(Promise::nothing);
   if (room != JournalStatus::ok) return refused_change(room);
 
@@ -298,12 +310,12 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   job.delay_s = delay_s;
   state_.jobs.count(ref, JobEvent::release);
   Outcome outcome = Outcome::done;
-  if (tries_.is_spent(ref)) [[unlikely]] {
+  if (is_spent) [[unlikely]] {
     serving_.bury_spent(ref);
     // Clients that did not ask for a limit do not expect BURIED, and many of them fail at it.
     if (tries_.has_own_limit(ref)) outcome = Outcome::buried;
   } else {
-    outcome = serving_.to_ready_after_delay(ref, Place::reserved);
+    serving_.to_ready_after_delay(ref, Place::reserved);
   }
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
   serving_.serve(state_.tubes[job.tube]);
@@ -350,7 +362,7 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   const Place from = places_.of(ref);
   if (from != Place::buried && from != Place::delayed) return Outcome::not_found;
   Tube& tube = state_.tube_of(ref);
-  if (!tube.ready.allocate_one()) return Outcome::not_found;
+  if (!Places::allocate_ready(tube)) return Outcome::out_of_memory;
   const JournalStatus room = tries_.take_room_for_unburial(ref);
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs.count(ref, JobEvent::kick);

@@ -80,10 +80,10 @@ class Inspection {
     return job;
   }
 
-  template <typename Entry, typename CheckEntry>
-  void check_heap(const IndexedHeap<Entry>& heap, JobState state, CheckEntry check_entry) {
+  template <typename Heap, typename CheckEntry>
+  void check_heap(const Heap& heap, JobState state, CheckEntry check_entry) {
     for (std::uint32_t i = 0; i < heap.size(); ++i) {
-      const Entry& entry = heap.at(i);
+      const auto& entry = heap.at(i);
       if (i > 0) CHECK(!(entry < heap.at((i - 1) / 2)));
       const Job& job = check_job(entry.job, state);
       CHECK(job.heap_index() == i);
@@ -428,6 +428,7 @@ class Inspection {
       const Tube& tube = engine_.state_.tubes.at(i);
       const auto found = reserved_in_.find(tube.ref);
       CHECK(tube.reserved == (found == reserved_in_.end() ? 0 : found->second));
+      CHECK(tube.ready.capacity() >= tube.ready.size() + tube.reserved);
     }
   }
 

@@ -67,6 +67,7 @@ void Flushes::drop_next(Tube& tube, const Flushed& next) {
     jobs.first_buried = static_cast<JobRef>(state_.jobs[next.job].links.second);
   } else if (!jobs.ready.empty()) {
     (void)jobs.ready.take_any();
+    jobs.ready.trim(0);
   } else {
     (void)jobs.delayed.take_any();
   }

@@ -10,8 +10,8 @@ namespace {
 
 // Adds the jobs of the first `count` entries, in order: O(count log count). The entries that may
 // come next are the children of those that came, and stand in a heap of their own.
-template <typename Entry>
-void add_first(const IndexedHeap<Entry>& heap, std::uint32_t count, std::vector<JobRef>& found) {
+template <typename Heap>
+void add_first(const Heap& heap, std::uint32_t count, std::vector<JobRef>& found) {
   const auto is_later = [&heap](std::uint32_t a, std::uint32_t b) {
     return heap.at(b) < heap.at(a);
   };

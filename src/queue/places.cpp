@@ -62,7 +62,6 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
   count(tube, job, JobState::ready, false);
   times_.count_less_ready(tube, job);
   tube.ready.remove(job.heap_index(), state_.jobs);
-  tube.ready.trim_if_empty();
 }
 
 [[gnu::always_inline]] inline void Places::leave(JobRef ref, Job& job, Tube& tube, Place from) {
@@ -126,6 +125,7 @@ void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   leave(ref, job, tube, from);
+  trim_ready(tube);
   job.set_state(JobState::delayed);
   tube.delayed.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::delayed, true);
@@ -145,6 +145,7 @@ void Places::to_buried(JobRef ref, Place from) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   leave(ref, job, tube, from);
+  trim_ready(tube);
   job.set_state(JobState::buried);
   job.history.burial_side = tube.burial_side ? 1 : 0;
   job.links = Links{static_cast<std::uint32_t>(tube.last_buried), 0};
@@ -204,6 +205,7 @@ void Places::to_nowhere(JobRef ref, Place from) {
   } else {
     leave(ref, job, tube, from);
   }
+  trim_ready(tube);
   tell(ref, job, from, Place::nowhere);
   tell_end(job, Delivery::Kind::job_deleted);
 }

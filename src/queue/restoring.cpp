@@ -53,7 +53,7 @@ bool Restoring::place(JobRef ref, Instant deadline) {
     case JobState::reserved:
       break;
   }
-  if (!tube.ready.allocate_one()) return false;
+  if (!Places::allocate_ready(tube)) return false;
   places_.back_to_ready(ref, job, tube);
   return true;
 }

@@ -47,34 +47,18 @@ void Serving::serve_first(Tube& tube, const Budget& budget) {
   }
 }
 
-Outcome Serving::to_ready(JobRef ref, Place from) {
-  if (state_.tube_of(ref).ready.allocate_one()) {
-    places_.to_ready(ref, from);
-    return Outcome::done;
-  }
-  places_.to_buried(ref, from);
-  return Outcome::buried;
-}
-
-Outcome Serving::to_ready_after_delay(JobRef ref, Place from) {
+void Serving::to_ready_after_delay(JobRef ref, Place from) {
   const Job& job = state_.jobs[ref];
-  if (job.delay_s == 0) return to_ready(ref, from);
-  if (state_.tubes[job.tube].delayed.allocate_one()) {
+  if (job.delay_s == 0) {
+    places_.to_ready(ref, from);
+  } else {
     places_.to_delayed(ref, from, state_.now + Duration::seconds(job.delay_s));
-    return Outcome::done;
   }
-  places_.to_buried(ref, from);
-  return Outcome::buried;
 }
 
-Outcome Serving::to_held(JobRef ref, Group& group) {
-  if (state_.tube_of(ref).delayed.allocate_one()) {
-    places_.to_delayed(ref, Place::nowhere, Instant::never());
-    groups_.hold(ref, group);
-    return Outcome::done;
-  }
-  places_.to_buried(ref, Place::nowhere);
-  return Outcome::buried;
+void Serving::to_held(JobRef ref, Group& group) {
+  places_.to_delayed(ref, Place::nowhere, Instant::never());
+  groups_.hold(ref, group);
 }
 
 void Serving::end_hold(JobRef ref) {
@@ -83,7 +67,19 @@ void Serving::end_hold(JobRef ref) {
   if (job.delay_s > 0) {
     places_.set_deadline(ref, state_.now + Duration::seconds(job.delay_s));
   } else {
-    (void)to_ready(ref, Place::delayed);
+    places_.to_ready(ref, Place::delayed);
+  }
+}
+
+// The ready heap keeps no room for delayed jobs, because each of them would pay 16 bytes for it. If
+// the heap cannot grow, the job stays delayed for a moment.
+void Serving::end_delay(Tube& tube) {
+  const JobRef ref = tube.delayed.top().job;
+  if (Places::allocate_ready(tube)) {
+    places_.to_ready(ref, Place::delayed);
+    serve(tube);
+  } else {
+    places_.set_deadline(ref, state_.now + QueueState::kPauseOfRefused);
   }
 }
 
@@ -98,7 +94,7 @@ void Serving::take_back(JobRef ref) {
     bury_spent(ref);
     tries_.record_burial(ref);
   } else {
-    (void)to_ready(ref, Place::reserved);
+    places_.to_ready(ref, Place::reserved);
     tries_.record_end(ref);
   }
   // If it was in a lane, another job may be open now, whatever has become of this one.

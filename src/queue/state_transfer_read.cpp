@@ -218,7 +218,7 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
   switch (saved.state) {
     case JobState::ready:
     case JobState::reserved:
-      if (!tube.ready.allocate_one()) return false;
+      if (!Places::allocate_ready(tube)) return false;
       places_.to_ready_since(ref, before, saved.ready_since);
       return true;
     case JobState::delayed:

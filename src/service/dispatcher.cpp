@@ -172,8 +172,6 @@ Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body,
   switch (outcome) {
     case Outcome::done:
       return {.code = ReplyCode::inserted, .number = job.id};
-    case Outcome::buried:
-      return {.code = ReplyCode::buried_new, .number = job.id};
     case Outcome::duplicate:
       return inserted_again();
     default:

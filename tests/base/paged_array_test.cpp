@@ -119,6 +119,17 @@ TEST(PagedArray, TrimmingAnEmptyOneGivesItsMemoryBack) {
   EXPECT_EQ(array.back(), 9u);
 }
 
+TEST(PagedArray, TrimKeepsRoomForMoreElements) {
+  PagedArray<int> array;
+  ASSERT_TRUE(array.allocate(4 * Array::kPageElements));
+  const std::uint32_t more = 2 * Array::kPageElements;
+  for (int i = 0; i < 10; ++i) array.trim(more);
+  EXPECT_GE(array.capacity(), more);
+  EXPECT_LT(array.capacity(), more + 2 * Array::kPageElements);
+  for (int i = 0; i < 10; ++i) array.trim(0);
+  EXPECT_LT(array.capacity(), 10U);
+}
+
 TEST(PagedArray, TrimmingKeepsTheFirstFewSlotsOfASmallOne) {
   Array array;
   fill(array, 1);

@@ -51,7 +51,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   reserves_are_unknown_ = happened.had_trouble && !happened.closed.empty();
   if (step.kind == Step::Kind::command) apply_command(step, happened);
   apply_ends(step, happened);
-  if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
+  if (step.kind == Step::Kind::pass) apply_time();
   apply_groups(happened.had_trouble);
   apply_deliveries(step, happened);
   settle_holders(step);
@@ -173,8 +173,8 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
     const bool is_spent = job.is_spent();
     job.end_try();
     if (!is_spent && job.delay_s > 0) job.state = JobState::delayed;
-    if (is_spent && answer.word() != "BURIED") complain("its tries are used up");
-    if (answer.word() == "BURIED") job.state = JobState::buried;
+    if (is_spent != (answer.word() == "BURIED")) complain("another end of its tries");
+    if (is_spent) job.state = JobState::buried;
   }
   if (verb == "bury") {
     job.priority = number(words[2]);
@@ -205,7 +205,6 @@ void Expectation::apply_put(const Step& step, const Answer& answer) {
   for (std::size_t i = 5; i < words.size(); ++i) job.tags += (i > 5 ? " " : "") + words[i];
   job.is_held = is_to_be_held(job);
   if (job.delay_s > 0 || job.is_held) job.state = JobState::delayed;
-  if (answer.word() == "BURIED") job.state = JobState::buried;
   if (answer.number() != next_id_ || jobs_.contains(next_id_)) complain("another id");
   jobs_[answer.number()] = std::move(job);
 }
@@ -260,17 +259,10 @@ void Expectation::apply_deletes(const std::set<JobId>& named, std::uint64_t dele
   for (const JobId id : named) jobs_.erase(id);
 }
 
-// What has gone stays gone. The rest is as it was; without memory for its heap, a job is buried.
+// Jobs that are gone stay gone, and the others are as they were.
 void Expectation::apply_failed_flush(const Step& step) {
   for (const JobId id : named_by_flush(step)) {
-    const auto now = found_.find(id);
-    if (now == found_.end()) {
-      jobs_.erase(id);
-      continue;
-    }
-    if (now->second.state != JobState::buried || jobs_[id].state == JobState::buried) continue;
-    jobs_[id].state = JobState::buried;
-    buried_by_failure_.insert(id);
+    if (!found_.contains(id)) jobs_.erase(id);
   }
 }
 
@@ -419,16 +411,14 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
   for (auto& [id, job] : jobs_) {
     const auto now = found_.find(id);
     if (now == found_.end() || job.state != JobState::ready) continue;
-    if (now->second.state != JobState::buried) continue;
-    job.state = JobState::buried;
-    // That was its last try, then.
-    if (!job.tags.empty()) job.count(JobEvent::bury) = now->second.count(JobEvent::bury);
-    buried_by_failure_.insert(id);
+    if (now->second.state != JobState::buried || job.tags.empty()) continue;
+    job.state = JobState::buried;  // That was its last try.
+    job.count(JobEvent::bury) = now->second.count(JobEvent::bury);
   }
 }
 
-// TTRs and delays that ended. Without memory for the heap of ready jobs, a job is buried.
-void Expectation::apply_time(bool had_trouble) {
+// TTRs and delays that ended. Without memory for the heap of ready jobs, a job stays delayed.
+void Expectation::apply_time() {
   for (auto& [id, job] : jobs_) {
     const auto found = found_.find(id);
     if (found == found_.end() || job.is_held) continue;
@@ -441,11 +431,7 @@ void Expectation::apply_time(bool had_trouble) {
     if (has_timed_out) {
       ++job.count(JobEvent::timeout);
       job.end_try();
-      if (job.state == JobState::buried) continue;
     }
-    if (now.state != JobState::buried || !had_trouble) continue;
-    job.state = JobState::buried;
-    buried_by_failure_.insert(id);
   }
 }
 

@@ -44,8 +44,6 @@ class Expectation {
   std::uint64_t keys_left() const { return keys_left_; }
   // How many jobs were held until a group ended.
   std::uint64_t holds_ended() const { return holds_ended_; }
-  // Jobs that are buried because there was no memory, which no record says.
-  const std::set<JobId>& buried_by_failure() const { return buried_by_failure_; }
 
  private:
   void complain(const std::string& text) { complaints_ += text + "\n"; }
@@ -74,7 +72,7 @@ class Expectation {
   void check_list(const Step& step, const Answer& answer);
   void check_detail(const std::string& tube, const Answer& answer);
   void apply_kick(const std::string& tube, const Answer& answer);
-  void apply_time(bool had_trouble);
+  void apply_time();
   void apply_ends(const Step& step, const Happened& happened);
   void apply_deliveries(const Step& step, const Happened& happened);
   void settle_holders(const Step& step);
@@ -87,7 +85,6 @@ class Expectation {
   std::set<std::string> paused_;
   JobId next_id_ = 1;
   std::uint64_t keys_left_ = 0;
-  std::set<JobId> buried_by_failure_;
   std::uint64_t holds_ended_ = 0;
   bool has_had_trouble_ = false;
   bool reserves_are_unknown_ = false;

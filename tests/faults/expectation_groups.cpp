@@ -31,9 +31,6 @@ void Expectation::apply_groups(bool had_trouble) {
     job.is_held = false;
     if (job.delay_s > 0) continue;
     job.state = JobState::ready;
-    if (now->second.state != JobState::buried || !had_trouble) continue;
-    job.state = JobState::buried;
-    buried_by_failure_.insert(id);
   }
 }
 

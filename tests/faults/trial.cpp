@@ -414,7 +414,6 @@ void Trial::check_restart() {
   for (Jobs* jobs : {&expected, &found}) {
     for (auto& [id, job] : *jobs) {
       if (job.state == JobState::reserved) job.state = JobState::ready;
-      if (expectation_->buried_by_failure().contains(id)) job.state = JobState::ready;
       // Neither is recorded when it happens.
       job.count(JobEvent::reserve) = job.count(JobEvent::timeout) = 0;
     }

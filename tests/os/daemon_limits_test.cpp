@@ -106,6 +106,50 @@ TEST_F(DaemonLimits, PutsStopWhereTheMemoryForJobsEnds) {
   EXPECT_TRUE(client->put(body).starts_with("INSERTED "));
 }
 
+// There may be memory for the job although the heap of its tube cannot grow.
+TEST_F(DaemonLimits, PutsAtTheMemoryLimitAreRefusedAndNotBuried) {
+  constexpr std::size_t kWorkers = 100;
+  constexpr int kTubesPerSend = 500;
+  ASSERT_TRUE(start({"--memory-max=4m"})) << server_.failure();
+  const std::vector<Client> workers = connect(kWorkers);
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    ASSERT_EQ(workers[i]->ask("watch waited-" + std::to_string(i)), "WATCHING 2\r\n");
+    ASSERT_EQ(workers[i]->ask("ignore default"), "WATCHING 1\r\n");
+    workers[i]->send_line("reserve");
+  }
+  ASSERT_TRUE(eventually([&] { return server_stat("current-waiting") == kWorkers; }));
+
+  const Client producer = connect();
+  std::uint64_t inserted = 0;
+  std::uint64_t refused = 0;
+  const auto put_into = [&](const std::vector<std::string>& tubes) {
+    std::string requests;
+    for (const std::string& tube : tubes) requests += "use " + tube + "\r\nput 0 0 60 1\r\nx\r\n";
+    ASSERT_TRUE(producer->send(requests));
+    for (std::size_t i = 0; i < tubes.size(); ++i) {
+      ASSERT_TRUE(producer->read_line());  // Of `use`, which may be refused, too.
+      const std::string answer = *producer->read_line();
+      ASSERT_TRUE(answer.starts_with("INSERTED ") || answer == "OUT_OF_MEMORY") << answer;
+      ++(answer == "OUT_OF_MEMORY" ? refused : inserted);
+    }
+  };
+  for (int i = 0; i < 20'000; i += kTubesPerSend) {
+    std::vector<std::string> tubes;
+    for (int k = i; k < i + kTubesPerSend; ++k) tubes.push_back("tube-" + std::to_string(k));
+    put_into(tubes);
+  }
+  EXPECT_GT(refused, 0U);
+  std::vector<std::string> tubes;
+  for (std::size_t i = 0; i < kWorkers; ++i) tubes.push_back("waited-" + std::to_string(i));
+  const std::uint64_t inserted_before = inserted;
+  put_into(tubes);
+  EXPECT_EQ(server_stat("current-jobs-buried"), 0U);
+  EXPECT_EQ(server_stat("current-jobs-reserved"), inserted - inserted_before);
+  EXPECT_EQ(server_stat("current-waiting"), kWorkers - (inserted - inserted_before));
+  EXPECT_EQ(server_stat("memory-refused"), refused);
+  EXPECT_EQ(server_stat("total-jobs"), inserted);
+}
+
 TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreTold) {
   ASSERT_TRUE(start({"--memory-max=1m", "-z", "300000"})) << server_.failure();
   const Client client = connect();

@@ -367,33 +367,6 @@ TEST_F(EngineClients, WithoutMemoryAClientIsNotTakenIn) {
   EXPECT_GT(failures, 50);
 }
 
-TEST_F(EngineClients, WithoutMemoryForTheReadyHeapAJobIsBuried) {
-  Client& client = world.connect();
-  // The heap's first allocation follows those of the job; which one it is does not matter.
-  bool was_buried = false;
-  for (int succeeding = 0; succeeding < 10 && !was_buried; ++succeeding) {
-    ASSERT_EQ(engine.use(client, "t" + std::to_string(succeeding)), Outcome::done);
-    const JobId id = engine.take_id();
-    Outcome outcome = Outcome::done;
-    journal.written.reserve(100);
-    {
-      const AllocationFailure failure(succeeding);
-      outcome = world.try_put(client, id);
-    }
-    engine.check_invariants();
-    EXPECT_FALSE(journal.has_open_room());
-    if (outcome == Outcome::out_of_memory) {
-      EXPECT_FALSE(world.exists(id));
-    }
-    if (outcome != Outcome::buried) continue;
-    was_buried = true;
-    EXPECT_EQ(world.state(id), JobState::buried);
-    EXPECT_EQ(world.id_of(engine.looks().peek_buried(client)), id);
-    EXPECT_EQ(journal.written.back().state, JobState::buried);
-  }
-  EXPECT_TRUE(was_buried);
-}
-
 TEST_F(EngineClients, WithoutMemoryToHoldAJobItStaysWhereItIs) {
   Client& client = world.connect();
   const JobId id = world.put(client);

@@ -53,7 +53,7 @@ class Parts : public ::testing::Test {
   }
   JobRef make_ready(std::string_view tags = {}, std::uint32_t priority = 100) {
     const JobRef ref = make(tags, priority);
-    EXPECT_TRUE(tube.ready.allocate_one());
+    EXPECT_TRUE(Places::allocate_ready(tube));
     places.to_ready(ref, Place::nowhere);
     return ref;
   }

@@ -26,6 +26,8 @@ enum class Freed : std::uint8_t { given_back, kept };
 template <typename Entry, Freed freed = Freed::given_back>
 class IndexedHeap {
  public:
+  static constexpr std::uint32_t kPageElements = PagedArray<Entry>::kPageElements;
+
   bool empty() const { return entries_.empty(); }
   std::uint32_t size() const { return entries_.size(); }
 
@@ -40,6 +42,13 @@ class IndexedHeap {
   // Makes sure that the heap can hold so many elements at any time, if it keeps its memory. False:
   // no memory.
   [[nodiscard]] bool allocate(std::uint32_t entries) { return entries_.allocate(entries); }
+
+  // Number of elements that it can hold without more memory.
+  std::uint32_t capacity() const { return entries_.capacity(); }
+
+  // Gives back some memory that is not needed for the elements and `more` others. For a heap that
+  // keeps its memory.
+  void trim(std::uint32_t more) { entries_.trim(more); }
 
   // Gives the memory of an empty heap back; what allocate_one() promised is void.
   void trim_if_empty() { entries_.trim_if_empty(); }

@@ -48,6 +48,8 @@ class PagedArray {
 
   std::uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  // Number of elements that it can hold without more memory.
+  std::uint32_t capacity() const { return capacity_; }
 
   // Requires: index < size().
   T& operator[](std::uint32_t index) {
@@ -99,6 +101,16 @@ class PagedArray {
   // promised is void.
   void trim_if_empty() {
     if (size_ == 0 && capacity_ > kElementsWhenEmpty) clear();
+  }
+
+  // Gives back memory that is not needed for the elements and `more` others: at most a page, which
+  // keeps up with elements that leave one by one.
+  void trim(std::uint32_t more) {
+    if (size_ + more == 0) {
+      trim_if_empty();
+    } else if (page_count_ > 1 && size_ + more + 2 * kPageElements <= capacity_) {
+      drop_last_page();
+    }
   }
 
   void clear() {

@@ -190,6 +190,7 @@ class Backlog {
   void serve_each(std::span<Tube* const> tubes, bool has_changed);
   TaskState flush_some(Flush& flush, Tube& tube, const Budget& budget);
   bool can_delete();
+  bool allocate_for_reserved(FlushedJobs& room, const Tube& tube);
   TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
   [[gnu::always_inline]] Tube& delete_unserved(JobRef ref, const Tombstone* left);
   JobRef take_job_of(ClosedClient& closed);

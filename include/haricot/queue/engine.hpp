@@ -116,8 +116,8 @@ class Engine {
   // becomes of the put.
   JobId take_id() { return state_.next_id++; }
   void mark_producer(Client& client);
-  // done, buried, duplicate, out_of_memory, journal_failed. `body` is taken only by a put that has
-  // made a job.
+  // done, duplicate, out_of_memory, journal_failed. `body` is taken only by a put that has made a
+  // job.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
   // The last put that was a duplicate. Valid until the next call of anything that is not const.
   const DuplicatePut& duplicate() const { return duplicate_; }
@@ -146,7 +146,8 @@ class Engine {
   Outcome delete_job(Client& client, JobId id);
   // waiting
   Outcome delete_batch(Client& client, std::span<const JobId> ids);
-  // done, buried, not_found, journal_failed
+  // done, buried (the limit of tries that its put has set is reached), not_found, out_of_memory,
+  // journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                   Instant now);
   // done, not_found, journal_failed
@@ -176,7 +177,7 @@ class Engine {
   Outcome flush(Client& client, std::string_view tube_name, JobStates states);
   // Long tasks that wait for the journal's disk go on: when its may_try_again() says so.
   void go_on_with_tasks(Instant now);
-  // done, not_found, journal_failed
+  // done, not_found, out_of_memory, journal_failed
   Outcome kick_job(JobId id, Instant now);
   // done, not_found. 0 seconds end a pause.
   Outcome pause(std::string_view tube_name, std::uint32_t seconds, Instant now);
@@ -219,7 +220,7 @@ class Engine {
 
  private:
   void mark_worker(Client& client);
-  Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
+  void begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
   Outcome wait_ends_at_once(const Client& client, Instant wait_end);

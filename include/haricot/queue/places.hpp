@@ -4,8 +4,7 @@
 //
 // Each change is one call, which takes the job out of the one place and puts it into the other. At
 // its end it tells the times, and of a job with tags Extras, what has happened; JobWaits hears of a
-// job's end. None of it can
-// fail: who calls has made room in the heap.
+// job's end. None of it can fail: the caller has made room in the heap.
 
 #pragma once
 
@@ -52,6 +51,12 @@ class Places {
   // The job is about to be destroyed; `from` may be `flushed`.
   void to_nowhere(JobRef ref, Place from);
 
+  // Makes room in the ready heap for one more job, beside those that are ready and those that are
+  // reserved: the end of a TTR and the close of a client cannot be refused, so a reserved job keeps
+  // its room. False: no memory.
+  [[nodiscard]] static bool allocate_ready(Tube& tube) {
+    return tube.ready.allocate(tube.ready.size() + static_cast<std::uint32_t>(tube.reserved) + 1);
+  }
   // Makes room in the heap of the client. False: no memory.
   [[nodiscard]] static bool allocate_reserved(Client& holder) {
     return holder.reserved_.allocate_one();
@@ -69,6 +74,9 @@ class Places {
   void leave(JobRef ref, Job& job, Tube& tube, Place from);
   void leave_holder(const Job& job, Tube& tube, Client* holder);
   void leave_ready(Job& job, Tube& tube);
+  // Gives back memory of the ready heap. To be called after a job has become neither ready nor
+  // reserved.
+  static void trim_ready(Tube& tube) { tube.ready.trim(static_cast<std::uint32_t>(tube.reserved)); }
   void enter_ready(JobRef ref, Job& job, Tube& tube);
   void count(Tube& tube, const Job& job, JobState state, bool entered);
   static void unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tube);

@@ -44,15 +44,23 @@ class Serving {
   // The first job never waits for a budget, because that of another put does not either.
   void serve_first(Tube& tube, const Budget& budget);
 
-  // Each moves a job from that place; done, or buried: a job that cannot get there for want of
-  // memory is buried, as that needs none, and somebody can see it.
-  Outcome to_ready(JobRef ref, Place from);
-  // Into the delayed heap if the job has a delay, into the ready heap if not.
-  Outcome to_ready_after_delay(JobRef ref, Place from);
-  // Into the delayed heap, to wait for the group. Requires: its tag `aft` names it.
-  Outcome to_held(JobRef ref, Group& group);
-  // The hold of a job ends: from here on it is delayed as its put has said, or ready.
+  // Makes room for a put or a release with that delay in the heap that the job will enter. False:
+  // no memory.
+  [[nodiscard]] static bool allocate_after_delay(Tube& tube, std::uint32_t delay_s) {
+    return delay_s > 0 ? tube.delayed.allocate_one() : Places::allocate_ready(tube);
+  }
+  // Moves a job into the delayed heap if it has a delay, else into the ready heap. Requires: room
+  // there.
+  void to_ready_after_delay(JobRef ref, Place from);
+  // Moves a new job into the delayed heap, where it waits for the group. Requires: room there, and
+  // its tag `aft` names the group.
+  void to_held(JobRef ref, Group& group);
+  // Ends the hold of a job, which becomes delayed or ready as its put has said. Requires: room in
+  // the ready heap if it has no delay.
   void end_hold(JobRef ref);
+  // Makes the first delayed job of the tube ready and serves the tube. If the ready heap cannot grow,
+  // the job stays delayed for a moment.
+  void end_delay(Tube& tube);
   // Buries a reserved job whose tries are used up. The record is the caller's.
   void bury_spent(JobRef ref);
   // A job whose worker did not end it goes back to its tube, and its record is made.

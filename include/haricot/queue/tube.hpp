@@ -53,6 +53,10 @@ class ReadyEntry {
 };
 static_assert(sizeof(ReadyEntry) == 16, "every ready job pays for one");
 
+// Heap of ready jobs. It keeps room for the reserved jobs, whose return cannot be refused (see
+// Places::allocate_ready).
+using ReadyHeap = IndexedHeap<ReadyEntry, Freed::kept>;
+
 // Jobs by a deadline. Jobs of commands that came in one batch can have equal deadlines. Then the
 // job that entered the heap first comes first, as if the clock had been read between the commands.
 struct DeadlineEntry {
@@ -88,7 +92,7 @@ static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 // The jobs that a flush has taken out of their tube, and that are yet to be freed. Their indexes
 // are those in these heaps.
 struct FlushedJobs {
-  IndexedHeap<ReadyEntry> ready;
+  ReadyHeap ready;
   IndexedHeap<DeadlineEntry> delayed;
   JobRef first_buried = JobRef::none;
 
@@ -106,7 +110,7 @@ struct Tube {
   std::uint64_t hash = 0;
   Tube* next_in_bucket = nullptr;
 
-  IndexedHeap<ReadyEntry> ready;  // The blocked ones are after all others.
+  ReadyHeap ready;  // The blocked ones are after all others.
   IndexedHeap<DeadlineEntry> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
