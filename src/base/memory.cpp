@@ -48,6 +48,10 @@ std::size_t Memory::used_bytes() {
   return all - std::min(all, kOwnBytes);
 }
 
+bool Memory::has_reached_limit() {
+  return slabs_.taken_bytes() + mapped_bytes_ >= limit_ + kOwnBytes;
+}
+
 Memory::Prefix* Memory::prefix_of(void* piece) {
   return std::launder(
       reinterpret_cast<Prefix*>(static_cast<void*>(static_cast<char*>(piece) - sizeof(Prefix))));

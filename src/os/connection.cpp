@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/memory.hpp"
 #include "os/listener.hpp"
 
 namespace haricot::os {
@@ -24,6 +25,9 @@ bool is_passing(int error) {
 // then the body straight into the memory of its job, together with the line of the next one. That
 // this is going to be one is a guess by the last one; where it is wrong, what comes after the few
 // bytes is what any read would have been.
+//
+// While the memory limit is reached, a read takes a line or two, because the session may have to
+// keep what it cannot run.
 Connection::Result Connection::read(Service& service, std::span<char> scratch, Instant now) {
   std::size_t left = kDirectBytesMax;
   bool is_guess = true;
@@ -31,8 +35,9 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
     is_guess = is_guess && session_->last_body_bytes() >= kLargeBodyBytesMin;
     bool filled = true;
     const bool is_body = !session_->direct_space().empty();
+    const bool is_short = is_guess || Memory::is_at_limit();
     const Result result =
-        read_once(service, is_guess ? scratch.first(kHeadBytes) : scratch, now, left, filled);
+        read_once(service, is_short ? scratch.first(kHeadBytes) : scratch, now, left, filled);
     const bool is_over = result == Result::broken || !filled || left == 0;
     if (is_over || !is_guess || !session_->wants_input()) return result;
     // After a body another line may come; after a line that began no body, it was a wrong guess.

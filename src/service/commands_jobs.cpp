@@ -15,6 +15,8 @@ namespace {
 // and all bytes.
 constexpr std::size_t kCopiedBytesMax = 48 * 1024;
 constexpr std::size_t kBatchBytesMax = 1024 * 1024;
+// Bound of the copied bytes while the memory limit is reached.
+constexpr std::size_t kCopiedBytesAtLimit = Output::kBlobBytesMin;
 // RESERVED, two numbers of 20 and 10 digits, and two line ends.
 constexpr std::size_t kBytesAroundBody = 8 + 1 + 20 + 1 + 10 + 2 + 2;
 
@@ -29,7 +31,8 @@ struct BatchUse {
     const bool is_copied = body_bytes < Output::kBlobBytesMin;
     use.copied += kBytesAroundBody + (is_copied ? body_bytes : 0);
     use.all += kBytesAroundBody + body_bytes;
-    return use.copied <= kCopiedBytesMax && use.all <= kBatchBytesMax;
+    const std::size_t copied_max = Memory::is_at_limit() ? kCopiedBytesAtLimit : kCopiedBytesMax;
+    return use.copied <= copied_max && use.all <= kBatchBytesMax;
   }
 };
 

@@ -128,6 +128,7 @@ void Service::run_backlog(Instant now) {
   // Also where nobody waits any more: the journal wants turns until somebody has asked.
   if (journal_.may_try_again()) [[unlikely]]
     try_again(now);
+  if (!short_of_memory_.empty()) wake_for_pages();
   if (backlog_.empty()) return;
   IntrusiveList<Session, &Session::to_run_> this_turn;
   this_turn.append(backlog_);
@@ -159,6 +160,7 @@ void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
   session.output_.consume(bytes);
   session.output_.release_if_empty(spare_);
+  if (session.has_page_) end_page(session);
   wake(session);
   // Its end was waiting for the last of its output.
   if (session.is_finished() && !session.has_output()) mark_to_send(session);
@@ -171,7 +173,7 @@ void Service::end_turn(Instant now) {
 }
 
 Instant Service::next_event() const {
-  if (!backlog_.empty() || has_safe_answers_) return Instant{};
+  if (!backlog_.empty() || has_safe_answers_ || can_wake_for_pages()) return Instant{};
   return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
 }
 
@@ -473,12 +475,6 @@ void Service::end(Session& session, Stopped how) {
 void Service::wait_in_backlog(Session& session, Stopped why) {
   session.stopped_ = why;
   backlog_.push_back(session);
-}
-
-// Or the place among those that are deferred.
-void Service::leave_backlog(Session& session) {
-  if (session.is_in_backlog()) backlog_.remove(session);
-  if (session.stopped_ == Stopped::deferred) deferred_.remove(session);
 }
 
 void Service::mark_to_send(Session& session) {

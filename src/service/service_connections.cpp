@@ -32,6 +32,7 @@ Session* Service::open(void* owner, bool is_local) {
 
 void Service::close(Session& session, Instant now) {
   forget_list(session);
+  if (session.has_page_) --pages_;
   dispatcher_.forget_put(session.reader_.put());
   engine_.close(session.client_, now);
   leave_backlog(session);

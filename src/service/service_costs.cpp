@@ -126,6 +126,12 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
 // Returns true if the command has to wait; the command then stays where it is. The first command
 // that is counted in a part of the turn never waits.
 bool Service::put_off(Session& session, const Command& command) {
+  const Answer answer = row_of(command.verb).answer;
+  const bool begins_page = answer == Answer::page || answer == Answer::tubes_in_pieces;
+  if (begins_page && pages_to_begin() == 0) {
+    wait_for_memory(session);
+    return true;
+  }
   const std::uint64_t price = price_of(session, command);
   const bool fits = price <= turn_limits::kStepsOfCheap || price <= commands_.left() ||
                     commands_.left() == commands_whole_;
@@ -140,9 +146,12 @@ bool Service::put_off(Session& session, const Command& command) {
   }
   // An answer that is held back may be taken back, and a list in pieces could not be. The session
   // goes on when its answers are safe.
-  if (!session.is_held_back_ || !is_long_list(session, command)) return false;
-  session.stopped_ = Stopped::held_back;
-  return true;
+  if (session.is_held_back_ && is_long_list(session, command)) {
+    session.stopped_ = Stopped::held_back;
+    return true;
+  }
+  if (begins_page) begin_page(session);
+  return false;
 }
 
 }  // namespace haricot

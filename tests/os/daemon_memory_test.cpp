@@ -305,6 +305,66 @@ TEST_F(DaemonMemory, TheLimitHoldsTheProcessWhereSizesShrink) {
                       resident_bytes(server_.pid()) - before, kLimit + kLimit / 10 + 4 * kMebibyte);
 }
 
+// Each client could hold 1 MiB. Every client gets its page once the clients read.
+TEST_F(DaemonMemory, UnreadPagesStayWithinTheLimit) {
+  constexpr std::size_t kLimit = 32 * kMebibyte;
+  constexpr std::size_t kClients = 200;
+  ServerOptions options = options_with({"--memory-max=32m"});
+  options.listen_address = "unix:" + folder_.file("socket");
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  const Client other = connect();
+  const std::string tube(200, 't');  // Each job of a page names it.
+  ASSERT_EQ(other->ask("use " + tube), "USING " + tube + "\r\n");
+  ASSERT_TRUE(other->send(repeated("put 0 0 60 1\r\nx\r\n", 1000)));
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(other->read_line());
+  std::vector<Client> clients = connect(kClients);
+  const MemoryPeak peak(server_.pid());
+  for (const Client& client : clients) client->send_line("list-jobs " + tube + " ready 1000");
+  // Each answer takes a turn, and a turn has time for one page or two.
+  for (std::size_t i = 0; i < 2 * kClients; ++i) {
+    ASSERT_EQ(other->ask("list-tube-used"), "USING " + tube + "\r\n");
+  }
+  expect_growth_below("200 clients that do not read a page, with a limit of 32 MiB", peak.growth(),
+                      kLimit + kLimit / 10 + 4 * kMebibyte);
+  std::size_t read = 0;
+  EXPECT_TRUE(eventually([&] {
+    for (Client& client : clients) {
+      if (client == nullptr || !client->has_input_within(milliseconds(0))) continue;
+      const std::string answer = client->read_answer().value_or("");
+      if (!answer.starts_with("OK ") || !answer.ends_with("\r\n")) return false;
+      client = nullptr;
+      ++read;
+    }
+    return read == kClients;
+  })) << read;
+}
+
+// The commands behind a reserve that waits are not needed yet.
+TEST_F(DaemonMemory, InputBehindWaitsStaysWithinTheLimit) {
+  constexpr std::size_t kLimit = 32 * kMebibyte;
+  constexpr int kRequests = 10'000;
+  constexpr std::size_t kClients = kIsSanitized ? 20 : 1500;
+  ServerOptions options = options_with({"--memory-max=32m"});
+  options.listen_address = "unix:" + folder_.file("socket");
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  const Client other = connect();
+  ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  const std::string requests = "reserve\r\n" + numbered_requests(kRequests);
+  std::vector<Client> clients = connect(kClients);
+  const MemoryPeak peak(server_.pid());
+  const std::vector<std::size_t> sent = send_until_stuck(clients, requests);
+  ASSERT_TRUE(eventually([&] { return server_stat("current-waiting") == kClients; }));
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  expect_growth_below("1,500 clients with input behind a wait, with a limit of 32 MiB",
+                      peak.growth(), kLimit + kLimit / 10 + 4 * kMebibyte);
+  // One of them goes on when the others are gone.
+  clients.resize(1);
+  ASSERT_TRUE(eventually([&] { return other->put("x").starts_with("INSERTED "); }));
+  EXPECT_TRUE(clients[0]->read_answer().value_or("").starts_with("RESERVED "));
+  ASSERT_TRUE(clients[0]->send(std::string_view(requests).substr(sent[0])));
+  expect_numbered_answers(*clients[0], kRequests);
+}
+
 TEST_F(DaemonMemory, TubesCountInTheLimit) {
   ASSERT_TRUE(start({"--memory-max=16m"})) << server_.failure();
   const Client client = connect();

@@ -54,6 +54,9 @@ class Memory {
   // What counts by the limit; 0 if there is none. Large pieces that are kept for later do not: they
   // go back before anything is refused.
   static std::size_t used_bytes();
+  // True if all memory taken from the system has reached the limit, with the large pieces that are
+  // kept. Callers use it for backpressure: what clients send and do not read must not grow then.
+  static bool is_at_limit() { return limit_ != kNoLimit && has_reached_limit(); }
   // Whether the limit has refused something since the last call.
   static bool take_refusal() { return std::exchange(has_refused_, false); }
   // Whether the system has had no memory since the last call, outside of bounds.
@@ -87,6 +90,7 @@ class Memory {
   static Prefix* prefix_of(void* piece);
   static void* try_to_allocate(std::size_t bytes);
   static void limit_slabs();
+  static bool has_reached_limit();
   static void* allocate_by_itself(std::size_t bytes);
   [[gnu::cold, gnu::noinline]] static void* allocate_at_last(std::size_t bytes);
 

@@ -52,6 +52,7 @@ constexpr std::string_view names_of(Arguments arguments) {
 // How a command is answered.
 enum class Answer : std::uint8_t {
   at_once,
+  page,               // At once, with up to 1 MiB.
   may_wait,           // At once, or by a later delivery.
   tubes_in_pieces,    // At once, or a list of all tubes that many turns send.
   watched_in_pieces,  // At once, or a list of the watched tubes that many turns send.

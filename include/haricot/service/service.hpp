@@ -144,6 +144,16 @@ class Service {
   void add_all_pages(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   void stop_waiting_for_tubes();
+  // Pages of jobs, tubes and clients are the only answers that take much memory. While the memory
+  // limit is reached, at most so many are on their way to clients; the next ones wait
+  // (service_pages.cpp).
+  static constexpr std::uint32_t kPagesAtLimit = 4;
+  std::uint32_t pages_to_begin() const;
+  bool can_wake_for_pages() const { return !short_of_memory_.empty() && pages_to_begin() > 0; }
+  [[gnu::cold, gnu::noinline]] void wait_for_memory(Session& session);
+  [[gnu::cold, gnu::noinline]] void wake_for_pages();
+  void begin_page(Session& session);
+  [[gnu::cold, gnu::noinline]] void end_page(Session& session);
   std::size_t run_some(Session& session, std::string_view input, Instant now, Budget share);
   [[gnu::cold, gnu::noinline]] void abort_wait(Session& session);
   bool run_piece(Session& session, const RequestPiece& piece, Instant now, const Budget& share);
@@ -203,6 +213,7 @@ class Service {
   std::uint64_t commands_whole_ = turn_limits::kStepsOfReading;
   std::uint64_t steps_of_read_ = turn_limits::kStepsPerShare;
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
+  std::uint32_t pages_ = 0;              // Sessions with Session::has_page_.
   std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
   Instant now_;                          // When the turn began.
   // With an idle timeout: when idle sessions were looked for last, and in the turn before that; and
@@ -213,8 +224,9 @@ class Service {
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
-  IntrusiveList<Session, &Session::to_run_> backlog_;   // Session::is_in_backlog().
-  IntrusiveList<Session, &Session::to_run_> deferred_;  // Stopped::deferred.
+  IntrusiveList<Session, &Session::to_run_> backlog_;          // Session::is_in_backlog().
+  IntrusiveList<Session, &Session::to_run_> deferred_;         // Stopped::deferred by the journal,
+  IntrusiveList<Session, &Session::to_run_> short_of_memory_;  // or Session::lacks_memory_.
   // Has output, is finished, or may want input again; and whose answers wait for a record.
   IntrusiveList<Session, &Session::to_send_> to_send_;
   IntrusiveList<Session, &Session::to_send_> held_back_;  // In the order of held_back_until_.

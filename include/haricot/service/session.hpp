@@ -39,6 +39,9 @@ class Session {
   static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
   // With this much of unused input no more is wanted.
   static constexpr std::size_t kInputBytesMax = 16 * 1024;
+  // Bound of unread answers while the memory limit is reached. With the last answer the buffer
+  // takes 8 KiB at most, unless that is a page.
+  static constexpr std::size_t kOutputBytesAtLimit = 512;
   Session(void* owner, CommandSet commands) : client_(this), owner_(owner), commands_(commands) {
     reader_.allow_batch_lines(commands != CommandSet::standard);
   }
@@ -93,7 +96,7 @@ class Session {
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
     needs_input,  // All that has arrived is used, or is the begin of something.
-    deferred,     // Its next command waits for the journal's disk.
+    deferred,     // Its next command waits for the journal's disk, or for memory.
     // It is in the backlog:
     has_had_share,  // of the turn, or something else has ended that stopped it;
     put_off,        // its next command is costly, and waits for a later turn.
@@ -130,13 +133,16 @@ class Session {
   };
 
   bool output_is_full() const {
-    return output_.owned_bytes() >= kOutputBytesMax ||
-           output_.pending_bytes() >= kOutputWithBodiesBytesMax;
+    const std::size_t bytes = output_.owned_bytes();
+    return bytes >= kOutputBytesMax || output_.pending_bytes() >= kOutputWithBodiesBytesMax ||
+           (bytes >= kOutputBytesAtLimit && Memory::is_at_limit());
   }
 
-  // What a line needs that is longer than others, or a little more than a turn's commands.
+  // The longest line, or a little more than a turn's commands. While the memory limit is reached, a
+  // session that cannot use its input gets no more.
   std::size_t input_bytes_max() const {
-    return reader_.is_in_batch_line() ? kBatchLineBytesMax : kInputBytesMax;
+    if (reader_.is_in_batch_line()) return kBatchLineBytesMax;
+    return stopped_ != Stopped::needs_input && Memory::is_at_limit() ? 1 : kInputBytesMax;
   }
 
   bool is_answered_in_pieces() const { return list_ != nullptr; }
@@ -156,6 +162,8 @@ class Session {
   CommandSet commands_;        // What its client has.
   bool was_occupied_ = false;  // When it was active or looked at last: see service_idle.cpp.
   bool is_held_back_ = false;  // Its answers wait until a record is safe.
+  bool lacks_memory_ = false;  // With Stopped::deferred: its next command waits for memory.
+  bool has_page_ = false;      // Its last page is not sent, or not complete.
   std::uint64_t held_back_until_ = 0;    // The record that has to be safe before anything is sent.
   std::uint32_t held_back_turn_ = 0;     // The turn in which that began.
   Output::Mark held_back_mark_;          // Where the answers begin that are held back,
@@ -169,7 +177,7 @@ class Session {
   CoarseInstant still_since_;
   Instant active_;    // With an idle timeout: since when nothing came or was taken.
   ListHook all_;      // In Service::sessions_.
-  ListHook to_run_;   // In Service::backlog_ or Service::deferred_, as `stopped_` says.
+  ListHook to_run_;   // In Service::backlog_, Service::deferred_ or Service::short_of_memory_.
   ListHook to_send_;  // In Service::held_back_, as `is_held_back_` says, or in Service::to_send_.
 };
 static_assert(sizeof(Session) <= 384, "every idle connection pays for one");
