@@ -114,9 +114,7 @@ ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant n
     Descriptor socket = i < sockets_.size() ? std::move(sockets_[i]) : Descriptor();
     if (!daemon.take_over(std::move(socket), transfer, reader_)) return Read::broken;
   }
-  if (!transfer.finish(reader_, now)) return Read::broken;
-  transfer.count_hand_over();
-  return queue;
+  return transfer.finish(reader_, now) ? queue : Read::broken;
 }
 
 }  // namespace haricot::os

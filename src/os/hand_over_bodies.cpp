@@ -48,7 +48,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
     Session* session = nullptr;
     is_good = transfer.read_session(reader_, this, false, now, session);
   }
-  if (!is_good || !transfer.finish(reader_, now) || !transfer.is_at_rest()) {
+  if (!is_good || !transfer.finish(reader_, now, false) || !transfer.is_at_rest()) {
     error = "the folder of the server before has other jobs than its state";
     return false;
   }

@@ -17,10 +17,6 @@ enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 
 }  // namespace
 
-void ServiceTransfer::count_hand_over() {
-  service_.dispatcher_.count_hand_over();
-}
-
 bool ServiceTransfer::is_at_rest() const {
   return service_.engine_.is_at_rest() && service_.held_back_.empty();
 }
@@ -169,13 +165,14 @@ bool ServiceTransfer::forget(Session& session) {
   return false;
 }
 
-bool ServiceTransfer::finish(StateReader& from, Instant now) {
+bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
   service_.now_ = now;
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
   if (!has_waits || !from.begin(kEnd)) return false;
   from.value(service_.dispatcher_);
+  if (counts) service_.dispatcher_.count_hand_over();
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
     // It has one answer at a time.

@@ -1,7 +1,6 @@
 // --check: whether a server could start, found out beside one that runs.
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,15 +62,6 @@ TEST_F(Check, NothingIsWrittenAndNoSocketIsMade) {
   expect_good({"-l", "unix:" + folder_.file("socket"), "-b", folder_.path(), "--take-over-socket",
                folder_.file("next")});
   EXPECT_TRUE(names_in(folder_.path()).empty());
-}
-
-TEST_F(Check, UnixSocketOfARunningServerIsGoodAndStays) {
-  ASSERT_TRUE(start_with(options_with({"-l", "unix:" + folder_.file("socket")})))
-      << server_.failure();
-  expect_good({"-l", "unix:" + folder_.file("socket")});
-  WireClient client;
-  ASSERT_TRUE(client.connect_unix(folder_.file("socket")));
-  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n");
 }
 
 TEST_F(Check, StatusIsThatOfTheStart) {

@@ -42,10 +42,8 @@ class ServiceTransfer {
   // False: broken.
   [[nodiscard]] bool read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                   Session*& session);
-  // After the last. False: broken.
-  [[nodiscard]] bool finish(StateReader& from, Instant now);
-  // Counts one for `stats`, after that.
-  void count_hand_over();
+  // After the last. Counts a hand-over for `stats`, if `counts`. False: broken.
+  [[nodiscard]] bool finish(StateReader& from, Instant now, bool counts = true);
 
  private:
   void write_session(StateWriter& to, const Session& session) const;
