@@ -4,21 +4,21 @@
 //   file     binlog.1, binlog.2, …: one is written to, the older ones are only read at a start
 //   spare    a file made ahead, so that there is room when the disk is full
 //
-// It is a thin front. What it does is in parts, each of which knows only those above it here:
+// It is a thin front. Parts do the work; each part knows only those above it here:
 //
-//   RecordStream      records: collected, written, synced; the files that they stand in; the note
-//   RoomAhead      the room that is kept free for what must not fail, and the spares it is in
+//   RecordStream   records: collected, written, synced; their files; the note
+//   RoomAhead      the room for changes that must not fail, and the spares that hold it
 //   LargeBodies    bodies that are written ahead of their records, slice by slice
 //   Compaction     moves the jobs of the oldest file and removes it
-//   FolderWatch    notices that somebody has taken files away
-//   Recovery       writes anew what is in doubt when the disk has failed
-//   FolderOpening  reads the folder at a start and keeps aside what nobody understood
+//   FolderWatch    detects files that were removed from outside
+//   Recovery       after a failure of the disk, writes all records in doubt again
+//   FolderOpening  reads the folder at a start and keeps copies of unreadable data
 //
-// The front decides who goes on in a turn, and what a command is told. When a write or a sync
-// fails, nothing that is in doubt is acknowledged.
+// The front orders the work of a turn and answers commands. When a write or a sync fails, no change
+// in doubt is acknowledged.
 //
 // No turn waits for the disk. If a command needs the end of a sync or of a removal that is under
-// way, the binlog answers `later`. may_try_again() says when such a sync or removal has ended.
+// way, the binlog answers `later`. may_try_again() returns true when one has ended.
 
 #pragma once
 
@@ -53,22 +53,22 @@ class Binlog final : public Journal {
   // The disk outlives the binlog.
   Binlog(Disk& disk, const BinlogOptions& options);
 
-  // What note() was when the folder was last opened. Before open().
+  // Sets the note() of the last time the folder was opened. Before open().
   void set_note(const FolderNote& note) { stream_.note().set(note); }
 
-  // Has the server share the folder with others that may write to it late: the epoch is this
-  // server's, and the disk replaces no file. Not 0. Before open().
+  // Shares the folder with servers that may write to it late: `epoch`, not 0, is this server's, and
+  // the disk replaces no file. Before open().
   void set_epoch(std::uint32_t epoch) { state_.epoch = epoch; }
 
-  // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
-  // nothing can be recorded. `random` becomes the id of the run, and that of a folder that is new.
-  // The engine was made with this journal, is empty, and outlives it. On failure false, and `error`
-  // says why: the folder was left as it is. Once only.
+  // Restores the jobs of the folder and begins a new file. Until then nothing can be recorded.
+  // `random` becomes the id of the run, and the id of a new folder. Requires: the engine was made
+  // with this journal and is empty; it outlives this. Returns false on failure, with the reason in
+  // `error`; the folder is unchanged. Once only.
   [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                           ReplayWatcher watcher, std::string& error);
-  // The same in two steps. The first one changes nothing in the folder, and needs no lock; the
-  // second one needs that nobody has changed anything since. Jobs and keys that were added to the
-  // engine in between are recorded by the second one, or it fails.
+  // open() in two steps. read() changes nothing in the folder and needs no lock. begin() requires
+  // that nothing has changed the folder since. begin() also records jobs and keys that were added
+  // to the engine in between, or fails.
   [[nodiscard]] bool read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
                           std::string& error);
   // Returns whether a file can be made and written in the folder, and leaves none there. Between
@@ -79,33 +79,32 @@ class Binlog final : public Journal {
   [[nodiscard]] bool begin(std::uint64_t random, std::string& error, bool has_to = false);
   // Valid after read().
   const ReplayReport& replayed() const { return opening_.report(); }
-  // What the disk was last told to note of the folder, durably before anything is recorded. Valid
-  // after open().
+  // Returns the last note, which is durable before anything is recorded. Valid after open().
   const FolderNote& note() const { return stream_.note().note(); }
 
-  // Makes everything recorded durable, and the files ready for whoever opens the folder next.
-  // Blocks. False: not all could be written, and a notice says so.
+  // Makes all records durable, and prepares the files for the next server or program. Blocks.
+  // Returns false if some could not be written; a notice reports it.
   bool close(Instant now);
 
-  // Records the last id that was given out, if no job of this id is left, so that whoever reads the
-  // files counts ids on from it. False: it could not be recorded.
+  // Records the highest id given out, if no job has it, so that a reader continues the ids after
+  // it. Returns false if that failed.
   [[nodiscard]] bool remember_last_id();
 
-  // Records a key that outlived its job, for who has brought it into the engine: no record is there
-  // of the job and of its deletion.
+  // Records a key that outlived its job and was restored into the engine without records of the job
+  // and its deletion.
   [[nodiscard]] JournalStatus add_tombstone(const Tombstone& tombstone) {
     return compaction_.write_tombstone(tombstone);
   }
 
-  // Waits until something that is under way on the disk has ended, if anything is. For those who
-  // were told `later` and have no turns.
+  // Waits until a sync or removal that is under way has ended. For callers that were answered
+  // `later` and run no turns.
   void wait_for_disk();
 
-  // What has to be added to the time to get that of the wall clock. A small change is passed over:
-  // the times of a job must not wander each time it is copied.
+  // Sets the wall clock minus the time. Ignores small changes: the times of a job must not drift
+  // with each copy.
   void set_wall_offset(Duration offset);
 
-  // Takes out what the log should tell.
+  // Takes out the next notice for the log.
   std::optional<Notice> next_notice();
 
   // Journal ------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ class Binlog final : public Journal {
   JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body) override;
   JournalStatus take_room_for_update(Promise promise) override;
   JournalStatus take_promised_room(const Promised& promised) override;
-  void release_room() override {}  // Room is counted anew each time.
+  void release_room() override {}  // Room is counted each time.
   bool may_try_again() override;
   void record(JobChange change, const JournaledJob& job) override;
   void record_deletion(const JournaledJob& job, const Tombstone* left) override;
@@ -126,7 +125,7 @@ class Binlog final : public Journal {
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
 
-  // Ends the program if anything does not fit together. For tests.
+  // Ends the program if any state is inconsistent. For tests.
   void check_invariants() const;
 
  private:
@@ -154,7 +153,7 @@ class Binlog final : public Journal {
            (answered_busy_ && !bodies_.is_busy());
   }
   Budget budget(std::uint64_t steps) const { return {state_.steps, steps}; }
-  // What is left of that of the turn, which keeps pace with what commands record.
+  // Returns the rest of the turn's budget, which grows with the records of commands.
   Budget budget_of_compaction() const;
   bool can_record() const { return !stream_.is_refusing() && stream_.is_open(); }
   JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);
@@ -177,11 +176,11 @@ class Binlog final : public Journal {
   Recovery recovery_;
   FolderOpening opening_;
 
-  Promise promise_ = Promise::nothing;  // That the next record makes.
+  Promise promise_ = Promise::nothing;  // Promise that the next record makes.
   bool is_closed_ = false;
-  bool answered_later_ = false;  // Somebody, who has not been told to try again.
+  bool answered_later_ = false;  // A caller got `later` and was not notified yet.
   bool disk_moved_ = false;      // A sync or a removal has ended since then.
-  bool answered_busy_ = false;   // For another reason: LargeBodies::is_busy().
+  bool answered_busy_ = false;   // A caller got `later` because of LargeBodies::is_busy().
   std::uint64_t refused_puts_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What the parts of the binlog stand on: facts that all parts need, and that no part owns. They are
-// plain values. The binlog sets them; if a part changes one too, the comment beside it says so.
+// Data that all parts of the binlog share and no part owns. The binlog sets the values; if parts
+// change one too, its comment says so.
 
 #pragma once
 
@@ -23,26 +23,27 @@ struct BinlogState {
   BinlogState& operator=(const BinlogState&) = delete;
 
   bool has_syncs() const { return options.sync != SyncPolicy::never; }
-  // Another server may write to the folder, late. So nothing is done by a name that may be that of
-  // a file of another server by now, and nothing is cut off that another server may have read.
+  // Returns true if another server may write to the folder, late. Then no call uses a name that a
+  // file of another server may have by now, and nothing is cut off that another server may have
+  // read.
   bool is_fenced() const { return epoch != 0; }
 
   Disk& disk;
   const BinlogOptions options;
-  // Of this server: see kEpochLast in record.hpp. 0: it has none. Set before the folder is opened.
+  // Epoch of this server (see kEpochLast in record.hpp); 0: none. Set before the folder is opened.
   std::uint32_t epoch = 0;
-  // Both are there from the opening of the folder on.
+  // Set when the folder is opened, and from then on.
   Engine* engine = nullptr;
-  std::optional<Segments> segments;  // Whoever writes, moves or removes a file tells it.
-  Promises promises;                 // To the jobs of the engine.
-  Instant now;                       // Of this turn.
-  Duration wall_offset;              // What has to be added to the time to get the wall clock's.
-  Notices notices;                   // Whoever has something to tell adds to it.
-  // All work on the folder that no command is to pay for, in steps: compaction, spares, recovery.
-  // Whoever does some adds to it, for the budgets that the binlog hands out. It is not that of the
-  // engine: what a command costs must not depend on the files that are there when it comes.
+  std::optional<Segments> segments;  // Updated by each part that writes, moves or removes files.
+  Promises promises;                 // Room promised to the jobs of the engine.
+  Instant now;                       // Time of this turn.
+  Duration wall_offset;              // Wall clock minus the time.
+  Notices notices;                   // Parts add notices for the log.
+  // Steps of work on the folder that no command pays for: compaction, spares, recovery. Each part
+  // adds its steps, and the budgets of the binlog count them. They are apart from the engine's
+  // steps, because the cost of a command must not depend on the files of the folder.
   std::uint64_t steps = 0;
-  // From when on it is to be looked whether the files are there: `now` for whoever finds a reason.
+  // Time of the next check that the files exist. A part with a reason to check sets it to `now`.
   Instant look_for_files_at;
 };
 

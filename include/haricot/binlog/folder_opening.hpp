@@ -1,4 +1,4 @@
-// Opening a folder: the jobs come back, and what nobody understood is kept aside.
+// Opens a folder: restores its jobs, and keeps copies of unreadable data.
 
 #pragma once
 
@@ -22,25 +22,26 @@ class FolderOpening {
   FolderOpening(const FolderOpening&) = delete;
   FolderOpening& operator=(const FolderOpening&) = delete;
 
-  // Reads the folder into the engine of the state and makes what was read durable, which counts as
-  // such from then on. Nothing is changed. `note`: that of the folder. False: `error` says why. May
-  // throw std::bad_alloc, as the next one.
+  // Reads the folder into the engine of the state and makes it durable, so that it counts as such
+  // from then on. Changes nothing in the folder. `note`: note of the folder. Returns false on
+  // failure, with the reason in `error`. May throw std::bad_alloc, like finish().
   [[nodiscard]] bool read(const FolderNote& note, ReplayWatcher watcher, std::string& error);
-  // Keeps aside what was not understood, and says where records go on. Requires: read() was good.
+  // Keeps copies of unreadable data, and returns the position for new records. Requires: read()
+  // succeeded.
   RecordStream::Start finish();
-  // What was found. Valid after read().
+  // Returns the report of read().
   const ReplayReport& report() const { return report_; }
-  // The newest file that has records; 0: none.
+  // Returns the newest file with records; 0: none.
   std::uint64_t newest_with_records() const;
 
-  // Opens the newest file to continue it, where that was not ended: a server that was killed, or
-  // handed over while it ran, has left it so. Nothing: it cannot be continued. To be called after
-  // finish(), before anything is recorded.
+  // Opens the newest file to continue it, if it was not ended: a server left it when it was killed
+  // or handed over. Returns nothing if it cannot be continued. Call after finish() and before
+  // anything is recorded.
   std::optional<ContinuedFile> open_last_file();
 
-  // Returns to the disk the space that the newest file has after its last record: a server that was
-  // killed leaves there the space that it had taken ahead. False: there was none. To be called
-  // before anything is recorded.
+  // Returns space to the disk that the newest file has after its last record: a killed server
+  // leaves its preallocated space there. Returns false if there was none. Call before anything is
+  // recorded.
   bool cut_off_zeros();
 
  private:

@@ -1,7 +1,6 @@
-// What the binlog has to report to the log, until somebody takes it out. A shortage or a failure
-// that comes and goes must not fill the log, so each subject is reported at most every 30 seconds.
-// What makes the server refuse changes is a subject of its own: something that harms less never
-// keeps it out.
+// Queue of notices for the log. A shortage or a failure that comes and goes must not fill the log,
+// so each subject is reported at most every 30 seconds. Failures that stop changes are subjects of
+// their own, so a lesser one never suppresses them.
 
 #pragma once
 
@@ -20,30 +19,30 @@ namespace haricot::binlog {
 class Notices {
  public:
   enum class Subject : std::uint8_t {
-    failure,     // Changes are refused: a write or a sync has failed, the folder cannot be used,
-    gone,        // or the newest file, the lock or the folder is gone.
-    older_gone,  // An older file is gone. Changes are taken.
-    file,        // A file could not be made, written or removed. It is tried again.
-    space,       // Puts are refused for want of space.
+    failure,     // Changes are refused: a write or sync failed, or the folder cannot be used.
+    gone,        // Changes are refused: the newest file, the lock or the folder is gone.
+    older_gone,  // An older file is gone. Changes are accepted.
+    file,        // A file could not be created, written or removed. It is retried.
+    space,       // Puts are refused for lack of space.
   };
   static constexpr std::size_t kSubjects = 5;
 
   // Adds a notice. May throw std::bad_alloc; then nothing has changed.
   void tell(Notice notice) { waiting_.push_back(std::move(notice)); }
-  // The same, unless one of its subject came less than 30 seconds before. Whether it was added.
+  // Adds a notice and returns true, unless one of its subject came less than 30 seconds before.
   bool report_at_times(Subject subject, Notice notice, Instant now);
-  // The next one of that subject is told however soon it comes.
+  // Lets the next notice of that subject through, however soon it comes.
   void report_next(Subject subject, Instant now) { at(not_before_, subject) = now; }
 
-  // The log was told that something has begun, so it is to be told when that has ended.
+  // Remembers that the log has the beginning of something, so that its end is logged as well.
   void begin(Subject subject) { at(has_begun_, subject) = true; }
-  // Whether that is so. False the next time.
+  // Returns true once after begin().
   bool take_begin(Subject subject);
 
-  // Takes out the oldest notice.
+  // Removes and returns the oldest notice.
   std::optional<Notice> take();
 
-  // Failures are counted, whether they are told or not.
+  // Counts a failure, logged or not.
   void count_error() { ++errors_; }
   std::uint64_t errors() const { return errors_; }
 

@@ -1,13 +1,11 @@
-// What the journal has promised to its jobs: room for the records that they will need, and that
-// must not be refused then.
+// Sum of the room that the journal has promised to its jobs, for records that must not be refused:
 //
-//   a deletion   of each job, with the records of the key that it may leave behind
-//   a burial     of a job with a limit of tries, from its put or kick until a burial is recorded
-//   a hold's end of a held job, until it is recorded as held no more
+//   deletion     of each job, with the records of the key that it may leave behind
+//   burial       of a job with a limit of tries, from its put or kick until a burial is recorded
+//   end of hold  of a held job, until its record says that it is not held
 //
-// Here is only the sum, and marks in the journal's fields of each job that is promised a burial or
-// the end of its hold.
-// Who records changes keeps both. RoomAhead keeps so much room.
+// The journal's fields of a job mark the promise of a burial and of the end of a hold. The parts
+// that record changes update the sum and the marks. RoomAhead keeps that much room.
 
 #pragma once
 
@@ -22,23 +20,23 @@ namespace haricot::binlog {
 
 class Promises {
  public:
-  // To a job that is new, or was brought back; the store that it is in has fields of the journal.
+  // Makes promises to a job that is new or restored. Requires: its store has the journal's fields.
   void make(const JournaledJob& job, JobStore& jobs, Promise promise);
-  // The same to a job that has neither tags nor a limit of tries.
+  // Promises a deletion to a job with neither tags nor a limit of tries.
   void make_deletion() { ++deletions_; }
-  // To a job that is about to be destroyed.
+  // Ends all promises to a job that is about to be destroyed.
   void end(const JournaledJob& job, JobStore& jobs);
-  // A burial alone, to a job that may have been promised one already.
+  // Promises a burial, unless the job has that promise.
   void make_burial(JournalFields& fields) {
     if (fields.has_burial_promised == 0) ++burials_;
     fields.has_burial_promised = 1;
   }
-  // There need be none.
+  // Ends the promise of a burial, if there is one.
   void end_burial(JournalFields& fields) {
     burials_ -= fields.has_burial_promised;
     fields.has_burial_promised = 0;
   }
-  // The end of a hold: to a job that is held.
+  // Promises the end of its hold to a held job.
   void make_hold_end(JournalFields& fields) {
     ++hold_ends_;
     fields.has_hold_end_promised = 1;
@@ -48,20 +46,20 @@ class Promises {
     fields.has_hold_end_promised = 0;
   }
 
-  // Of the records that are promised, with what may be lost at the ends of files.
+  // Returns the bytes of the promised records, including losses at the ends of files.
   std::uint64_t bytes() const;
-  // By how much that grows at most with a new job.
+  // Returns an upper bound of the growth of bytes() by a new job.
   static std::uint64_t bytes_for(const PutRoom& put);
 
-  // Ends the program if the sum is not that of all jobs of the engine, or if a job lacks what it
-  // needs. Costs a walk over all; for tests.
+  // Checks that the sum matches all jobs of the engine, and that each job has its promises. Ends
+  // the program if not. O(jobs); for tests.
   void check_invariants(Engine& engine) const;
 
  private:
   std::uint64_t deletions_ = 0;
   std::uint64_t burials_ = 0;
   std::uint64_t hold_ends_ = 0;
-  TombstoneRoom tombstones_;  // Of the keys that the deletions leave.
+  TombstoneRoom tombstones_;  // Room for keys that outlive their jobs.
 };
 
 }  // namespace haricot::binlog

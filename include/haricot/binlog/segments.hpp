@@ -3,10 +3,10 @@
 // because the record of a deletion must outlast the full record of the deleted job.
 //
 // A key that outlives its job lives in the file that has its records, as if it were a job: the
-// tombstone of the job (queue/job_store.hpp) stands for it.
+// tombstone of the job (queue/job_store.hpp) represents it.
 //
-// The jobs of a file are linked by their journal notes, in the order of their records. So nothing
-// here grows with the number of jobs.
+// The journal's fields link the jobs of a file in the order of their records, so the size of this
+// structure does not depend on the number of jobs.
 
 #pragma once
 
@@ -19,30 +19,30 @@ namespace haricot::binlog {
 
 struct Segment {
   std::uint64_t number = 0;  // N of binlog.N
-  // N of the name that the file has, if that is another one; else the same.
+  // N of the file's current name, which may differ from its number.
   std::uint64_t name_number = 0;
-  std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
-  bool is_gone = false;      // Somebody has taken the file away.
-  bool was_passed_over = false;  // At the start: it was not needed for sure.
-  bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
+  std::uint32_t serial = 0;      // Used by the journal's fields: counts up without gaps.
+  bool is_gone = false;          // The file was removed from outside.
+  bool was_passed_over = false;  // The start skipped it, because it was certainly not needed.
+  bool has_to_be_kept = false;   // A part was unreadable, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
-  std::uint64_t cut_to = 0;      // What is after this length has yet to be cut off; 0: nothing.
-  std::uint64_t live_bytes = 0;  // Of the records of its jobs.
+  std::uint64_t cut_to = 0;      // Length to which the file must still be truncated; 0: none.
+  std::uint64_t live_bytes = 0;  // Bytes of the records of its jobs.
   std::uint32_t live_jobs = 0;
   JobRef first = JobRef::none;
   JobRef last = JobRef::none;
-  JobId highest_id = 0;              // Of those that a full record in it names.
-  std::uint64_t highest_record = 0;  // That record; 0 if it was there at the start.
-  std::uint64_t unneeded_from = 0;   // The record that tells that it is not needed; 0: none yet.
-  std::uint64_t moved_until = 0;     // The record that was the last to move a job out of it.
-  // The last record of all when no job lived in it any more: what its jobs became is not after
-  // that. 0: not looked at yet.
+  JobId highest_id = 0;              // Highest id of a full record in it.
+  std::uint64_t highest_record = 0;  // Number of that record; 0 if it was there at the start.
+  std::uint64_t unneeded_from = 0;   // Record that says that it is not needed; 0: none yet.
+  std::uint64_t moved_until = 0;     // Last record that moved a job out of it.
+  // Last record of all when its last job had left: no later record is about its jobs. 0: not set
+  // yet.
   std::uint64_t emptied_at = 0;
 };
 
 class Segments {
  public:
-  // Requires: the store has notes. It outlives this.
+  // Requires: the store has the journal's fields. It outlives this.
   explicit Segments(JobStore& jobs) : jobs_(jobs) {}
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
@@ -55,11 +55,11 @@ class Segments {
   const Segment& newest() const { return segments_.back(); }
   Segment& at(std::size_t index) { return segments_[index]; }
   const Segment& at(std::size_t index) const { return segments_[index]; }
-  // The newest file has a full record of that id.
+  // Remembers that the newest file has a full record of that id.
   void remember_id(JobId id, std::uint64_t record);
-  // The job after that one in its file's list.
+  // Returns the next job in its file's list.
   JobRef after(JobRef ref) const { return jobs_.journal_fields(ref).next; }
-  // Null if the job's full record is in no file.
+  // Returns the file with the job's full record; null if no file has it.
   Segment* of(JobRef ref);
   const Segment* of(JobRef ref) const { return const_cast<Segments*>(this)->of(ref); }
 
@@ -68,27 +68,27 @@ class Segments {
   // Requires: no job lives in it.
   void remove_oldest();
   void remove_newest();
-  // Forgets the newest file; its jobs count to the one before, as its last ones. O(its jobs).
-  // Requires: there are two.
+  // Removes the newest file from the list; its jobs become the last ones of the file before.
+  // O(its jobs). Requires: there are two files.
   void merge_newest();
 
-  // Up to which number the jobs of all files have to be written anew, because one of the files was
-  // taken away; 0: of none.
+  // Returns the number up to which the jobs of all files must be written again, because one of
+  // these files was removed from outside; 0: none.
   std::uint64_t gone_until() const { return gone_until_; }
   void set_gone_until(std::uint64_t number) { gone_until_ = number; }
 
-  // A job whose records of that many bytes stand in the newest file; not in any other then.
+  // Moves a job, whose records take that many bytes, to the newest file.
   void attach(JobRef ref, std::uint64_t bytes);
-  // Its record is not needed any more. Does nothing if there is none.
+  // Removes a job from its file, if it is in one.
   void detach(JobRef ref, std::uint64_t bytes);
 
-  // Of all files together.
+  // Sums over all files.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t live_jobs() const { return live_jobs_; }
-  // Of all but the newest, whose length alone may still change.
+  // Sum of the lengths of all files except the newest, which may still grow.
   std::uint64_t older_bytes() const { return older_bytes_; }
 
-  // Ends the program if lists and numbers do not fit together. For tests.
+  // Ends the program if lists and sums are inconsistent. For tests.
   void check_invariants() const;
 
  private:

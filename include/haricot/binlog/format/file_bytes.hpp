@@ -1,5 +1,5 @@
-// The bytes of a whole file. The next file is read into the same memory, because the kernel has to
-// zero and map new memory first, and this takes as long as reading.
+// Buffer for the bytes of a whole file. The next file reuses the memory, because the kernel zeroes
+// and maps new memory first, which takes as long as reading.
 
 #pragma once
 
@@ -12,8 +12,8 @@ namespace haricot::binlog {
 
 class FileBytes {
  public:
-  // Makes room for so many bytes, which are undefined then; views of earlier ones end. False: no
-  // memory, and there are none.
+  // Makes room for that many bytes, which are undefined; views of earlier bytes become invalid.
+  // Returns false if there is no memory; then the buffer is empty.
   [[nodiscard]] bool resize(std::size_t bytes) {
     size_ = 0;
     if (!memory_ || memory_.size() < bytes) {
@@ -27,10 +27,10 @@ class FileBytes {
     size_ = bytes;
     return true;
   }
-  // Whether the last resize() took new memory.
+  // Returns true if the last resize() allocated new memory.
   bool is_new() const { return is_new_; }
 
-  // Requires: resize() was true.
+  // Requires: resize() returned true.
   char* data() { return memory_.data(); }
   std::size_t size() const { return size_; }
   std::string_view view() const {

@@ -1,8 +1,8 @@
-// Compaction: the folder stays in proportion to the jobs that live in it.
+// Compaction: keeps the size of the folder in proportion to the jobs that live in it.
 //
-// Always the oldest file: a deletion that is recorded in it can only be of a job that lived there
-// or in a file that is gone. Its living jobs are written anew after all others, and when those
-// records are durable the file is removed.
+// It always takes the oldest file: a deletion recorded in it can only be of a job that lived there
+// or in a file that was removed. The file's living jobs are written again after all other records,
+// and the file is removed when those records are durable.
 
 #pragma once
 
@@ -27,27 +27,27 @@ class Compaction {
   Compaction& operator=(const Compaction&) = delete;
 
   bool has_garbage_to_collect() const;
-  // Does as much of it as the budget allows, in whole records.
+  // Does a part of the work within the budget, in whole records.
   void go_on(const Budget& budget);
-  // What it has recorded in this turn, in steps: a part of what the stream counts.
+  // Returns the steps of its records in this turn, which the stream counts as well.
   std::uint64_t moved_this_turn() const { return moved_this_turn_; }
-  // Whether a sync or a removal has to end before it goes on.
+  // Returns true if a sync or a removal has to end before the work continues.
   bool waits() const { return waits_; }
-  // Whether it waits for nothing but a sync that may not be due yet.
+  // Returns true if it waits only for a sync that may not be due yet.
   bool wants_sync() const { return wants_sync_; }
-  // When the next turn has to come for this.
+  // Returns the time at which the next turn has to begin.
   Instant next_event() const;
-  // Whether the folder is so far too large that no command must begin a file now. If the disk does
-  // nothing any more, this goes on first.
+  // Returns true if the folder is so far too large that no command may begin a file now. When the
+  // disk is idle, compaction continues first.
   bool is_too_far_ahead(const Budget& budget);
-  // On a full disk: goes on for a change that lacks room. False: nothing is going to come of it.
+  // On a full disk: continues for a change that lacks room. Returns false if that cannot help.
   bool collect_for_space(const Budget& budget);
   void end_turn() {
     has_collected_for_space_ = false;
     moved_this_turn_ = 0;
   }
 
-  // What it hears from the stream of records.
+  // Events of the stream of records.
   void sync_ended() {
     waits_ = false;
     has_moved_ = true;
@@ -55,10 +55,10 @@ class Compaction {
   void removal_ended(DiskStatus status);
   void failed() { removal_mark_ = 0; }  // Recovery syncs the folder.
 
-  // Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
+  // Records an id that nothing else in the folder contains any more. Requires: no job has it.
   [[nodiscard]] JournalStatus mark_id(JobId id);
-  // Writes down a key that outlives its job, without the deletion of the job. `failed` or `full` if
-  // there is no memory, too.
+  // Records a key that outlives its job, without the deletion of the job. Returns `failed` or
+  // `full` also if there is no memory.
   [[nodiscard]] JournalStatus write_tombstone(const Tombstone& tombstone);
 
   std::uint64_t records_migrated() const { return records_migrated_; }
@@ -90,16 +90,16 @@ class Compaction {
   RecordStream& stream_;
   RoomAhead& room_;
   LargeBodies& bodies_;
-  bool waits_ = false;       // For a sync or a removal.
-  bool wants_sync_ = false;  // Of a record without which no file is removed.
-  bool has_moved_ = false;   // The disk, since this went on the last time.
-  // In the line of syncs: the one that makes durable that a file has gone by another way.
+  bool waits_ = false;       // Waits for a sync or a removal.
+  bool wants_sync_ = false;  // A record must be synced before a file can be removed.
+  bool has_moved_ = false;   // The disk has made progress since the last call.
+  // Mark in the line of syncs: the sync that makes the removal of a file by another path durable.
   std::uint64_t removal_mark_ = 0;
   Instant again_;
-  // The same for what takes turns, a removal or a large body, after one has failed. A change that
-  // lacks room does not bring it nearer.
+  // Time of the next try after a removal or a large body has failed. A change that lacks room does
+  // not advance it.
   Instant begin_again_;
-  bool has_to_make_room_ = false;         // For a change, until the next file is gone.
+  bool has_to_make_room_ = false;         // A change needs room, until the next file is removed.
   bool has_collected_for_space_ = false;  // In this turn.
   std::uint64_t moved_this_turn_ = 0;
   std::uint64_t records_migrated_ = 0;

@@ -1,15 +1,15 @@
-// Looks whether the files are there that somebody may take away while the server runs: one of them,
-// all, or the folder.
+// Checks that the files in use still exist: one of them, all, or the folder may be removed from
+// outside while the server runs.
 //
-// Nobody finds what is written to a file without a name, and no call fails. So the watch looks for
-// the files by their names: once a second while the binlog is in use, and at each new file.
+// Bytes written to a file without a name are lost, and no call fails. So the watch looks the files
+// up by their names: once a second while the binlog is in use, and at each new file.
 //
-//   the newest file or the folder   records are refused until the folder is there. Then all jobs
-//                                   are written anew, not only those in doubt.
-//   an older file                   its jobs, and those of the files before it, which may have been
-//                                   deleted in it, are moved by compaction. Nothing is refused.
+//   newest file or folder gone   records are refused until the folder is back. Then all jobs are
+//                                written again, not only those in doubt.
+//   older file gone              compaction moves its jobs and the jobs of the files before it,
+//                                because their deletions may have been in it. Nothing is refused.
 //
-// Segments::gone_until() tells both of them which jobs these are.
+// Segments::gone_until() says which jobs these are.
 
 #pragma once
 
@@ -29,19 +29,19 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // At the start. A file system that says of a new file that it is not there would say so again and
-  // again, so it is not asked any more.
+  // Begins to watch. A file system that reports a new file as missing at once would do so for
+  // ever, so the watch is switched off.
   void begin();
-  // Looks, if it is time to. Before anything counts as safe. If no record waited at the last look,
-  // the first one that waits is reason for another.
+  // Checks if it is time to, before any record counts as safe. If no record waited at the last
+  // check, the first one that waits is a reason for another check.
   void look();
-  // Compaction has gone on: tells the log when the last of the jobs were moved.
+  // Logs the end of the repair when compaction has moved the last of the jobs.
   void end_moving();
 
-  // Sees to it that the folder can be worked in, and marks what has gone from it. `names`: of its
-  // files, sorted. False: not now, and the log is told why, once for each reason.
+  // Returns to a usable folder and marks the files that are gone. `names`: its files, sorted.
+  // Returns false if that fails, and logs each reason once.
   bool return_to_folder(std::vector<std::string>& names);
-  // All that was in files that are gone is safe elsewhere.
+  // Called when all records of files that are gone are safe in other files.
   void forget_those_gone();
 
  private:
@@ -58,9 +58,9 @@ class FolderWatch {
   RecordStream& stream_;
   bool can_look_ = true;
   bool looks_for_older_ = false;
-  bool has_looked_for_records_ = false;  // At the last look, records waited for it.
-  std::uint64_t looked_at_ = 0;          // The older file that was looked for last.
-  std::string not_back_;                 // Why it could not return, as the log was told.
+  bool has_looked_for_records_ = false;  // At the last check, records waited for it.
+  std::uint64_t looked_at_ = 0;          // Number of the older file that was checked last.
+  std::string not_back_;                 // The reason in the log why the folder cannot be used.
 };
 
 }  // namespace haricot::binlog

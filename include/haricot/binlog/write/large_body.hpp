@@ -1,11 +1,11 @@
 // The body of one large job on its way to the disk.
 //
-// It is written slice by slice to a file that no server reads. When all of it is there, the file is
-// begun, with the record of the job as its first one. So the folder has the record whole or not at
+// It is written slice by slice to a file that no server reads. When it is complete, the file is
+// begun, with the record of the job as the first one. So the folder has the record whole or not at
 // all, other records do not wait behind it, and no turn writes all of it.
 //
-// One body at a time. The file of a body that nobody needs any more is cut off slice by slice and
-// removed: removing a large file at once takes long, too.
+// There is one body at a time. The file of a body that is not needed any more is truncated slice by
+// slice and removed, because removing a large file at once takes long, too.
 
 #pragma once
 
@@ -26,52 +26,52 @@ class LargeBody {
     none,
     writing,
     whole,    // All of it is written, and the file has its space.
-    failed,   // See status() and why(). The file is still there.
-    leaving,  // The file is being cut off.
+    failed,   // See status() and why(). The file still exists.
+    leaving,  // The file is being truncated.
   };
 
-  // The file is called spare_name() of this number, which no spare has.
+  // Number of the file's spare_name(), which no spare has.
   static constexpr std::uint64_t kNumber = kFileNumberMax;
-  // A sync is begun whenever this many slices were written, and the one before has to have ended:
-  // so the disk never has more than twice as many to write, and syncs of others come in between.
+  // Number of slices after which a sync is begun, when the sync before has ended. So the disk never
+  // has more than twice as many slices to write, and other syncs run in between.
   static constexpr std::uint64_t kSlicesPerSync = 32;
 
-  // Disk and line outlive this. `slice_bytes`: what one go_on() writes. `has_syncs`: the line is
-  // used.
+  // Disk and line outlive this. `slice_bytes`: bytes that one go_on() writes. `has_syncs`: the line
+  // is used.
   LargeBody(Disk& disk, SyncLine& syncs, std::uint64_t slice_bytes, bool has_syncs)
       : disk_(disk), syncs_(syncs), slice_bytes_(slice_bytes), has_syncs_(has_syncs) {}
   LargeBody(const LargeBody&) = delete;
   LargeBody& operator=(const LargeBody&) = delete;
 
   State state() const { return state_; }
-  // Whether it is that very body, after a tube's name of that length. False in state leaving.
+  // Returns true if this is that body, after a tube's name of that length. False in state leaving.
   bool is_for(const BlobRef& body, std::size_t lead_bytes) const;
-  // Whether anybody else has the body. Requires: state writing, whole or failed.
+  // Returns true if the body has another owner. Requires: state writing, whole or failed.
   bool is_needed() const { return body_.owners() > 1; }
-  // Of the file.
+  // Returns the file.
   FileHandle file() const { return file_; }
   std::uint64_t allocated() const { return allocated_; }
-  // crc32c() of the body. Requires: state whole.
+  // Returns crc32c() of the body. Requires: state whole.
   std::uint32_t sum() const { return sum_; }
   // Requires: state failed.
   DiskStatus status() const { return status_; }
   const std::string& why() const { return why_; }
 
-  // Makes the file and writes nothing yet. It will have what the record needs with the end of a
-  // file, and after that some room for others: up to `file_bytes`, 16 slices, and what the disk
-  // has. On anything but ok nothing has changed, and why() says why. Requires: state none.
+  // Creates the file and writes nothing yet. The file gets space for the record and the end of a
+  // file, and some room for other records: up to `file_bytes`, 16 slices, and the free space of the
+  // disk. Unless ok, nothing has changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t lead_bytes,
                                  std::uint64_t file_bytes);
-  // Whether go_on() has something to do before a sync has ended.
+  // Returns true if go_on() has work before a sync ends.
   bool has_work() const;
-  // Writes the next slice, or cuts the next part off. Returns how many bytes of the body it wrote.
+  // Writes the next slice, or truncates the next part. Returns the bytes of the body that it wrote.
   std::uint64_t go_on();
-  // The file is the caller's, who has renamed it. Requires: state whole.
+  // Passes the file to the caller, who has renamed it. Requires: state whole.
   void let_go();
-  // Nobody needs it any more. In state none and leaving it does nothing.
+  // Begins to remove the file. Does nothing in states none and leaving.
   void drop();
-  // The file may stand under another name by now, where somebody else reads it: only what is here
-  // of it goes. Requires: state leaving.
+  // Drops the state without removing the file, which may have another name by now and another
+  // reader. Requires: state leaving.
   void leave_uncut();
 
  private:
@@ -91,11 +91,11 @@ class LargeBody {
   BlobRef body_;
   std::size_t lead_bytes_ = 0;
   FileHandle file_ = FileHandle::none;
-  std::uint64_t needed_ = 0;  // The least that the file has to have.
+  std::uint64_t needed_ = 0;  // The least space that the file must have.
   std::uint64_t wanted_ = 0;
   std::uint64_t allocated_ = 0;
-  std::uint64_t done_ = 0;  // Of the body.
-  std::uint32_t sum_ = 0;   // Of what is done.
+  std::uint64_t done_ = 0;  // Bytes of the body that are written.
+  std::uint32_t sum_ = 0;   // Checksum of these bytes.
   std::uint64_t unsynced_ = 0;
   std::uint64_t sync_mark_ = 0;
   std::string why_;

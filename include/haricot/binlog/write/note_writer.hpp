@@ -1,7 +1,8 @@
-// The note of the folder in its file `lock`: what the server tells of its files outside of them.
+// Writes the note of the folder in its file `lock`: facts about the files that are stored outside
+// of them.
 //
-// A note must never be ahead of the disk, or a note that misses files could be left after a crash.
-// So a new file is noted when its first records are safe, and a removal is noted before it begins.
+// A note must never be ahead of the disk: after a crash, a note could name files that are missing.
+// So a new file is noted when its first records are safe, and a removal before it begins.
 
 #pragma once
 
@@ -15,34 +16,35 @@ namespace haricot::binlog {
 
 class NoteWriter {
  public:
-  // The disk outlives this. `ids_ahead`: so many ids more than were given out are noted as given
-  // out, so that not each of them needs a note.
+  // The disk outlives this. `ids_ahead`: number of ids above the last one that the note marks as
+  // used, so that not every id needs a note.
   NoteWriter(Disk& disk, std::uint64_t ids_ahead) : disk_(disk), ids_ahead_(ids_ahead) {}
   NoteWriter(const NoteWriter&) = delete;
   NoteWriter& operator=(const NoteWriter&) = delete;
 
-  // What the note was when the folder was opened, and what was last written.
+  // The note when the folder was opened, and the note last written.
   void set(const FolderNote& note) { note_ = note; }
   const FolderNote& note() const { return note_; }
 
-  // The run of this server begins. Writes nothing yet.
+  // Begins the run of this server. Writes nothing yet.
   void begin_run(std::uint64_t store_id, std::uint32_t run_before, std::uint32_t run);
 
-  // The files as they are. `oldest_needed`: the first file that the next start has to find; 0 where
-  // there is none, which leaves what was noted.
+  // State of the files. `oldest_needed`: the first file that the next start has to find; 0 if there
+  // is none, which keeps the number of the last note.
   struct Files {
     std::uint64_t oldest_needed = 0;
     std::uint64_t newest = 0;
     JobId next_id = 1;
   };
-  // At a start, durably: nothing is recorded before. `newest`: that has records; 0 if none has.
+  // Writes the note durably at a start, before anything is recorded. `newest`: newest file with
+  // records; 0 if none has.
   void set_what_was_read(const Files& files);
-  // Something is safe; of the newest file, if `is_in_newest`. Writes only what is news.
+  // Called when records are safe; `is_in_newest`: some are in the newest file. Writes only changes.
   void set_what_is_safe(const Files& files, bool is_in_newest);
-  // The files before that one are about to be removed, and nothing of them is needed.
+  // Called before files older than this one are removed. Requires: nothing in them is needed.
   void set_removal(std::uint64_t oldest_needed);
-  // The newest file has ended after so many bytes, and all of it is safe. 0: it has no record. The
-  // note is made durable if `has_syncs`.
+  // Called when the newest file has ended at that length and all of it is safe. 0: it has no
+  // record. Makes the note durable if `has_syncs`.
   void set_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs);
 
  private:

@@ -1,6 +1,6 @@
-// Puts away what nobody understood, under names that nothing removes.
+// Keeps copies of unreadable data under names that nothing removes.
 //
-// A copy is written under a temporary name, synced and renamed. So after a crash no half of a copy
+// A copy is written under a temporary name, synced and renamed. So after a crash no partial copy
 // has the name of a whole one. Each copy has its own number in its name, so no copy replaces
 // another.
 
@@ -23,21 +23,21 @@ class Quarantine {
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  // How a name is made of the number of a file and a serial number: damaged_name() and such.
+  // Function that makes a name of a file number and a serial number, such as damaged_name().
   using NameOf = std::string (*)(std::uint64_t number, std::uint64_t serial);
 
   struct Kept {
     std::string name;
-    bool is_new = false;  // Else a copy with the same bytes was there.
+    bool is_new = false;  // False: a copy with the same bytes existed.
   };
-  // Keeps a copy of these bytes of a file. It is durable after sync(). All of these may throw
-  // std::bad_alloc.
+  // Keeps a copy of these bytes of a file. It is durable after sync(). May throw std::bad_alloc,
+  // like all functions here.
   [[nodiscard]] DiskStatus keep(std::string_view bytes, std::uint64_t number, NameOf name_of,
                                 Kept& kept);
-  // Gives a file another name, which is then `to`.
+  // Renames a file; `to` is set to the new name.
   [[nodiscard]] DiskStatus move(const std::string& from, std::uint64_t number, NameOf name_of,
                                 std::string& to);
-  // Makes sure that the names survive a loss of power, if any is new.
+  // Makes new names durable, if there are any.
   [[nodiscard]] DiskStatus sync();
 
  private:
@@ -47,14 +47,13 @@ class Quarantine {
   DiskStatus free_name(std::uint64_t number, NameOf name_of, std::string& name);
 
   Disk& disk_;
-  std::vector<std::string> names_;  // Of the folder.
+  std::vector<std::string> names_;  // Names in the folder.
   bool is_listed_ = false;
   bool has_to_sync_ = false;
 };
 
-// Takes a file out of the way of the next start: removes it, or gives it another name if it
-// `has_to_be_kept`, because not all of it could be read and there is no copy. May throw
-// std::bad_alloc.
+// Moves a file out of the way of the next start: removes it, or renames it if `has_to_be_kept`,
+// because a part was unreadable and there is no copy. May throw std::bad_alloc.
 [[nodiscard]] DiskStatus remove_or_keep(Disk& disk, std::uint64_t number, bool has_to_be_kept);
 
 }  // namespace haricot::binlog

@@ -1,9 +1,9 @@
 // The stream of records: collected in memory during a turn, written with one call at its end,
-// synced as the policy wants it, and safe then.
+// synced by the policy, and then safe.
 //
-// The stream also begins and ends the files of the records. It is handed each file, so it does not
-// know where space comes from. When a write or a sync fails, the stream lets go of the file and
-// refuses everything, until begin_anew() says that everything in doubt has been written to another
+// The stream also begins and ends the files of the records. It is given each file, so it does not
+// depend on where space comes from. When a write or a sync fails, the stream releases the file and
+// refuses all changes, until begin_anew() reports that all records in doubt were written to another
 // file.
 
 #pragma once
@@ -29,16 +29,17 @@
 
 namespace haricot::binlog {
 
-// What others hear of the stream of records. Each is called where it happens, and must not fail.
+// Events of the stream. Each handler is called at once, and must not fail.
 struct StreamEvents {
   struct Failure {
     DiskStatus status;
-    bool was_refusing;         // A try to recover has failed.
-    std::uint64_t free_bytes;  // Of the disk at that moment, if it was; 0 if not known.
+    bool was_refusing;  // An attempt to recover has failed.
+    std::uint64_t
+        free_bytes;  // Free bytes of the disk at that moment, if it was full; 0 if unknown.
   };
   struct SyncsTaken {
     bool some_ended;
-    bool line_is_shorter;  // Also by the end of one that was forgotten.
+    bool line_is_shorter;  // Also if the end of a dropped sync has shortened it.
   };
   void* object = nullptr;
   void (*failed)(void* object, const Failure& failure) = nullptr;
@@ -46,17 +47,17 @@ struct StreamEvents {
   void (*syncs_taken)(void* object, const SyncsTaken& taken) = nullptr;
 };
 
-// A file that has its space and no record yet, under the name spare_name(number).
+// A file with its space and no record yet, under the name spare_name(number).
 struct NewFile {
   FileHandle file = FileHandle::none;
   std::uint64_t number = 0;
   std::uint64_t allocated = 0;
-  const RecordAroundBody* first = nullptr;  // Its first record, if the body is there.
+  const RecordAroundBody* first = nullptr;  // Its first record, if the body is in the file.
 };
 
 class RecordStream {
  public:
-  // So much is collected at most before it is written, whether the turn is over or not.
+  // Maximum of collected bytes; beyond it they are written before the turn ends.
   static constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 
   // The state outlives this.
@@ -64,12 +65,12 @@ class RecordStream {
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
-  // Where it goes on after what was read.
+  // Position from which the stream continues after a folder was read.
   struct Start {
-    std::uint64_t number = 1;  // Of the next file.
-    // A file of that number may be there, and is replaced.
+    std::uint64_t number = 1;  // Number of the next file.
+    // A file of that number may exist, and is replaced.
     bool is_unsure = false;
-    // What the next file is to say of the one before it; nothing if its end is in doubt.
+    // Facts about the previous file for the next file's signature; nothing if its end is in doubt.
     std::optional<WrittenPoint> previous;
     std::uint64_t previous_number = 0;
     std::int64_t last_stamp = 0;
@@ -78,7 +79,7 @@ class RecordStream {
   void start_from(const Start& start);
   NoteWriter& note() { return note_; }
   const NoteWriter& note() const { return note_; }
-  // The note's view of the files.
+  // Returns the facts about the files that the note contains.
   NoteWriter::Files noted_files() const;
 
   // The file -------------------------------------------------------------------------------------
@@ -87,86 +88,90 @@ class RecordStream {
   const SegmentWriter& writer() const { return writer_; }
   SyncLine& syncs() { return syncs_; }
   const SyncLine& syncs() const { return syncs_; }
-  // The number of the next file. No file has had it or a higher one.
+  // Returns the number of the next file. No file has had it or a higher one.
   std::uint64_t next_file_number() const { return next_file_number_; }
-  // A file of ours may have this number and not be known; 0: none.
+  // Returns the number that a file of ours may have without being known; 0: none.
   std::uint64_t unsure_number() const { return unsure_number_; }
-  // The oldest file that the next start has to find; 0 if there is no file.
+  // Returns the oldest file that the next start has to find; 0 if there is no file.
   std::uint64_t oldest_needed() const;
 
-  // Ends the file: writes what is collected and lets go of it. Nothing: the stream has failed.
-  // After that begin_file() and seal(), in this order: whoever finds a seal that tells of a next
-  // file can rely on it that there was one.
+  // Ends the file: writes the collected records and releases it. Returns nothing if the stream has
+  // failed. begin_file() and seal() have to follow, in this order: a seal that names a next file
+  // proves that there was one.
   std::optional<SegmentWriter::Ending> end_file();
   enum class Begun : std::uint8_t {
-    yes,        // The file is the stream's.
-    not_tried,  // There is no memory. The file is as it was.
-    failed,     // What the file has is void, but may stand under its name: see unsure_number().
-    gone,       // The same, and it has no name any more.
+    yes,        // The stream owns the file.
+    not_tried,  // There is no memory. The file is unchanged.
+    failed,     // Its content is void, but it may exist under its name: see unsure_number().
+    gone,       // Its content is void, and it has no name any more.
   };
-  // On anything but yes the stream has failed. Requires: none is open.
+  // Begins a file. Unless yes, the stream has failed. Requires: none is open.
   Begun begin_file(const NewFile& file);
   // Continues the newest file, in the run in which it was begun. Requires: none was open yet.
   void resume_file(const ContinuedFile& file);
-  // Where no file is replaced, a file that could not be begun may be there all the same, perhaps
-  // with a record. Then it is one of ours, in which no job lives, and goes in its turn: else it
-  // would outlast the deletion of its job. False: nobody can tell now. Requires: none is open.
+  // If no file is replaced, a file that could not be begun may exist all the same, perhaps with a
+  // record. Then it becomes a file of ours without jobs, which is removed in its turn: otherwise it
+  // would outlast the deletion of its job. Returns false if that cannot be decided now. Requires:
+  // none is open.
   [[nodiscard]] bool take_up_unsure_file();
-  // Asks for the sync of what is sealed. False: the stream has failed. Does not write the seal if
+  // Requests the sync of the sealed file. Returns false if the stream has failed. Writes no seal if
   // no file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
-  // Tries again to cut off what a write that failed has left at the end of files, if no sync is
-  // under way. end_turn() calls it as long as there is something to cut. O(files).
+  // Retries to truncate files after failed writes, if no sync is under way. end_turn() calls it
+  // while there is something to truncate. O(files).
   void cut_files_back();
 
-  // Ends the last file of a server, and asks for its sync. Returns how far it came. It may fail:
-  // see is_refusing(). Requires: a file is open, nothing is collected.
+  // Ends the last file of a server, and requests its sync. Returns its end. May fail: see
+  // is_refusing(). Requires: a file is open, nothing is collected.
   WrittenPoint end_cleanly();
 
   // Records --------------------------------------------------------------------------------------
 
-  // All memory that a record needs. False: there is none.
+  // Allocates all memory that a record needs. Returns false if there is none.
   [[nodiscard]] bool prepare(std::size_t lead_bytes, std::size_t body_bytes);
-  // The same for so many short records.
+  // Allocates memory for that many short records.
   [[nodiscard]] bool prepare_short(std::uint32_t records);
   // Collects a record. Requires: a file is open, has room for it, and memory was prepared.
   void append(const Record& record, std::string_view body, const BlobRef& blob,
               bool to_room_kept = false);
-  // The full record of a job, which lives in the newest file from then on. The same requirements.
+  // Collects the full record of a job, which lives in the newest file from then on. Requires: as
+  // for append().
   void append_full(const JournaledJob& job);
   void append_change(const JournaledJob& job);
-  // The same for a job that stays where it is.
+  // Collects a change of a job that keeps its place.
   void append_change_in_place(const JournaledJob& job);
-  // The full record of a job, and what the files have to know when it stands in the newest one.
+  // Returns the full record of a job; attach() updates the files when it is in the newest one.
   Record full_record_of(const JournaledJob& job, std::int64_t stamp) const;
   void attach(const JournaledJob& job, std::uint64_t number);
-  // Counts a record that was written beside the others. Requires: memory was prepared.
+  // Counts a record that was written apart from the others. Requires: memory was prepared.
   void count_record(JobId id);
-  // Collects what is written anew because it was in doubt: no new record.
+  // prepare_again() allocates memory for a record that was in doubt and is written again;
+  // append_again() collects it. It does not count as a new record.
   [[nodiscard]] bool prepare_again(std::size_t lead_bytes, std::size_t body_bytes) {
     return writer_.prepare(lead_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
-  // What stands in front of the deletion of a job whose key outlives it: see append_text(). The key
-  // lives in the newest file from then on.
+  // Collects the records in front of the deletion of a job whose key outlives it: see
+  // append_text(). The key lives in the newest file from then on.
   void append_tombstone(const Tombstone& tombstone, TextKind kind = TextKind::tombstone);
-  // The same without a deletion after it: a record of its own. Requires: as for append().
+  // Collects these without a deletion, as a record of its own. Requires: as for append().
   void append_tombstone_alone(const Tombstone& tombstone);
-  // Collects records of text, which belong to a record of that job and do not count as records of
-  // their own. That one has to follow at once, and its memory was prepared with theirs.
+  // Collects records of text. They belong to a record of that job, which has to follow at once, and
+  // do not count as records. Requires: memory was prepared for all of them.
   void append_text(TextKind kind, JobId id, std::string_view text);
   void count_again() { ++total_written_; }
-  // So many bytes are collected with the next records before they are written.
+  // Lets that many bytes be collected with the next records before they are written.
   void write_together(std::uint64_t bytes) {
     write_from_ = std::max(kCollectedBytesMax, writer_.collected_bytes() + bytes);
   }
-  // Where a job that is in no file, or not yet buried there, gets its turn among the buried.
+  // Returns the stamp that orders the buried jobs, for a job that is in no file or not buried
+  // there.
   std::int64_t stamp_for_full(const JournaledJob& job);
-  // The job was buried now and its record comes later: a copy of it has its turn all the same.
+  // Stamps a job that was buried now and is recorded later, so that a copy keeps its order.
   void stamp_burial(const JournaledJob& job) { (void)stamp_of(job); }
 
-  // What was appended in this turn, in steps, with the bytes of large bodies that count_appended()
-  // adds.
+  // Returns the steps of records appended in this turn, including bytes of large bodies that
+  // count_appended() adds.
   std::uint64_t steps_this_turn() const {
     return (total_written_ - written_before_turn_) * turn_limits::kStepsPerRecord +
            appended_this_turn_ / turn_limits::kRecordBytesPerStep;
@@ -181,38 +186,38 @@ class RecordStream {
 
   // Writing and syncing --------------------------------------------------------------------------
 
-  // Writes what is collected. It may fail: see is_refusing().
+  // Writes the collected records. May fail: see is_refusing().
   void flush();
-  // All records are written.
+  // Marks all records as written.
   void mark_written();
-  // Begins a sync if one is due; at once if somebody waits for it.
+  // Starts a sync if one is due, or at once if an answer waits for it.
   void request_sync(bool is_waited_for);
-  // When a sync is due; never() if none is.
+  // Returns the time of the next sync; never() if none is due.
   Instant next_sync() const;
-  // When the oldest record was written that is not synced yet, or is in doubt; never() if all are
-  // synced, or if none is to be. O(syncs in line).
+  // Returns the time of the oldest write that is in doubt or not synced; never() if all are synced
+  // or none will be. O(syncs in line).
   Instant oldest_unsynced() const;
   // Takes out the syncs and removals that have ended.
   void take_sync_ends();
-  // Asks for the sync of all that was written anew.
+  // Requests the sync of all records that were written again.
   void sync_what_was_rewritten();
 
-  // Records count up: safe <= synced or written, all <= records().
+  // Numbers of records: safe <= synced or written, all <= records().
   std::uint64_t records() const { return records_; }
   std::uint64_t written() const { return written_records_; }
   std::uint64_t synced() const { return synced_records_; }
   std::uint64_t safe() const { return safe_records_; }
   std::uint64_t doubtful() const { return doubtful_records_; }
   std::uint64_t total_written() const { return total_written_; }
-  // Ids of the records that are not as safe as the policy wants them, in order.
+  // Returns the ids of records that are not safe, in order.
   std::span<const JobId> unsafe() const { return unsafe_; }
-  // Whoever waits for a record that is not safe is told that it is in doubt.
+  // Marks all records as doubtful, which fails the answers that wait for them.
   void doubt_all() { doubtful_records_ = records_; }
 
   // Failure --------------------------------------------------------------------------------------
 
-  // Nothing is in doubt for good: all of it is written anew, but not into this file. Memory may be
-  // missing too, or be what failed (`why` says so). Then the log is not told why.
+  // Refuses all changes from now on. Nothing is lost: recovery writes all records in doubt to
+  // another file. `why` is logged, if there is memory for it.
   void fail(DiskStatus status, std::string_view doing, std::string_view why = {},
             Notice::Kind kind = Notice::Kind::refusing) noexcept;
   bool is_refusing() const { return refusing_; }
@@ -222,12 +227,12 @@ class RecordStream {
   }
   void set_refusing_for_space(bool is_full) { refusing_for_space_ = is_full; }
   const std::string& last_failure() const { return last_failure_; }
-  // All that was in doubt is safe: begin_anew() ends the refusal, mark_all_safe() tells whoever
-  // waits.
+  // begin_anew() ends the refusal when all records in doubt are safe; mark_all_safe() then releases
+  // the answers that wait.
   void begin_anew();
   void mark_all_safe() { mark_safe(records_); }
 
-  // Ends the program if anything does not fit together. For tests.
+  // Ends the program if any state is inconsistent. For tests.
   void check_invariants() const;
 
  private:
@@ -251,7 +256,7 @@ class RecordStream {
   std::uint64_t previous_number_ = 0;
   std::uint64_t next_file_number_ = 1;
   std::uint64_t unsure_number_ = 0;
-  std::uint64_t unsure_bytes_ = 0;  // That such a file has at most.
+  std::uint64_t unsure_bytes_ = 0;  // Upper bound of that file's bytes.
   std::uint32_t records_lost_ = 0;
   std::int64_t last_stamp_ = 0;
 
@@ -260,23 +265,24 @@ class RecordStream {
   std::uint64_t written_records_ = 0;
   std::uint64_t synced_records_ = 0;
   std::uint64_t sync_requested_ = 0;
-  // How much of the newest file is durable with what was requested. Nothing: not the files before.
+  // Durable bytes of the newest file once the requested sync succeeds. Nothing: files before it are
+  // not durable.
   std::optional<std::uint64_t> durable_when_synced_;
   std::uint64_t safe_records_ = 0;
   std::uint64_t doubtful_records_ = 0;
   std::uint64_t total_written_ = 0;
-  std::uint64_t written_before_turn_ = 0;          // total_written_ then.
+  std::uint64_t written_before_turn_ = 0;          // Value of total_written_ then.
   std::uint64_t appended_this_turn_ = 0;           // Bytes.
-  std::uint64_t write_from_ = kCollectedBytesMax;  // So much has to be collected for a write.
-  Instant unsynced_since_ = Instant::never();      // The first write that no sync was asked for.
-  Instant doubtful_since_ = Instant::never();      // That of the first record in doubt.
+  std::uint64_t write_from_ = kCollectedBytesMax;  // Collected bytes from which a write begins.
+  Instant unsynced_since_ = Instant::never();  // Time of the first write without a requested sync.
+  Instant doubtful_since_ = Instant::never();  // Time of the first write in doubt.
   std::vector<JobId> unsafe_;
 
-  bool has_begun_ = false;  // A file.
+  bool has_begun_ = false;  // A file was begun.
   bool refusing_ = false;
   bool refusing_for_space_ = false;
-  bool has_to_seal_ = false;  // A file was ended whose seal is still to come.
-  bool has_to_cut_ = false;   // A segment has a length to which it has yet to be cut.
+  bool has_to_seal_ = false;  // A file was ended, and its seal is missing.
+  bool has_to_cut_ = false;   // A segment has to be truncated.
   std::string last_failure_;
 };
 

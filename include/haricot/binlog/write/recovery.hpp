@@ -1,6 +1,6 @@
-// Recovery: when the disk has failed, everything recorded since the last good sync is written anew,
-// from memory, to another file. If somebody has taken files away, all jobs that lived in them are
-// written anew too. Until this has succeeded, every command that needs a record is refused.
+// Recovery: after a failure of the disk, writes all records since the last good sync again, from
+// memory, to another file. If files were removed from outside, it writes all jobs that lived in
+// them again too. Until it succeeds, every command that needs a record is refused.
 
 #pragma once
 
@@ -28,16 +28,16 @@ class Recovery {
   Recovery(const Recovery&) = delete;
   Recovery& operator=(const Recovery&) = delete;
 
-  // What it hears from the stream of records.
+  // Events of the stream of records.
   void failed(const StreamEvents::Failure& failure) noexcept;
   void syncs_taken();
 
-  // Does as much of it as the budget allows, in whole records. Requires: the stream of records
+  // Does a part of the work within the budget, in whole records. Requires: the stream of records
   // refuses.
   void go_on(const Budget& budget);
-  // The next try is made at once.
+  // Makes the next attempt at once.
   void try_at_once() { retry_at_ = state_.now; }
-  // When the next turn has to come for this. Requires: the stream of records refuses.
+  // Returns the time at which the next turn has to begin. Requires: the stream of records refuses.
   Instant next_event() const;
 
  private:
@@ -68,16 +68,18 @@ class Recovery {
   FolderWatch& watch_;
 
   Instant retry_at_ = Instant::never();
-  Instant retry_for_no_reason_at_;     // Also where the disk has no more space than before.
-  std::uint64_t free_at_failure_ = 0;  // The disk's free space after the last try that failed.
-  std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
-  std::uint32_t first_serial_ = 0;     // The first segment of the current try; 0: there is none.
-  std::size_t rewritten_until_ = 0;    // If files are gone: no job lives in a file before it.
-  bool is_unneeded_written_ = false;   // And it is written down that those files are not needed.
+  Instant retry_for_no_reason_at_;     // Time of an attempt even if the disk has no more space than
+                                       // before.
+  std::uint64_t free_at_failure_ = 0;  // Free space of the disk after the last failed attempt.
+  std::vector<JobId> rewrite_;         // Ids that are still to be written again, last first.
+  std::uint32_t first_serial_ = 0;     // First segment of the current attempt; 0: none.
+  std::size_t rewritten_until_ = 0;  // If files are gone: no job lives in a file before this index.
+  bool is_unneeded_written_ = false;  // The record that those files are not needed is written.
   enum class Copies : std::uint8_t { written, in_line, durable };
-  Copies copies_ = Copies::written;  // Of the jobs that were in them, when all are written.
-  bool has_to_return_ = false;       // The folder may not be the one that the path leads to.
-  bool waits_ = false;               // For a sync.
+  Copies copies_ =
+      Copies::written;          // State of the copies of jobs of those files, when all are written.
+  bool has_to_return_ = false;  // The path may lead to another folder.
+  bool waits_ = false;          // Waits for a sync.
 };
 
 }  // namespace haricot::binlog

@@ -1,5 +1,5 @@
-// Writes records into one file of the binlog: collects them as bytes, and writes all that were
-// collected with one call. What can fail for want of memory is done before a record is made.
+// Writes records to one file of the binlog: collects their bytes, and writes all of them with one
+// call. Memory is allocated before a record is made.
 
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace haricot::binlog {
 
-// How far a file has come.
+// Position in a file.
 struct WrittenPoint {
   std::uint64_t bytes = 0;
   std::uint32_t records = 0;
   std::uint32_t digest = 0;
 };
 
-// The first record of a file whose body stands in the file already, with its CR LF. The records of
-// the job's tags come in front of it.
+// First record of a file whose body, with its CR LF, is in the file already. The records of the
+// job's tags come in front of it.
 struct RecordAroundBody {
   const Record& record;
   std::string_view tags;
@@ -42,11 +42,11 @@ struct ContinuedFile {
 
 class SegmentWriter {
  public:
-  // Room that every file keeps: for the seal, and for two records of which files are needed.
+  // Room that every file keeps: for the seal, and for two records about needed files.
   static constexpr std::uint64_t kEndBytes = 3 * kShortRecordBytes;
-  // What stands behind a body.
+  // Bytes after a body.
   static constexpr std::string_view kTrailer = "\r\n";
-  // A body from here on is written from where it is instead of being copied.
+  // Size from which a body is written from its own memory instead of being copied.
   static constexpr std::size_t kBlobBytesMin = 4096;
 
   bool is_open() const { return file_ != FileHandle::none; }
@@ -54,19 +54,19 @@ class SegmentWriter {
   std::uint64_t number() const { return number_; }
   std::uint64_t allocated() const { return allocated_; }
 
-  // Writes version and signature to an open file, which is this writer's then; and the header of
-  // the first record, if its body is there already. Requires: none is open. On anything but ok
-  // nothing has changed.
+  // Writes version and signature to an open file, which belongs to this writer from then on, and
+  // the header of the first record if its body is there already. Unless ok, nothing has changed.
+  // Requires: no file is open.
   [[nodiscard]] DiskStatus begin(Disk& disk, FileHandle file, const Signature& signature,
                                  std::uint64_t allocated, const RecordAroundBody* first = nullptr);
-  // Writes on to a file that is durable up to its end, which is this writer's then. Requires: none
-  // is open, and the file has a signature.
+  // Continues a file that is durable up to its end, and owns it from then on. Requires: none is
+  // open, and the file has a signature.
   void resume(const ContinuedFile& file);
-  // Lets go of the file, and of what was collected and not written.
+  // Releases the file, and drops records that were collected and not written.
   FileHandle abandon();
-  // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and
-  // cuts off what was allocated after it. Requires for the first: a file is open, nothing is
-  // collected. `oldest_needed`: the oldest file of the folder.
+  // Ends the file: end() releases it, and when the next file is begun, seal() writes the seal and
+  // truncates the space allocated after it. Requires for the first: a file is open, nothing is
+  // collected. `oldest_needed`: the oldest needed file of the folder.
   struct Ending {
     FileHandle file = FileHandle::none;
     WrittenPoint end;
@@ -75,51 +75,51 @@ class SegmentWriter {
   Ending take_ending(bool clean_exit, std::uint64_t oldest_needed);
   [[nodiscard]] static DiskStatus seal(Disk& disk, const Ending& ending);
 
-  // What is durable from now on: all files before, and so many bytes of the one that is open. At
-  // first nothing is known to be.
+  // Sets the durable part: all files before, and that many bytes of the open file. Initially
+  // nothing is known to be durable.
   void set_durable(std::uint64_t bytes) {
     mark_.has_durable_past = true;
     mark_.durable_bytes = bytes;
   }
 
-  // How many more bytes of records the file takes.
+  // Returns the bytes of records that the file still takes.
   std::uint64_t room() const;
 
-  // Gets memory for a record of that size, with so many bytes in front of its block (see
-  // lead_bytes()). False: there is none.
+  // Allocates memory for a record of that size, with that many bytes in front of its block (see
+  // lead_bytes()). Returns false if there is none.
   [[nodiscard]] bool prepare(std::size_t lead_bytes, std::size_t body_bytes);
-  // The same for so many short records.
+  // Allocates memory for that many short records.
   [[nodiscard]] bool prepare_short(std::uint32_t records);
-  // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,
-  // and only for full records. Requires: memory was prepared, and the file has room.
+  // Collects a record. The body is `blob` if set, else `body`; both are without CR LF, and only for
+  // full records. Requires: memory was prepared, and the file has room.
   void add(const Record& record, std::string_view body, const BlobRef& blob);
-  // The same for a record of text that belongs to the next one that is none.
+  // Collects a record of text, which belongs to the next record of another kind.
   void add_text(const Record& record);
-  // Whether a short record fits that needs no room of others; and collects it. Requires for the
-  // second: it fits, and memory was prepared.
+  // Returns true if a short record fits into the room that every file keeps.
   bool has_room_kept() const {
     return is_open() && kept_used_ + 2 * kShortRecordBytes <= kEndBytes;
   }
+  // Collects a record there. Requires: has_room_kept(), and memory was prepared.
   void add_to_room_kept(const Record& record);
-  // The bytes that are collected.
+  // Returns the number of collected bytes.
   std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
-  // Writes them. On anything but ok the file has to be abandoned: what is after written() is
-  // undefined.
+  // Writes the collected records. Unless ok, the caller must abandon the file: bytes after
+  // written() are undefined.
   //
-  // With zeros after them, once for each kZeroedBytes, for those who sync each flush: a file system
-  // notes it where space is written for the first time, and so takes 130 us for a sync of ext4 that
-  // takes 80 us of space that was written before (20 KB each, NVMe). No byte of the file changes.
+  // For policies that sync each flush, zeros follow the records, once for each kZeroedBytes: a file
+  // system records where space is written for the first time, so a sync of ext4 takes 130 us there,
+  // and 80 us in space that was written before (20 KB each, NVMe). No byte of the file changes.
   enum class Ahead : std::uint8_t { nothing, zeros };
   [[nodiscard]] DiskStatus flush(Disk& disk, Ahead ahead = Ahead::nothing);
-  // The more it is, the longer takes the one sync that has to write it.
+  // The larger it is, the longer takes the one sync that has to write it.
   static constexpr std::uint64_t kZeroedBytes = 256 * 1024;
 
-  // How far the file is written.
+  // Returns the position up to which the file is written.
   const WrittenPoint& written() const { return written_; }
 
  private:
   struct PlacedBlob {
-    std::size_t at;  // In pending_: the body comes in front of that byte.
+    std::size_t at;  // Offset in pending_ of the byte that follows the body.
     BlobRef blob;
   };
 
@@ -132,16 +132,16 @@ class SegmentWriter {
   std::uint64_t number_ = 0;
   std::uint64_t store_id_ = 0;
   std::uint32_t seed_ = 0;
-  std::uint64_t kept_used_ = 0;  // Of kEndBytes.
+  std::uint64_t kept_used_ = 0;  // Used bytes of kEndBytes.
   std::uint64_t allocated_ = 0;
-  std::uint64_t zeroed_until_ = 0;  // Of the file: written with zeros at least.
+  std::uint64_t zeroed_until_ = 0;  // Offset in the file up to which zeros, at least, were written.
   WrittenPoint written_;
-  WrittenPoint collected_;  // What written_ will be after the next flush().
-  Mark mark_;               // Of the next record.
+  WrittenPoint collected_;  // Value of written_ after the next flush().
+  Mark mark_;               // Mark of the next record.
   ByteBuffer pending_;
   std::vector<PlacedBlob> blobs_;
   std::uint64_t pending_blob_bytes_ = 0;
-  std::vector<std::string_view> pieces_;  // Of a flush; has room for all.
+  std::vector<std::string_view> pieces_;  // Pieces of a flush; has capacity for all.
 };
 
 }  // namespace haricot::binlog

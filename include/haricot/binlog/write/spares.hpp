@@ -1,10 +1,10 @@
-// Files that are ready to be begun: created, and with their space taken.
+// Files that are ready to be begun: created, and with preallocated space.
 //
-// What has to be recorded when the disk is full goes where space was taken in advance, and a file
-// that is there already is begun without waiting. Spares have a name that no server reads.
+// On a full disk, records go to space that was preallocated, and a file that exists is begun
+// without waiting. Spares have a name that no server reads.
 //
-// A spare has no descriptor. Two have one for a while: the last one while its space is taken step
-// by step, and the first one while it is about to be begun.
+// A spare has no open descriptor, with two exceptions: the last one while its space is allocated
+// step by step, and the first one when it is about to be begun.
 
 #pragma once
 
@@ -21,9 +21,9 @@ namespace haricot::binlog {
 
 struct Spare {
   FileHandle file = FileHandle::none;  // none: it is not open.
-  std::uint64_t number = 0;            // In its name. The file that is made from it has another.
+  std::uint64_t number = 0;  // Number in its name. The file that is made from it has another.
   std::uint64_t allocated = 0;
-  std::uint64_t wanted = 0;  // More than `allocated` as long as it is growing.
+  std::uint64_t wanted = 0;  // More than `allocated` while it grows.
 };
 
 class Spares {
@@ -33,14 +33,14 @@ class Spares {
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
 
-  // A number from which on no file has had one: spares are named by them.
+  // First number that no file has had; spares are named from there on.
   void set_next_number(std::uint64_t number) { next_number_ = number; }
 
   bool empty() const { return spares_.empty(); }
   std::size_t size() const { return spares_.size(); }
   const Spare& first() const { return spares_.front(); }
   const Spare& last() const { return spares_.back(); }
-  // How many bytes of records they take, together and the one.
+  // Bytes of records that all spares, or one, can take.
   std::uint64_t room() const { return room_; }
   static std::uint64_t room_of(const Spare& spare) { return room_of(spare.allocated); }
   static std::uint64_t room_of(std::uint64_t allocated) {
@@ -49,43 +49,43 @@ class Spares {
   }
   std::uint64_t allocated() const { return allocated_; }
 
-  // From now on no spare gets the name of one that could not be removed: the disk replaces no file.
+  // Skips the names of files that could not be removed: the disk replaces no file.
   void leave_names_out() { leaves_names_out_ = true; }
 
-  // Makes another one of that many bytes, or begins to: of its space it takes at most
-  // `at_once_bytes`, and grow_last() the rest. On anything but ok nothing has changed, and why()
-  // says why. Requires: none is growing.
+  // Creates a spare of that many bytes. Allocates at most `at_once_bytes` of its space; grow_last()
+  // allocates the rest. Unless ok, nothing has changed, and why() says why. Requires: none is
+  // growing.
   [[nodiscard]] DiskStatus add(std::uint64_t bytes, std::uint64_t at_once_bytes);
-  // Whether the last one has not got all of its space yet.
+  // Returns true if the last spare lacks some of its space.
   bool is_growing() const { return !spares_.empty() && last().allocated < last().wanted; }
-  // Takes more of its space, at most so many bytes. On anything but ok it stays as large as it is
-  // and grows no more. Requires: it is growing.
+  // Allocates at most that many bytes more for the growing spare. Unless ok, its size stays and it
+  // stops growing. Requires: one is growing.
   [[nodiscard]] DiskStatus grow_last(std::uint64_t bytes_max);
-  // Sees to it that the first one is open and at least that large: puts one in front that is, or
-  // makes one larger, which grows no more then. One whose file is gone is made again. On anything
-  // but ok none is larger than before. Requires: there is one.
+  // Makes sure that the first spare is open and at least that large: moves a larger one to the
+  // front, or enlarges one, which then stops growing. Creates a spare again if its file is gone.
+  // Unless ok, none has grown. Requires: there is a spare.
   [[nodiscard]] DiskStatus prepare_first(std::uint64_t bytes);
-  // The size of the smallest one that is at least that large; 0 if none is.
+  // Returns the size of the smallest spare of at least that size; 0 if there is none.
   std::uint64_t least_with_room(std::uint64_t bytes) const;
-  // Takes out the first one; its file is the caller's. Requires: it was prepared.
+  // Takes out the first spare; its file belongs to the caller. Requires: it was prepared.
   Spare take_first();
-  // Closes and removes one that was taken out and could not be begun.
+  // Closes and removes a spare that was taken out and could not be begun.
   void discard(const Spare& spare);
-  // Removes the last one, or all.
+  // Removes the last spare, or all.
   void remove_last();
   void remove_all();
-  // Forgets those whose file is not among these names, which are sorted.
+  // Drops spares whose file is not among these names, which are sorted.
   void forget_those_gone(const std::vector<std::string>& names);
-  // Closes all and leaves the files where they are: a later start finds their space.
+  // Closes all spares and keeps their files: a later start finds their space.
   void leave_all();
 
-  // Why the last call that did not end ok did not: for the log.
+  // Returns the reason of the last failure, for the log.
   const std::string& why() const { return why_; }
 
  private:
   void remove(const Spare& spare);
   void stop_growing();
-  // What it has counts no more.
+  // Subtracts its bytes from the sums.
   void take_off(const Spare& spare);
   bool remove_file(std::uint64_t number);
   void remove_left_over();
@@ -94,7 +94,7 @@ class Spares {
   void close(Spare& spare);
   DiskStatus fail(DiskStatus status) noexcept;
 
-  // Files that could not be removed: it is tried again whenever one is made or begun.
+  // Files that could not be removed; retried when one is made or begun.
   static constexpr std::size_t kLeftOverMax = 64;
 
   Disk& disk_;
@@ -102,7 +102,8 @@ class Spares {
   std::vector<std::uint64_t> left_over_;
   std::uint64_t next_number_ = 1;
   bool leaves_names_out_ = false;
-  std::uint64_t left_over_until_ = 0;  // Above each number whose file may be left over.
+  std::uint64_t left_over_until_ =
+      0;  // Exclusive upper bound of numbers whose files may be left over.
   std::uint64_t room_ = 0;
   std::uint64_t allocated_ = 0;
   std::string why_;

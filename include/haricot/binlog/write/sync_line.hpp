@@ -1,9 +1,9 @@
-// The syncs of the binlog, one after the other.
+// The syncs of the binlog, in order.
 //
-// What is recorded counts as durable only when every sync that was asked for before has succeeded:
-// that of the file it is in, of the folder that has to know the file, and of the files before. So
-// they stand in a line, and the first one that fails ends it. The removal of a file stands in it,
-// too, because it may take as long as a sync.
+// A record counts as durable only when every sync requested before has succeeded: that of its file,
+// of the folder that has to list the file, and of the files before. So syncs stand in a line, and
+// the first failure ends it. Removals of files stand in the line too, because a removal may take as
+// long as a sync.
 
 #pragma once
 
@@ -19,7 +19,7 @@ namespace haricot::binlog {
 
 class SyncLine {
  public:
-  // Those that stand in line, under way or not.
+  // Maximum number of entries in line, under way or not.
   static constexpr std::size_t kLengthMax = 256;
 
   // The disk outlives this.
@@ -28,47 +28,47 @@ class SyncLine {
   SyncLine& operator=(const SyncLine&) = delete;
 
   std::size_t length() const { return end_ - begin_; }
-  // How many files are open only because they wait here to be closed.
+  // Returns the number of files that are open only because they wait here to be closed.
   std::size_t files_to_close() const { return files_to_close_; }
 
-  // What stands in line now, to ask later whether it has ended. Void once the line was abandoned.
+  // Returns a mark of the entries in line, to check later if they have ended. Void after the line
+  // was abandoned.
   std::uint64_t mark() const { return end_; }
   bool has_passed(std::uint64_t mark) const { return begin_ >= mark; }
 
-  // All require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
-  // `covers` are durable; `oldest` is when the first of them was written that no sync before
+  // All require: fewer than kLengthMax entries in line. When the sync succeeds, all records up to
+  // `covers` are durable; `oldest` is the time of the first write among them that no earlier sync
   // covers.
   void sync_file(FileHandle file, std::uint64_t covers, bool close_after,
                  Instant oldest = Instant::never());
-  // O(length()). Of those that have not begun there is one at most: it may stand in front of
-  // others.
+  // Requests a sync of the folder. O(length()). At most one that has not begun is in line, and it
+  // may move ahead of others.
   void sync_folder();
-  // The folder in front of all that have not begun. Returns its mark.
+  // Requests a sync of the folder ahead of all that have not begun. Returns its mark.
   std::uint64_t sync_folder_first();
-  // Removes a file and, if `sync`, then syncs the folder, in front of all that have not begun.
-  // Requires: no other removal stands in line.
+  // Removes a file and, if `sync`, then syncs the folder, ahead of all that have not begun.
+  // Requires: no other removal is in line.
   void remove_first(const std::string& name, bool sync);
-  // Whether a removal was asked for of which the end was not taken out.
+  // Returns true if the result of a requested removal was not taken out.
   bool has_removal() const { return has_removal_; }
-  // Closes the file, now or when no sync of it is under way any more.
+  // Closes the file now, or when no sync of it is under way any more.
   void close(FileHandle file);
 
   struct Ended {
-    DiskStatus status = DiskStatus::ok;  // Of the sync. On anything but ok the line was abandoned.
+    DiskStatus status = DiskStatus::ok;  // Result of the sync. Unless ok, the line was abandoned.
     std::uint64_t covers = 0;            // 0 for the folder.
     bool is_removal = false;
-    DiskStatus removal = DiskStatus::ok;  // Of the removal. The line goes on in any case.
-    Instant oldest = Instant::never();    // Of a line that was abandoned: its oldest().
+    DiskStatus removal = DiskStatus::ok;  // Result of the removal. The line continues in any case.
+    Instant oldest = Instant::never();    // oldest() of a line that was abandoned.
   };
-  // Takes out the next one that has ended.
+  // Takes out the next result.
   [[nodiscard]] bool next_ended(Ended& ended);
-  // When the first record was written that a sync in line covers; never() if there is none.
+  // Returns the time of the first write that a sync in line covers; never() if there is none.
   // O(length()).
   Instant oldest() const;
-  // Whether a sync in line covers anything. O(length()).
+  // Returns true if a sync in line covers any record. O(length()).
   bool has_sync_of_file() const;
-  // Forgets all syncs but closes the files that were to be closed. Nothing of it is taken out any
-  // more.
+  // Drops all syncs; still closes the files that were to be closed. No results follow.
   void abandon();
 
  private:
@@ -90,7 +90,7 @@ class SyncLine {
 
   Disk& disk_;
   std::array<Entry, 2 * kLengthMax> entries_;
-  // begin_ <= started_ <= end_; those before started_ are under way.
+  // begin_ <= started_ <= end_; entries before started_ are under way.
   std::uint64_t begin_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t end_ = 0;
