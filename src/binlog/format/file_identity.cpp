@@ -7,15 +7,15 @@
 namespace haricot::binlog {
 namespace {
 
-// A record begins with at most four zeros of its name length and seven of its id; so in a stretch
-// of zeros only its last bytes can be the begin of one.
+// A record begins with at most four zeros of its name length and seven of its id, so only the last
+// bytes of a stretch of zeros can be the beginning of one.
 constexpr std::size_t kZerosInFront = 11;
 
 std::uint32_t version_of(std::string_view bytes) {
   return bytes.size() < kVersionBytes ? 0 : load_little_endian<std::uint32_t>(bytes.data());
 }
 
-// Where a record may begin from there on, zeros passed over. The size: nowhere.
+// Returns the next offset at which a record may begin, after zeros; the size if there is none.
 std::size_t next_begin(std::string_view bytes, std::size_t at) {
   if (at + kShortRecordBytes > bytes.size()) return bytes.size();
   if (bytes[at] != '\0') return at;
@@ -24,28 +24,28 @@ std::size_t next_begin(std::string_view bytes, std::size_t at) {
   return nonzero > at + kZerosInFront ? nonzero - kZerosInFront : at;
 }
 
-// What stands at the begin of these bytes in a file of that version of beanstalkd.
+// Parses the record at the beginning of these bytes in a file of that version of beanstalkd.
 std::optional<Parsed> parse_legacy(FileKind kind, std::string_view bytes) {
   std::size_t header_length = 0;
   return kind == FileKind::beanstalkd_v5 ? parse_record_v5(bytes, header_length)
                                          : parse_record(bytes);
 }
 
-// Whether a file of that version of beanstalkd begins with these bytes, its version left out.
+// Returns true if a file of that version of beanstalkd begins with these bytes, after its version.
 bool begins_like(FileKind kind, std::string_view first, bool is_all) {
-  if (find_nonzero(first, 0) == first.size()) return is_all;  // One without a record.
-  // The rest of a damaged signature looks like the change of a job, but not of one with a time.
+  if (find_nonzero(first, 0) == first.size()) return is_all;  // A file without records.
+  // The rest of a damaged signature looks like a change of a job, but not like one with a time.
   if (looks_like_signature(first)) return false;
   std::optional<Parsed> parsed = parse_legacy(kind, first);
   if (parsed && !parsed->body_is_there && !is_all) {
-    parsed->body_is_there = true;  // After what is at hand.
+    parsed->body_is_there = true;  // Beyond the bytes at hand.
     parsed->record.body = "\r\n";
   }
   return parsed && is_clearly_of_beanstalkd(*parsed);
 }
 
-// Whether records prove that a file is ours, though of another place. Of those that beanstalkd has
-// copied from us, each proves another seed.
+// Returns true if records prove that a file is ours, though of another place. Records that
+// beanstalkd has copied from our files each prove another seed.
 bool is_proven_ours(std::string_view bytes) {
   std::size_t at = kVersionBytes;
   const auto first = find_proven(bytes, at);
@@ -55,7 +55,7 @@ bool is_proven_ours(std::string_view bytes) {
   return !second || *second == *first;
 }
 
-// Where the first record stands that beanstalkd has clearly written: a full one, or a change.
+// Returns the offset of the first record that beanstalkd certainly wrote: a full one, or a change.
 std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_full) {
   for (std::size_t at = kVersionBytes; at + kShortRecordBytes <= bytes.size(); ++at) {
     const std::optional<Parsed> parsed = parse_legacy(kind, bytes.substr(at));
@@ -65,11 +65,11 @@ std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_ful
   return bytes.size();
 }
 
-// A version that is damaged must not decide: what the records say does. Nothing: a full record is
-// needed, and there is none.
+// Determines the kind by the records, because a version may be damaged. Returns nothing if a full
+// record is needed and there is none.
 std::optional<FileKind> legacy_kind(std::string_view bytes, bool needs_full) {
   const std::uint32_t version = version_of(bytes);
-  // Changes only where nothing else is left: zeros in front of one are easily taken for a part.
+  // Changes count only if there is no full record: zeros in front of one easily look like its part.
   for (const bool is_full : {true, false}) {
     const std::size_t v7 = find_clear_record(FileKind::beanstalkd_v7, bytes, is_full);
     const std::size_t v5 = find_clear_record(FileKind::beanstalkd_v5, bytes, is_full);
@@ -128,9 +128,9 @@ FileIdentity identify(std::string_view bytes, const FilePlace& place) {
   const bool is_folder_known = place.store_id != 0;
   if (is_folder_known && find_checked(bytes, kVersionBytes, by_name.seed)) return by_name;
   if (is_proven_ours(bytes)) return identity_of_kind(FileKind::unidentified);
-  // Some bytes of its records may pass for one of beanstalkd. The version decides.
+  // Some bytes of its records may look like records of beanstalkd. The version decides.
   if (version_of(bytes) == kVersionOfFork) return identity_of_kind(FileKind::unknown_version);
-  // Not one record is whole. What is left of ours must not pass for beanstalkd's: a part of a
+  // Not one record is whole. Remains of our records must not count as beanstalkd's: a part of a
   // change looks like a deletion.
   const bool has_marks = bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(4));
   if (!has_marks) {

@@ -7,12 +7,12 @@ namespace haricot::binlog {
 namespace {
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
-// By how much the deadline of a held job is after its delay. Another server that reads the folder
-// may write the job anew, and moves the deadline a little.
+// Difference between the deadline of a held job and its delay. Another server that reads the folder
+// may write the job again, and shifts the deadline a little.
 constexpr std::uint32_t kSecondsPerYear = 365 * 24 * 60 * 60;
 constexpr Duration kHeldFor = Duration::seconds(100 * kSecondsPerYear);
 constexpr Duration kHeldForMin = Duration::seconds(90 * kSecondsPerYear);
-// A ready job has no deadline: 0.
+// The deadline of a ready job is 0.
 constexpr std::int64_t kMarkerDeadline = std::numeric_limits<std::int64_t>::min();
 
 std::int64_t to_wall(Instant instant, Duration wall_offset) {
@@ -23,7 +23,7 @@ Instant from_wall(std::int64_t wall, Duration wall_offset) {
   return Instant::at((Instant::at(wall) - Instant::at(wall_offset.count())).count());
 }
 
-// Part of a second counts as a whole one: no delay or TTR becomes shorter than it was.
+// Rounds up: no delay or TTR becomes shorter than it was.
 std::uint32_t to_seconds(std::int64_t nanoseconds) {
   if (nanoseconds <= 0) return 0;
   const std::int64_t seconds = nanoseconds / kPerSecond + (nanoseconds % kPerSecond == 0 ? 0 : 1);

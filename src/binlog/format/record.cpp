@@ -11,7 +11,7 @@
 namespace haricot::binlog {
 namespace {
 
-// What beanstalkd 1.10 and later read and write.
+// Sizes that beanstalkd 1.10 and later read and write.
 static_assert(kShortRecordBytes == 84 && kFirstRecordOffset == 88);
 
 constexpr std::uint32_t kSignatureMark = 0x31474953;  // "SIG1"
@@ -48,7 +48,7 @@ std::uint32_t crc_of_position(const Position& position) {
   return crc32c(position.seed, position.offset, {});
 }
 
-// The way back from crc_of_position().
+// Inverse of crc_of_position().
 std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
   char bytes[8];
   store(bytes, offset);
@@ -57,8 +57,8 @@ std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
 
 constexpr char kZeros[4] = {};
 
-// HC of the header at `header`, whatever stands in its place now. Its zeros and the priority in
-// front of them are one number.
+// Returns HC of the header at `header`, whatever its field contains now. Its zeros and the priority
+// in front of them are one number.
 std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Position& position) {
   const std::size_t priority_at = kNameLengthBytes + name_bytes + kPriorityAt;
   const std::uint32_t crc =
@@ -76,15 +76,15 @@ std::uint32_t seed_by_sum(std::uint32_t sum, const char* header, std::size_t nam
   return seed_before(crc32c_before(crc, std::string_view(header, before)), offset);
 }
 
-// Puts the sum and the record number into a header that is otherwise complete.
+// Stores the sum and the record number in a header that is otherwise complete.
 void seal_header(char* header, std::size_t name_bytes, const Position& position) {
   char* block = header + kNameLengthBytes + name_bytes;
   store_u24(block + kNumberAt, position.number);
   store(block + kHeaderCrcAt, header_crc(header, name_bytes, position));
 }
 
-// Six bytes of length, whose highest bit tells of the files before; and one more than the records
-// of text: 0 is no mark.
+// Six bytes of length, whose highest bit says that files before are durable; and the number of text
+// records plus one: 0 is no mark.
 constexpr std::uint32_t kMarkTextBits = 48;
 constexpr std::uint64_t kDurablePast = kDurableBytesEnd;
 static_assert(2 * kDurableBytesEnd == std::uint64_t{1} << kMarkTextBits);
@@ -102,7 +102,7 @@ std::optional<Mark> mark_in(std::uint64_t field) {
               .text_records = static_cast<std::uint32_t>(text_field - 1)};
 }
 
-// Begins a pseudo-record: all zero but for the id and the mark.
+// Begins a pseudo-record: zeros, except for the id and the mark.
 char* begin_pseudo(char* to, std::uint32_t mark) {
   std::memset(to, 0, kShortRecordBytes);
   char* block = to + kNameLengthBytes;
@@ -111,7 +111,7 @@ char* begin_pseudo(char* to, std::uint32_t mark) {
   return block;
 }
 
-// The block of a pseudo-record of that mark whose sum is right; null if it is none.
+// Returns the block of a pseudo-record of that mark with a correct sum; null if there is none.
 const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Position& position) {
   if (bytes.size() < kShortRecordBytes || load<std::uint32_t>(bytes.data()) != 0) return nullptr;
   const char* block = bytes.data() + kNameLengthBytes;
@@ -122,8 +122,8 @@ const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Positi
   return good ? block : nullptr;
 }
 
-// What holds for a record of any version, seal or damage: values that no server writes are refused.
-// The name is looked at elsewhere.
+// Checks conditions of records of any version, sealed or damaged: rejects values that no server
+// writes. The name is checked elsewhere.
 bool is_plausible(const Record& record, bool is_full, std::uint8_t state) {
   if (record.id == 0 || state > static_cast<std::uint8_t>(RecordState::delayed)) return false;
   if (!is_full) return true;
@@ -277,7 +277,7 @@ bool has_values_of_beanstalkd(const Parsed& parsed) {
   if (record.id > kJobIdLast || !is_whole(record.delay_ns) || !is_whole(record.ttr_ns))
     return false;
   if (record.created_at < 0 || record.deadline_at < 0) return false;
-  if (record.ttr_ns == 0) return false;  // It has at least one second, also in a deletion.
+  if (record.ttr_ns == 0) return false;  // A TTR has at least one second, also in a deletion.
   if (!record.is_full()) return record.body_bytes <= kBodyBytesMax;
   return !parsed.body_is_there || record.body.ends_with("\r\n");
 }
@@ -305,8 +305,7 @@ std::uint32_t seed_of(std::uint64_t salt, std::uint64_t file_number) {
   return crc32c(0, std::string_view(bytes, sizeof bytes));
 }
 
-// Two rounds of a mixing function by which every bit of either number reaches every bit of the
-// salt.
+// Mixes in two rounds, so that every bit of both numbers affects every bit of the salt.
 std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number) {
   std::uint64_t mixed = store_id + file_number * 0x9e3779b97f4a7c15;
   for (int round = 0; round < 2; ++round) {
@@ -328,9 +327,9 @@ void write_signature(const Signature& signature, char* to) {
   store(block + 64, signature.previous_records);
   store(block + 68, signature.records_lost);
   store(block + 72, signature.previous_number);
-  // Where other records have their state. Earlier versions and beanstalkd do not look at it.
+  // In the field of the state, which earlier versions and beanstalkd ignore here.
   if (signature.epoch != 0) block[kStateAt] = static_cast<char>(1 + signature.epoch / kRunsEnd);
-  // The run stands where other records have their number.
+  // The run is in the field of the record number.
   seal_header(
       to, 0,
       Position{seed_of(signature.salt, signature.file_number), kVersionBytes, signature.run});
@@ -351,7 +350,7 @@ std::optional<Signature> read_signature(std::string_view bytes) {
   signature.store_id = load<std::uint64_t>(block + 56);
   signature.previous_records = load<std::uint32_t>(block + 64);
   signature.records_lost = load<std::uint32_t>(block + 68);
-  // The bytes of the last count of a job, which earlier versions left zero.
+  // In the bytes of a job's last count, which earlier versions left zero.
   signature.previous_number = load<std::uint32_t>(block + 72);
   signature.run = load_u24(block + kNumberAt);
   const auto high = static_cast<std::uint8_t>(block[kStateAt]);

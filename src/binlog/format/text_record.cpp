@@ -13,9 +13,8 @@ namespace {
 // By TextKind: "TAGS", "KEPT" and "KEPA".
 constexpr std::array<std::uint32_t, 3> kMarks = {0x53474154, 0x5450454b, 0x4150454b};
 
-// The text stands where other records have their TTR and the size of their body, after three bytes
-// of its own, and where they have times and counts. Between the two is BC, which is zero in every
-// record without a body.
+// The text is in the fields of the TTR and the body size, after three bytes of numbers, and in the
+// fields of times and counts. BC is between them, and zero in every record without a body.
 constexpr std::size_t kFrontBytes = sizeof(Record::ttr_ns) + sizeof(Record::body_bytes);
 constexpr std::size_t kNumbersBytes = 3;
 constexpr std::size_t kFrontTextBytes = kFrontBytes - kNumbersBytes;

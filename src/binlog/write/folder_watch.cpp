@@ -33,22 +33,22 @@ void FolderWatch::look() {
       if (found == Presence::file_gone) lose_newest();
       stream_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
-      looks_for_older_ = !looks_for_older_;  // Every other time: a look costs a system call.
+      looks_for_older_ = !looks_for_older_;  // Only every other check: it takes a system call.
       if (looks_for_older_) look_for_an_older_file();
     }
   } catch (const std::bad_alloc&) {
-    // The next look comes in a second.
+    // The next check comes in a second.
   }
 }
 
-// Another file may have its name now, which is not ours to remove.
+// The file's name may belong to another file now, which must not be removed.
 void FolderWatch::lose_newest() {
   Segment& newest = segments().newest();
   newest.has_to_be_kept = true;
   segments().set_gone_until(std::max(segments().gone_until(), newest.number));
 }
 
-// One after the other, in turn.
+// Checks one older file, a different one each time.
 void FolderWatch::look_for_an_older_file() {
   std::size_t index = 0;
   while (index + 1 < segments().size() && segments().at(index).number <= looked_at_) ++index;
@@ -65,10 +65,10 @@ void FolderWatch::look_for_an_older_file() {
   if (!list_sorted(names)) return;
   const std::uint64_t gone_before = segments().gone_until();
   mark_those_gone(names);
-  if (segments().gone_until() == gone_before) return;  // It is there after all.
+  if (segments().gone_until() == gone_before) return;  // The file exists after all.
   bool is_new = false;
   if (state_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
-    // More than a file has gone: what was begun since then may be in no folder.
+    // More than a file is gone: files begun since then may be in no folder.
     if (is_new) mark_all_gone();
     stream_.fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
     return;
@@ -86,7 +86,7 @@ bool FolderWatch::list_sorted(std::vector<std::string>& names) {
   return true;
 }
 
-// `names` is what the folder has, sorted.
+// `names`: names in the folder, sorted.
 void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     Segment& segment = segments().at(i);
@@ -117,12 +117,12 @@ void FolderWatch::end_moving() {
     state_.notices.tell(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
-    // It is, whether the log is told or not.
+    // The file counts as gone even if the log has no line.
   }
 }
 
-// A folder in which another server has worked meanwhile must not be worked in: its files have
-// numbers that ours would get.
+// Returns true if another server has worked in the folder: its files have numbers that ours would
+// get, so this server must not use the folder.
 bool FolderWatch::has_file_of_another_server(const std::vector<std::string>& names,
                                              std::string& why) const {
   for (const std::string& name : names) {
@@ -151,7 +151,7 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
     state_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
     state_.notices.begin(Notices::Subject::failure);
   } catch (const std::bad_alloc&) {
-    // The next try comes after a pause.
+    // The next attempt comes after a pause.
   }
   return false;
 }

@@ -9,9 +9,9 @@
 namespace haricot::binlog {
 namespace {
 
-// Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
-// with a large body waits for some of them to end: what is recorded after it would wait for all of
-// them. More would not make the disk any faster.
+// Each body begins a file, which needs a sync of its own. With this many syncs in line, a put with
+// a large body waits until some have ended: all later records would wait for all of these syncs.
+// More syncs in line would not make the disk faster.
 constexpr std::size_t kSyncsAheadMax = 6;
 
 }  // namespace
@@ -32,13 +32,13 @@ bool LargeBodies::has_written_much() const {
 }
 
 bool LargeBodies::is_busy() const {
-  if (stream_.is_refusing()) return false;  // So is the put.
+  if (stream_.is_refusing()) return false;  // The put is refused, too.
   if (has_written_much() || body_.state() == LargeBody::State::writing) return true;
   if (body_.state() == LargeBody::State::leaving) return true;
   return body_.state() == LargeBody::State::none && has_to_leave_it_to_others(User::put);
 }
 
-// Neither puts nor compaction have it twice if the other one wants it.
+// Neither puts nor compaction get the body twice in a row if the other one waits for it.
 bool LargeBodies::has_to_leave_it_to_others(User user) const {
   if (user != user_) return false;
   return user == User::put ? compaction_wants_it_ : user == User::compaction && put_wants_it_;
@@ -83,8 +83,8 @@ JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::s
   return JournalStatus::later;
 }
 
-// Nothing is in doubt: no record was made. So this is no failure of the binlog, and only who wants
-// the body written is refused.
+// Nothing is in doubt, because no record was made. So the binlog has not failed, and only the user
+// of the body is refused.
 JournalStatus LargeBodies::failed() {
   const bool is_full =
       body_.state() == LargeBody::State::failed && body_.status() == DiskStatus::full;
@@ -97,7 +97,7 @@ JournalStatus LargeBodies::failed() {
         Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, state_.now);
   } catch (const std::bad_alloc&) {
-    // Who wanted it is told.
+    // The user of the body gets the error.
   }
   return JournalStatus::failed;
 }
@@ -115,7 +115,7 @@ bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
                                                         .number = LargeBody::kNumber,
                                                         .allocated = body_.allocated(),
                                                         .first = &first});
-  if (begun == RecordStream::Begun::yes) body_.let_go();  // Else the failure has dropped it.
+  if (begun == RecordStream::Begun::yes) body_.let_go();  // Otherwise the failure has dropped it.
   if (begun == RecordStream::Begun::failed && state_.is_fenced()) body_.leave_uncut();
   return stream_.seal(*ending, begun == RecordStream::Begun::yes);
 }
@@ -142,12 +142,12 @@ void LargeBodies::go_on() {
       body_.state() != LargeBody::State::none && body_.state() != LargeBody::State::leaving;
   if (has_body && !body_.is_needed()) body_.drop();
   const std::uint64_t bytes = body_.go_on();
-  // So compaction keeps pace with what comes in.
+  // Counts the bytes, so that compaction keeps pace.
   if (user_ == User::put) stream_.count_appended(bytes);
 }
 
-// Compaction and recovery ask for their body in each turn as long as they need it, a put as soon as
-// it is told to try again.
+// Compaction and recovery request their body in each turn while they need it, a put as soon as it
+// is notified to try again.
 void LargeBodies::end_turn(bool puts_wait) {
   const bool has_ended =
       body_.state() == LargeBody::State::whole || body_.state() == LargeBody::State::failed;

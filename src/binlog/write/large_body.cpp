@@ -14,9 +14,9 @@
 namespace haricot::binlog {
 namespace {
 
-// To cut off takes the kernel less than to write.
+// Slices truncated at once: truncating takes the kernel less time than writing.
 constexpr std::uint64_t kSlicesCutOff = 16;
-// The same goes for taking space, as a rule.
+// Slices of space after the body: allocating usually takes less time than writing, too.
 constexpr std::uint64_t kSlicesBehind = 16;
 
 std::uint64_t offset_of_body(std::size_t lead_bytes) {
@@ -45,7 +45,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
   try {
     status = disk_.create(spare_name(kNumber), file);
   } catch (const std::bad_alloc&) {
-    // Without memory it is as without space.
+    // No memory counts as no space.
   }
   if (status != DiskStatus::ok) return remember_why(status);
   state_ = State::writing;
@@ -91,7 +91,7 @@ DiskStatus LargeBody::take_space(std::uint64_t bytes) {
   return status;
 }
 
-// A slice of the body, and then of the space after it, which is good to have and no more.
+// Writes a slice of the body, or allocates a slice of the optional space after it.
 DiskStatus LargeBody::write_slice() {
   const std::uint64_t size = body_.size();
   if (done_ == size && allocated_ >= needed_) {
@@ -99,7 +99,7 @@ DiskStatus LargeBody::write_slice() {
     state_ = State::whole;
     return DiskStatus::ok;
   }
-  // Slices end where sectors do. So whole sectors are what a loss of power takes of a body.
+  // Slices end at sectors, so a loss of power loses whole sectors of a body.
   const std::uint64_t offset = offset_of_body(lead_bytes_) + done_;
   const std::uint64_t over = (offset + slice_bytes_) % kDiskSectorBytes;
   const std::uint64_t slice = over < slice_bytes_ ? slice_bytes_ - over : slice_bytes_;
@@ -143,7 +143,7 @@ void LargeBody::leave_uncut() {
   allocated_ = 0;
 }
 
-// The end of the file first. What cannot be cut off goes with the name.
+// Truncates from the end. The removal frees the rest.
 void LargeBody::cut_off() {
   const std::uint64_t bytes = kSlicesCutOff * slice_bytes_;
   if (allocated_ > bytes && disk_.truncate(file_, allocated_ - bytes) == DiskStatus::ok) {
@@ -152,10 +152,10 @@ void LargeBody::cut_off() {
   }
   syncs_.close(file_);
   try {
-    // One that is left over is emptied by the next body, or removed by the next start.
+    // The next body truncates a leftover file, or the next start removes it.
     (void)disk_.remove(spare_name(kNumber));
   } catch (const std::bad_alloc&) {
-    // The same.
+    // The file is left over.
   }
   state_ = State::none;
   file_ = FileHandle::none;

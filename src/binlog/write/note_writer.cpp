@@ -28,7 +28,7 @@ void NoteWriter::set_what_is_safe(const Files& files, bool is_in_newest) {
   const bool is_known = note_.run_before == note_.run &&
                         (note_.newest == newest || !is_in_newest) && files.next_id <= note_.ids_end;
   if (is_known) return;
-  // From here on the newest file is one of this run, and no other can be.
+  // From here on the newest file belongs to this run, and no other one can be the newest.
   note_.run_before = note_.run;
   if (is_in_newest) note_.newest = newest;
   note_.ids_end = files.next_id + ids_ahead_;

@@ -6,7 +6,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Copies of earlier versions have the zeros at the end of a file.
+// Copies of earlier versions include the zeros at the end of a file.
 std::string_view without_zeros_at_end(std::string_view bytes) {
   return bytes.substr(0, bytes.find_last_not_of('\0') + 1);
 }
@@ -24,7 +24,7 @@ bool Quarantine::has(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
-// The first name that nothing has. Requires: list().
+// Returns the first unused name. Requires: list().
 DiskStatus Quarantine::free_name(std::uint64_t number, NameOf name_of, std::string& name) {
   const DiskStatus status = list();
   if (status != DiskStatus::ok) return status;
@@ -34,7 +34,7 @@ DiskStatus Quarantine::free_name(std::uint64_t number, NameOf name_of, std::stri
   return DiskStatus::ok;
 }
 
-// A copy that is there already, if it has just these bytes. One that cannot be read is none.
+// Finds an existing copy with exactly these bytes; an unreadable one does not count.
 DiskStatus Quarantine::find_copy(std::string_view bytes, std::uint64_t number, NameOf name_of,
                                  Kept& kept) {
   const DiskStatus status = list();
@@ -58,7 +58,7 @@ DiskStatus Quarantine::keep(std::string_view bytes, std::uint64_t number, NameOf
   DiskStatus status = find_copy(bytes, number, name_of, kept);
   if (status != DiskStatus::ok) return status;
   if (!kept.name.empty()) {
-    // Whoever made it may have been killed before its name was safe.
+    // The process that made it may have been killed before the name was durable.
     has_to_sync_ = true;
     return DiskStatus::ok;
   }
@@ -75,7 +75,7 @@ DiskStatus Quarantine::keep(std::string_view bytes, std::uint64_t number, NameOf
   if (status == DiskStatus::ok) status = disk_.rename(unfinished, name);
   if (status != DiskStatus::ok) {
     const DiskStatus removed = disk_.remove(unfinished);
-    (void)removed;  // The next try writes over it.
+    (void)removed;  // The next attempt overwrites it.
     return status;
   }
   names_.push_back(name);

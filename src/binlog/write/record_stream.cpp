@@ -7,7 +7,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
-// The files that records stand in, and what happens when one fails, are in record_stream_files.cpp.
+// record_stream_files.cpp has the files of records, and failures.
 
 namespace haricot::binlog {
 
@@ -86,7 +86,7 @@ void RecordStream::append_full(const JournaledJob& job) {
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
 
-// No write may come, and fail, between them and the record that they belong to.
+// No write may come, and fail, between these records and the one that they belong to.
 void RecordStream::append_text(TextKind kind, JobId id, std::string_view text) {
   for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
     const Record record = text_record(kind, id, text, part);
@@ -106,7 +106,7 @@ void RecordStream::append_tombstone(const Tombstone& tombstone, TextKind kind) {
   append_text(kind, tombstone.id, text_of_tombstone(tombstone, state_.wall_offset, bytes));
 }
 
-// The records of its text count as one that may be in doubt.
+// Counts the records of its text as one that may be in doubt.
 void RecordStream::append_tombstone_alone(const Tombstone& tombstone) {
   CHECK(writer_.is_open());
   append_tombstone(tombstone, TextKind::tombstone_alone);
@@ -128,7 +128,7 @@ Record RecordStream::full_record_of(const JournaledJob& job, std::int64_t stamp)
   return record;
 }
 
-// `number` is that of the record that has to be durable for the id to be known there.
+// `number`: record that has to be durable before the file counts as having the id.
 void RecordStream::attach(const JournaledJob& job, std::uint64_t number) {
   state_.segments->attach(job.ref, full_record_bytes(job, state_.engine->jobs()));
   state_.segments->remember_id(job.job.id, number);
@@ -142,7 +142,7 @@ std::int64_t RecordStream::stamp_kept_of(const JournaledJob& job) const {
   return state_.engine->jobs().journal_fields(job.ref).stamp();
 }
 
-// Buried jobs are written with a number that grows with each burial.
+// Returns the stamp of a buried job, which grows with each burial; 0 for other jobs.
 std::int64_t RecordStream::stamp_of(const JournaledJob& job) {
   if (job.job.state() != JobState::buried) return 0;
   last_stamp_ = std::max(last_stamp_ + 1, (state_.now + state_.wall_offset).count());
@@ -155,7 +155,7 @@ std::int64_t RecordStream::stamp_of(const JournaledJob& job) {
 void RecordStream::flush() {
   write_from_ = kCollectedBytesMax;
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
-  // What is written anew because it was in doubt is synced once.
+  // Records that were in doubt are synced once, when all are written again.
   const bool is_synced_each_time = state_.options.sync == SyncPolicy::every_turn && !refusing_;
   const DiskStatus status =
       writer_.flush(state_.disk, is_synced_each_time ? SegmentWriter::Ahead::zeros
@@ -168,7 +168,7 @@ void RecordStream::flush() {
 }
 
 void RecordStream::mark_written() {
-  if (refusing_) return;  // What is written now is what was in doubt, and not all of it yet.
+  if (refusing_) return;  // These records were in doubt, and some are still missing.
   written_records_ = records_;
   switch (state_.options.sync) {
     case SyncPolicy::every_turn:
@@ -184,7 +184,7 @@ void RecordStream::mark_written() {
   }
 }
 
-// One at a time: what is written while a sync is under way is covered by the next one.
+// One sync at a time: records written while it is under way are covered by the next one.
 void RecordStream::request_sync(bool is_waited_for) {
   if (refusing_ || unsynced_since_ == Instant::never()) return;
   if (sync_requested_ > synced_records_) return;
@@ -226,7 +226,7 @@ void RecordStream::take_sync_ends() {
     } else if (ended.covers > 0) {
       synced_records_ = std::max(synced_records_, ended.covers);
       if (!refusing_) mark_safe(synced_records_);
-      // Not with the last record alone: the seal behind it may be in a sync of its own.
+      // Not with the last record alone: the seal after it may be in a sync of its own.
       if (!refusing_ && durable_when_synced_ && !syncs_.has_sync_of_file()) {
         writer_.set_durable(*durable_when_synced_);
       }
@@ -235,7 +235,7 @@ void RecordStream::take_sync_ends() {
   events_.syncs_taken(events_.object, {some_ended, syncs_.length() != before});
 }
 
-// Everything up to that record is as safe as the policy wants it.
+// Marks all records up to that one as safe.
 void RecordStream::mark_safe(std::uint64_t records) {
   CHECK(records <= records_ && unsafe_.size() <= records_);
   if (records > 0) note_.set_what_is_safe(noted_files(), records > records_before_newest_);

@@ -1,4 +1,4 @@
-// How one file follows the other on the stream of records, and how a file that fails is let go of.
+// The sequence of files on the stream of records, and the release of a file that fails.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace haricot::binlog {
 std::uint64_t RecordStream::oldest_needed() const {
   const Segments& segments = *state_.segments;
   if (segments.empty()) return 0;
-  // The oldest is being removed.
+  // The oldest file is being removed.
   std::size_t index = syncs_.has_removal() && segments.size() > 1 ? 1 : 0;
   while (index + 1 < segments.size() && segments.at(index).was_passed_over) ++index;
   return segments.at(index).number;
@@ -58,13 +58,13 @@ bool RecordStream::seal(const SegmentWriter::Ending& ending, bool is_begun) {
   return false;
 }
 
-// When all of it is written, and its seal.
+// Requests the last sync of a file, when all its records and its seal are written.
 void RecordStream::sync_ended_file(FileHandle file) {
   if (!state_.has_syncs()) {
     state_.disk.close(file);
     return;
   }
-  // What was in doubt and is written anew is safe only when all of it is.
+  // Records that were in doubt are safe only when all of them are written again.
   syncs_.sync_file(file, refusing_ ? 0 : records_, true,
                    refusing_ ? Instant::never() : unsynced_since_);
   if (refusing_) return;
@@ -120,8 +120,8 @@ DiskStatus RecordStream::write_head(const NewFile& file, const std::string& from
   return status == DiskStatus::ok ? state_.disk.rename(from, to) : status;
 }
 
-// The name is changed after the signature was written, so that no reader finds a file that does not
-// say what it is; the folder's sync stands in line in front of that of the first records.
+// The file is renamed after its signature was written, so that no reader finds a file that does not
+// identify itself; the folder's sync is in line ahead of the sync of the first records.
 RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
   CHECK(!writer_.is_open());
   std::string from;
@@ -143,17 +143,17 @@ RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
     state_.segments->remove_newest();
     fail(status, "begin a file");
     if (state_.is_fenced()) {
-      // The name may be that of another server's file.
+      // The name may belong to a file of another server.
       ++next_file_number_;
       return Begun::failed;
     }
-    // A renaming that failed may have taken effect all the same. No file that was begun has ever
-    // had that name.
+    // A failed rename may have taken effect all the same. No file that was begun has ever had that
+    // name.
     const bool is_renamed = was_written && state_.disk.remove(to) == DiskStatus::ok;
     return is_renamed ? Begun::gone : Begun::failed;
   }
-  // The start has synced what it has read. Else the file before is not durable yet, and no sync
-  // under way covers a byte of this one.
+  // The start has synced the files that it read. Otherwise the file before is not durable yet, and
+  // no sync under way covers a byte of this one.
   const bool is_first = !has_begun_;
   has_begun_ = true;
   durable_when_synced_.reset();
@@ -161,7 +161,7 @@ RecordStream::Begun RecordStream::begin_file(const NewFile& file) {
   records_before_newest_ = records_;
   state_.look_for_files_at = state_.now;
   ++next_file_number_;
-  // The name comes after what it ends.
+  // The sync of the folder comes after the sync of the file before.
   if (state_.has_syncs() && !has_to_seal_) syncs_.sync_folder();
   return Begun::yes;
 }
@@ -190,9 +190,9 @@ bool RecordStream::take_up_unsure_file() {
   return true;
 }
 
-// A failed write leaves undefined what stands after the last good one, and a failed sync what of
-// the file is on the disk: the kernel may have dropped what it could not write, and say nothing the
-// next time. So the file is cut back to what was written, and not written to any more.
+// After a failed write the bytes after the last good one are undefined, and after a failed sync the
+// bytes on the disk are: the kernel may have dropped pages, and a later sync may succeed. So the
+// file is truncated to the written part, and not written to any more.
 void RecordStream::fail(DiskStatus status, std::string_view doing, std::string_view why,
                         Notice::Kind kind) noexcept {
   std::string reason;
@@ -228,7 +228,7 @@ void RecordStream::fail(DiskStatus status, std::string_view doing, std::string_v
       state_.notices.begin(Notices::Subject::failure);
     }
   } catch (const std::bad_alloc&) {
-    // The numbers in `stats` tell it all the same.
+    // The numbers in `stats` report it all the same.
   }
 }
 
@@ -236,7 +236,7 @@ void RecordStream::let_go_of_file() noexcept {
   if (!writer_.is_open()) return;
   const std::uint64_t bytes = writer_.written().bytes;
   const FileHandle file = writer_.abandon();
-  // Another server may have read what was written without an answer.
+  // Another server may have read bytes that were written without an answer.
   const bool has_to_cut = !state_.is_fenced();
   const bool is_cut = has_to_cut && state_.disk.truncate(file, bytes) == DiskStatus::ok;
   if (!state_.segments->empty()) state_.segments->newest().bytes = bytes;
@@ -250,9 +250,9 @@ void RecordStream::cut_later(Segment& segment, std::uint64_t bytes) {
   has_to_cut_ = true;
 }
 
-// Half a record, or half a seal, that files follow would be reported as damage. Nothing is lost if
-// it stays, so what cannot be cut off yet stops nobody, and no sync is waited for: a file must not
-// be closed while one of it is under way.
+// Truncates files whose partial record or seal would be reported as damage when other files follow.
+// Nothing is lost if the bytes stay, so a failure does no harm, and no sync is waited for: a file
+// must not be closed while its sync is under way.
 void RecordStream::cut_files_back() {
   if (!has_to_cut_ || syncs_.length() > 0 || state_.is_fenced()) return;
   has_to_cut_ = false;

@@ -14,17 +14,17 @@ namespace haricot::binlog {
 namespace {
 
 constexpr Duration kPauseBetweenTries = Duration::seconds(1);
-// To look for a folder costs a few system calls, and to write all jobs anew may take most of a
+// A check of the folder takes a few system calls, and writing all jobs again may take most of a
 // second.
 constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
-// Space may come back at any time, and to ask for it costs little.
+// Space may return at any time, and asking for it is cheap.
 constexpr Duration kPauseWhileFull = Duration::milliseconds(50);
 constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 
 }  // namespace
 
-// Whatever it was that failed, the folder may be another one, or have none of our files. The first
-// try to recover comes at once; before those that follow there is a pause.
+// After any failure the folder may be another one, or lack our files. The first attempt comes at
+// once, and later ones after a pause.
 void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
   if (failure.status == DiskStatus::failed) has_to_return_ = true;
   retry_at_ = failure.was_refusing ? state_.now + pause_before_next_try() : state_.now;
@@ -41,7 +41,7 @@ void Recovery::syncs_taken() {
   const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && !has_to_rewrite();
   if (!all_rewritten || stream_.syncs().length() > 0) return;
   if (remove_one_left_behind()) {
-    stream_.syncs().sync_folder();  // At its end this is asked again.
+    stream_.syncs().sync_folder();  // Its end calls this again.
   } else {
     recovered();
   }
@@ -56,15 +56,15 @@ Duration Recovery::pause_before_next_try() const {
   return stream_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
 }
 
-// A try to recover that failed leaves files of which nothing is known to be on the disk. All they
-// had comes again with the next try. But once all jobs are durable in them they stay: a file that
-// had some of these jobs may be removed by now. Then the next try goes on with such files.
+// A failed attempt leaves files whose content may not be durable. Their records are written again
+// in the next attempt. But once all jobs are durable in these files, they stay: a file that had
+// some of the jobs may be removed by now. Then the next attempt continues with them.
 void Recovery::forget_failed_files() {
   if (copies_ == Copies::durable) first_serial_ = 0;
   while (first_serial_ != 0 && !segments().empty() && segments().newest().serial >= first_serial_) {
     Segment& failed = segments().newest();
     if (segments().gone_until() != 0 && segments().size() > 1) {
-      // All jobs are written anew, and those that were must not be passed over the next time.
+      // All jobs are written again, and none may be skipped the next time.
       if (remove_failed(failed.number)) {
         segments().merge_newest();
         segments().set_gone_until(std::max(segments().gone_until(), segments().newest().number));
@@ -83,11 +83,11 @@ void Recovery::forget_failed_files() {
 }
 
 bool Recovery::remove_failed(std::uint64_t number) {
-  if (state_.is_fenced()) return false;  // No number is given twice, so the file is in no way.
+  if (state_.is_fenced()) return false;  // No number is used twice, so the file may stay.
   try {
     return state_.disk.remove(binlog_file_name(number)) == DiskStatus::ok;
   } catch (const std::bad_alloc&) {
-    return false;  // As one that cannot be removed.
+    return false;  // Counts as a file that cannot be removed.
   }
 }
 
@@ -107,12 +107,12 @@ void Recovery::go_on(const Budget& budget) {
   }
 }
 
-// Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
+// Opens a file and lists the records for it. Returns false if that fails; the next attempt comes
 // after a pause.
 bool Recovery::begin() {
   retry_at_ = state_.now + pause_before_next_try();
   if (stream_.syncs().length() > SyncLine::kLengthMax / 2)
-    return false;  // Old ones have yet to end.
+    return false;  // Old syncs have to end first.
   if (has_to_return_) {
     std::vector<std::string> names;
     if (!watch_.return_to_folder(names)) {
@@ -127,13 +127,13 @@ bool Recovery::begin() {
     stream_.doubt_all();
     return false;
   }
-  // A try that got as far as writing is not made again before there is a reason to.
+  // An attempt that reached the write is not repeated without a reason.
   DiskSpace space;
   const bool is_as_full = stream_.is_refusing_for_space() && state_.now < retry_for_no_reason_at_ &&
                           state_.disk.space(space) && space.free_bytes <= free_at_failure_;
   if (is_as_full) return false;
   if (!room_.has_spare_or_makes_one()) {
-    // Whoever makes a folder may give it to the server's user only a moment later.
+    // A new folder may be given to the server's user a moment after it was created.
     const bool is_made_anew = segments().gone_until() != 0 && !room_.is_short();
     retry_at_ = state_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
     stream_.doubt_all();
@@ -162,7 +162,7 @@ bool Recovery::has_to_rewrite() const {
 bool Recovery::list_what_is_unsafe() {
   try {
     rewrite_.assign(stream_.unsafe().begin(), stream_.unsafe().end());
-    // That no older file is needed is told after all that was in them.
+    // The record of needed files is written after all jobs of older files.
     if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
     if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
   } catch (const std::bad_alloc&) {
@@ -174,7 +174,7 @@ bool Recovery::list_what_is_unsafe() {
   return true;
 }
 
-// The first file from `index` on with jobs that are to be written anew; nothing if there is none.
+// Returns the first file from `index` on with jobs to write again; nothing if there is none.
 std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t index) const {
   for (; index < segments().size() && segments().at(index).number <= segments().gone_until();
        ++index) {
@@ -183,7 +183,7 @@ std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t index) con
   return std::nullopt;
 }
 
-// Requires: there is something.
+// Requires: something is left to write.
 JobId Recovery::next_to_rewrite() {
   if (!rewrite_.empty()) return rewrite_.back();
   const auto index = with_jobs_to_rewrite(rewritten_until_);
@@ -209,8 +209,8 @@ bool Recovery::rewrite_some(const Budget& budget) {
   return stream_.is_open();
 }
 
-// That files are not needed is told when what was in them is durable elsewhere: a crash may keep
-// any page of what was written, and lose the others. If no file is gone, that is so already.
+// The record that files are not needed comes after their jobs are durable elsewhere: a crash may
+// keep any page that was written, and lose the others. If no file is gone, nothing has to wait.
 bool Recovery::has_to_wait_for_copies() {
   if (segments().gone_until() == 0 || !state_.has_syncs() || copies_ == Copies::durable) {
     return false;
@@ -226,8 +226,8 @@ bool Recovery::has_to_wait_for_copies() {
   return waits_ || !stream_.is_open();
 }
 
-// What was noted of the oldest files, as it is now. If files are gone, what is written now is all
-// that is needed.
+// Returns the oldest needed file as of now. If files are gone, only the files of this attempt are
+// needed.
 std::uint64_t Recovery::number_needed_from() const {
   std::size_t index = 0;
   while (index + 1 < segments().size()) {
@@ -238,7 +238,7 @@ std::uint64_t Recovery::number_needed_from() const {
   return segments().at(index).number;
 }
 
-// The job as it is now, or that it is no more.
+// Writes the current state of a job, or its deletion.
 bool Recovery::rewrite(JobId id) {
   if (id == 0) return true;
   JobStore& jobs = state_.engine->jobs();
@@ -258,7 +258,7 @@ bool Recovery::rewrite(JobId id) {
   return true;
 }
 
-// That the job is no more, and that its key is kept, if it is. Or which files are needed.
+// Writes the deletion of a job, with a key that it leaves; or the record of needed files.
 bool Recovery::rewrite_end(JobId id) {
   const JobRef tombstone_ref = state_.engine->jobs().find_tombstone(id);
   const std::uint64_t kept_bytes =
@@ -276,7 +276,7 @@ bool Recovery::rewrite_end(JobId id) {
   return true;
 }
 
-// Room for a record of `bytes`, and memory as RecordStream::prepare_again() asks for it.
+// Finds room for a record of `bytes`, and memory for RecordStream::prepare_again().
 bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes) {
   const JournalStatus room = room_.make_room(bytes, 0);
   waits_ = room == JournalStatus::later;
@@ -286,11 +286,11 @@ bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t
     stream_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
   } else if (stream_.is_open()) {
     stream_.fail(DiskStatus::failed, "write", room_.why());
-  }  // Else the next file could not be begun, and the stream has failed already.
+  }  // Otherwise the next file could not be begun, and the stream has failed already.
   return false;
 }
 
-// The same of a job with a large body, over as many turns as it takes.
+// Writes a job with a large body, over as many turns as it takes.
 bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::recovery, body,
                                                    lead_bytes(job, state_.engine->jobs()), 0);
@@ -300,7 +300,7 @@ bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
   }
   if (status != JournalStatus::ok) {
     const bool is_full = status == JournalStatus::full;
-    // Else a sync has failed, and the stream has failed already.
+    // Otherwise a sync has failed, and the stream has failed already.
     if (stream_.is_open()) {
       stream_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
                    is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
@@ -310,10 +310,10 @@ bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
   return bodies_.append_again(job);
 }
 
-// All jobs live in newer files, durably. What is still there of the old ones might bring back what
-// was deleted in those that are gone, so it goes before anything else happens: the oldest first,
-// and one at a time, as compaction has it. True: one went, and its name has to go from the
-// disk. What cannot be removed is left to compaction.
+// All jobs are durable in newer files. Old files that still exist might restore jobs whose deletion
+// was in files that are gone, so they are removed before anything else: the oldest first, one at a
+// time, as in compaction. Returns true if one was removed and its name has to leave the disk.
+// Compaction retries files that cannot be removed.
 bool Recovery::remove_one_left_behind() {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     Segment& segment = segments().at(i);
@@ -323,7 +323,7 @@ bool Recovery::remove_one_left_behind() {
       segment.is_gone = remove_or_keep(state_.disk, segment.name_number, segment.has_to_be_kept) ==
                         DiskStatus::ok;
     } catch (const std::bad_alloc&) {
-      // As one that cannot be removed.
+      // Counts as a file that cannot be removed.
     }
     if (segment.is_gone) return true;
   }
@@ -338,14 +338,14 @@ void Recovery::recovered() {
   state_.look_for_files_at = state_.now;
   stream_.mark_all_safe();
   const bool failure_is_over = state_.notices.take_begin(Notices::Subject::failure);
-  // All that lived in older files that are gone has been written anew as well.
+  // All jobs of older files that are gone were written again as well.
   const bool moving_is_over = state_.notices.take_begin(Notices::Subject::older_gone);
   if (!failure_is_over && !moving_is_over) return;
   try {
     state_.notices.tell(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
-    // It is, whether the log is told or not.
+    // Recovery is complete even if the log has no line.
   }
 }
 

@@ -1,4 +1,4 @@
-// How much room there has to be ahead of the records.
+// The amount of room that is required ahead of the records.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace haricot::binlog {
 namespace {
 
-// The folder may have this many files' bytes, or that many times the bytes of the living jobs.
+// Bounds of the folder: bytes of this many files, or this many times the bytes of the living jobs.
 constexpr std::uint64_t kFilesMax = 3;
 constexpr std::uint64_t kTimesLiveBytesMax = 3;
 
@@ -27,12 +27,12 @@ std::uint64_t RoomAhead::folder_bytes_allowed() const {
                   kTimesLiveBytesMax * segments().live_bytes());
 }
 
-// The living jobs of a file, at most. A job that has a file of its own is not counted: on a full
-// disk it stays where it is.
+// Returns an upper bound of the bytes of a file's living jobs. A job with a file of its own is not
+// counted: on a full disk it is not moved.
 std::uint64_t RoomAhead::most_to_move() const {
   if (file_bytes_ == state_.options.file_bytes) return file_bytes_;
-  // Files that were begun when there was more space are larger than those that are begun now. They
-  // are few: else there would not be too little space for a whole one.
+  // Files that were begun when there was more space are larger than those that are begun now. There
+  // are few of them: otherwise there would be space for a whole file.
   std::uint64_t most = file_bytes_;
   for (std::size_t i = 0; i < segments().size(); ++i) {
     most = std::max(most, segments().at(i).live_bytes);
@@ -40,26 +40,25 @@ std::uint64_t RoomAhead::most_to_move() const {
   return std::min(most, state_.options.file_bytes);
 }
 
-// A record that does not fit any more leaves the end of a file unused: less than its own size.
+// Returns the bytes lost at the end of a file, where a record does not fit: less than its size.
 std::uint64_t RoomAhead::for_ends(std::uint64_t live_bytes, std::uint64_t live_jobs) const {
   return std::min(share_of_one(live_bytes, live_jobs), file_bytes_);
 }
 
-// Enough to move all jobs out of the oldest file, which may be a whole file of them; and what is
-// lost at the end of the file that is being written, where the next record may not fit.
+// Returns the room to move all jobs out of the oldest file, which may be full of them, and the loss
+// at the end of the file that is being written, where the next record may not fit.
 std::uint64_t RoomAhead::for_compaction() const {
   const std::uint64_t most = most_to_move();
   return std::min(segments().live_bytes(), most + most / 4) +
          for_ends(segments().live_bytes(), segments().live_jobs());
 }
 
-// What spares can be made of the space of a file, at least: as many as it has whole blocks.
+// Returns the room of spares made of a file's space, at least: one for each whole block.
 std::uint64_t RoomAhead::room_given_back_by(const Segment& file) const {
   return file.bytes / kSmallestFileBytes * Spares::room_of(kSmallestFileBytes);
 }
 
-// What has been moved has used its room, and files that wait to be removed are about to give theirs
-// back.
+// Moved jobs have used their room, and files that wait for their removal will return theirs.
 std::uint64_t RoomAhead::to_go_on() const {
   CHECK(!segments().empty());
   const Segment& oldest = segments().oldest();
@@ -78,8 +77,8 @@ std::uint64_t RoomAhead::to_go_on() const {
   return std::min(to_move + for_next - std::min(for_next, given_back), for_next);
 }
 
-// By the time that it is used up changes have to have made enough garbage for compaction to find it
-// worth its while, and give it back.
+// When this room is used up, changes must have made enough garbage for compaction to collect it and
+// return its room.
 std::uint64_t RoomAhead::for_updates() const {
   return garbage_worth_collecting() + file_bytes_ / 4;
 }

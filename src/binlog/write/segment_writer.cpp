@@ -18,7 +18,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Collected memory beyond this is given back once it was written.
+// Collected memory above this size is freed after a write.
 constexpr std::uint64_t kKeptBytesMax = 256 * 1024;
 
 }  // namespace
@@ -113,9 +113,9 @@ DiskStatus SegmentWriter::seal(Disk& disk, const Ending& ending) {
   const std::uint64_t offset = ending.end.bytes - bytes.size();
   const DiskStatus status = disk.write(ending.file, offset, {&bytes, 1});
   if (status == DiskStatus::ok) return disk.truncate(ending.file, ending.end.bytes);
-  // Half a seal would be taken for damage.
+  // A partial seal would count as damage.
   const DiskStatus cut = disk.truncate(ending.file, offset);
-  (void)cut;  // What failed first is what is told.
+  (void)cut;  // The first failure is reported.
   return status;
 }
 
@@ -132,7 +132,7 @@ bool SegmentWriter::prepare(std::size_t lead_bytes, std::size_t body_bytes) {
   if (pending_.prepare(copied) == nullptr) return false;
   if (!by_reference) return true;
   try {
-    // A body has pending bytes in front of it and after it.
+    // Each body has pending bytes in front of it and after it.
     const std::size_t count = blobs_.size() + 1;
     if (blobs_.capacity() < count) blobs_.reserve(2 * count);
     if (pieces_.capacity() < 2 * count + 1) pieces_.reserve(4 * count + 1);
@@ -183,7 +183,7 @@ void SegmentWriter::add_to_room_kept(const Record& record) {
   kept_used_ += kShortRecordBytes;
 }
 
-// The sums of all records, in order, make up the digest by which the next file knows this one.
+// Adds a record to the digest, which the next file stores: it includes the sums of all records.
 void SegmentWriter::count(const char* header, std::size_t name_bytes, std::uint32_t body_sum) {
   constexpr std::size_t kHeaderCrcAt = 12;
   std::array<char, 8> sums{};
@@ -219,7 +219,7 @@ DiskStatus SegmentWriter::flush(Disk& disk, Ahead ahead) {
   return DiskStatus::ok;
 }
 
-// Bytes and zeros after them, where the last zeros have all been overwritten, with one call.
+// Writes the bytes with one call, followed by zeros if the earlier zeros are overwritten.
 DiskStatus SegmentWriter::write_with_zeros(Disk& disk, std::string_view bytes) {
   static constexpr std::array<char, 16 * 1024> kZeros{};
   static_assert(kZeroedBytes % kZeros.size() == 0);

@@ -8,7 +8,7 @@
 
 namespace haricot::binlog {
 
-// What is done to clean up may fail as well, and must not be told in place of what went wrong.
+// Remembers the reason. Clean-up may fail as well, and must not replace the first reason.
 DiskStatus Spares::fail(DiskStatus status) noexcept {
   try {
     why_ = disk_.last_error();
@@ -21,15 +21,15 @@ DiskStatus Spares::fail(DiskStatus status) noexcept {
 DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   CHECK(bytes > kFirstRecordOffset + SegmentWriter::kEndBytes && !is_growing());
   remove_left_over();
-  // A name that no other one has.
+  // A number that no other spare has.
   std::uint64_t number = next_number_;
   for (const Spare& other : spares_) number = std::max(number, other.number + 1);
   if (leaves_names_out_) number = std::max(number, left_over_until_);
   try {
-    // The memory comes first: what has to be undone after it is the file alone.
+    // The memory comes first, so that only the file has to be undone.
     spares_.push_back({FileHandle::none, number, 0, bytes});
   } catch (const std::bad_alloc&) {
-    return fail(DiskStatus::full);  // Without memory it is as without space.
+    return fail(DiskStatus::full);  // No memory counts as no space.
   }
   Spare& spare = spares_.back();
   DiskStatus status = DiskStatus::full;
@@ -41,7 +41,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   }
   if (status != DiskStatus::ok) {
     spares_.pop_back();
-    left_over_until_ = number + 1;  // The file may be there all the same.
+    left_over_until_ = number + 1;  // The file may exist all the same.
     return status;
   }
   std::erase(left_over_, number);  // It is in use again.
@@ -52,7 +52,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   }
   close(spare);
   spares_.pop_back();
-  // A file that cannot be removed is emptied by the next try, which takes the same name.
+  // The next attempt takes the same name and truncates a file that could not be removed.
   if (!remove_file(number)) left_over_until_ = number + 1;
   return status;
 }
@@ -79,8 +79,8 @@ DiskStatus Spares::grow(Spare& spare, std::uint64_t bytes) {
   return status;
 }
 
-// A file that somebody has removed is made anew. That may also be tried where the file is there and
-// cannot be opened: nothing stands in it.
+// Creates a file again that was removed from outside. Tries it too if the file exists and cannot be
+// opened: it has no content.
 DiskStatus Spares::open_first() {
   Spare& spare = spares_.front();
   if (spare.file != FileHandle::none) return DiskStatus::ok;
@@ -111,7 +111,7 @@ std::uint64_t Spares::least_with_room(std::uint64_t bytes) const {
 DiskStatus Spares::prepare_first(std::uint64_t bytes) {
   CHECK(!spares_.empty());
   remove_left_over();
-  // The smallest that is large enough, or the one that has to grow by least.
+  // The smallest spare that is large enough, or the one that has to grow least.
   auto best = spares_.begin();
   for (auto other = best; other != spares_.end(); ++other) {
     const bool is_smaller = other->allocated < best->allocated;
@@ -178,11 +178,11 @@ void Spares::remove(const Spare& spare) {
   try {
     left_over_.push_back(spare.number);
   } catch (const std::bad_alloc&) {
-    // It stays until the next start, which removes what it finds.
+    // The file stays until the next start, which removes it.
   }
 }
 
-// False: it is there, as far as is known.
+// Returns false if the file may still exist.
 bool Spares::remove_file(std::uint64_t number) {
   try {
     return disk_.remove(spare_name(number)) == DiskStatus::ok;

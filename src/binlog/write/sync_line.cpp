@@ -8,8 +8,8 @@
 namespace haricot::binlog {
 namespace {
 
-// Few, so that a line that is abandoned soon has nothing under way; more than one, so that the disk
-// need not wait for a turn of ours.
+// Few, so that a line that is abandoned soon has none under way; more than one, so that the disk
+// need not wait for a turn.
 constexpr std::uint64_t kUnderWayMax = 2;
 static_assert(kUnderWayMax <= Disk::kSyncsUnderWayMax);
 static_assert(SyncLine::kLengthMax > kUnderWayMax);
@@ -28,15 +28,15 @@ void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after
 }
 
 void SyncLine::sync_folder() {
-  // One that has not begun yet covers this one as well, and ends sooner.
+  // A sync that has not begun covers this request as well, and ends sooner.
   for (std::uint64_t number = started_; number < end_; ++number) {
     if (entry(number).file == FileHandle::none && !entry(number).is_removal) return;
   }
   push(Entry{});
 }
 
-// In a long line a removal would take effect only after all that is in front of it, and files would
-// be begun faster than they go.
+// In a long line a removal would take effect only after all entries ahead of it, and files would be
+// begun faster than they are removed.
 std::uint64_t SyncLine::sync_folder_first() {
   const bool is_next =
       started_ < end_ && entry(started_).file == FileHandle::none && !entry(started_).is_removal;
@@ -91,7 +91,7 @@ void SyncLine::close_now(FileHandle file) {
 
 bool SyncLine::next_ended(Ended& result) {
   SyncDone done;
-  // Also when none is under way: the disk may have to hear that all were taken out.
+  // Also if none is under way: the disk may have to learn that all results were taken out.
   while (disk_.next_sync_done(done)) {
     CHECK(begin_ < started_ && done.ticket == begin_);
     const Entry ended = entry(begin_++);
@@ -140,7 +140,7 @@ void SyncLine::abandon() {
   for (std::uint64_t number = started_; number < end; ++number) {
     if (!entry(number).close_after) continue;
     CHECK(files_to_close_ > 0);
-    --files_to_close_;  // Unless another sync of it is under way, at whose end it is closed.
+    --files_to_close_;  // Unless another sync of it is under way, whose end closes it.
     close(entry(number).file);
   }
 }
