@@ -1,10 +1,10 @@
-// Bytes that several owners hold and nobody copies: the bodies of large jobs.
+// Reference-counted bytes that are never copied: the bodies of large jobs.
 //
-// A blob is filled once, by the one who allocated it, and is read-only as soon as it is shared: a
-// job and any number of answers that wait in front of slow clients may hold the same one. The count
-// of its owners is not atomic; blobs stay in one thread.
+// The owner that allocated a blob fills it once. It is read-only as soon as it is shared: a job and
+// any number of answers to slow clients may share one. The count is not atomic; blobs stay in one
+// thread.
 //
-// A large one is freed at once like any other: Memory gives it back to the system over some turns.
+// A large blob is freed in O(1): Memory returns it to the system over some turns.
 
 #pragma once
 
@@ -33,12 +33,12 @@ class BlobRef {
     return *this;
   }
 
-  // A blob of that size, its bytes undefined; null if there is no memory for it. The pages of a
+  // Allocates a blob of that size with undefined bytes; null if there is no memory. The pages of a
   // large one take no memory until they are written.
   static BlobRef allocate(std::size_t bytes);
 
-  // For owners that keep a reference in raw memory: detach() gives the share up as a pointer that
-  // adopt() later makes a reference again, and share() another one of.
+  // For owners that store a reference in raw memory: detach() turns it into a pointer, adopt()
+  // makes it a reference again, and share() makes another reference.
   void* detach() { return std::exchange(blob_, nullptr); }
   static BlobRef adopt(void* detached) {
     BlobRef ref;
@@ -53,9 +53,9 @@ class BlobRef {
 
   explicit operator bool() const { return blob_ != nullptr; }
 
-  // Requires: not null, for all of these, which the analyzer cannot follow through a copy.
+  // All require: not null, which the analyzer cannot follow through a copy.
   // NOLINTBEGIN(clang-analyzer-core.NullDereference)
-  // Valid as long as any owner exists.
+  // Valid while any owner exists.
   char* data() { return reinterpret_cast<char*>(blob_ + 1); }
   std::size_t size() const { return blob_->bytes; }
   std::string_view view() const { return {reinterpret_cast<const char*>(blob_ + 1), blob_->bytes}; }
@@ -68,7 +68,7 @@ class BlobRef {
     std::uint64_t owners;
   };
 
-  // Most are null, as most bodies are small: no call for those.
+  // Most are null, because most bodies are small: no call for those.
   [[gnu::noinline]] static void release(Header* blob) {
     if (--blob->owners == 0) Memory::free(blob);
   }

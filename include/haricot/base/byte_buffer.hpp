@@ -1,8 +1,8 @@
-// A buffer of bytes that are appended at its end and taken from its front.
+// A buffer of bytes that are appended at its end and consumed from its front.
 //
-// An empty buffer holds no memory once release_if_empty() was called, and is 24 bytes: ten thousand
-// idle connections have two of these each. Growing can fail, as it does where a buffer would pass
-// 4 GiB; a failed call changes nothing.
+// An empty buffer has no memory after release_if_empty(), and takes 24 bytes: ten thousand idle
+// connections have two of these each. Growing fails without memory, or beyond 4 GiB; a failed call
+// changes nothing.
 
 #pragma once
 
@@ -28,12 +28,12 @@ class ByteBuffer {
 
   bool empty() const { return begin_ == end_; }
   std::size_t size() const { return end_ - begin_; }
-  // How much memory it holds for them.
+  // Returns the allocated bytes.
   std::size_t memory_bytes() const { return capacity_; }
-  // The bytes in the buffer; valid until it changes.
+  // Returns the bytes in the buffer; valid until it changes.
   std::string_view view() const { return {memory_ + begin_, end_ - begin_}; }
 
-  // Room for that many more bytes. Write them, then call commit(). Null: no memory.
+  // Allocates room for that many more bytes. Write them, then call commit(). Null: no memory.
   [[nodiscard]] char* prepare(std::size_t bytes) {
     if (capacity_ - end_ < bytes && !make_room(bytes)) return nullptr;
     return memory_ + end_;
@@ -59,7 +59,7 @@ class ByteBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Drops what is after the first so many bytes. Requires: bytes <= size().
+  // Keeps only the first bytes. Requires: bytes <= size().
   void shorten(std::size_t bytes) {
     CHECK(bytes <= size());
     end_ = begin_ + static_cast<std::uint32_t>(bytes);
@@ -72,13 +72,13 @@ class ByteBuffer {
     memory_ = nullptr;
     capacity_ = 0;
   }
-  // The same, but `spare` keeps the memory if it has none yet and this is as little as the first
-  // bytes take. Requires of both calls: `spare` is empty.
+  // Releases the memory of an empty buffer. `spare` keeps it, if it has none and the memory is of
+  // the smallest size. Requires: `spare` is empty.
   void release_if_empty(ByteBuffer& spare) {
     if (empty() && capacity_ == kFirstBytes) take_or_give(spare);
     release_if_empty();
   }
-  // Takes the memory of `spare` if it has none of its own.
+  // Takes the memory of `spare`, if this has none. Requires: `spare` is empty.
   void take_memory(ByteBuffer& spare) {
     if (memory_ == nullptr) take_or_give(spare);
   }
@@ -87,7 +87,7 @@ class ByteBuffer {
   static constexpr std::size_t kFirstBytes = 512;
   static constexpr std::size_t kBytesMax = std::numeric_limits<std::uint32_t>::max();
 
-  // Of two empty ones, of which at most one has memory.
+  // Exchanges two empty buffers, of which at most one has memory.
   void take_or_give(ByteBuffer& other) {
     if (memory_ != nullptr && other.memory_ != nullptr) return;
     std::swap(memory_, other.memory_);
@@ -96,7 +96,7 @@ class ByteBuffer {
 
   [[gnu::noinline]] bool make_room(std::size_t bytes) {
     const std::uint32_t kept = end_ - begin_;
-    // Moving what is left to the front is enough if that frees as much as it moves.
+    // Moving the rest to the front is enough if that frees as much as it moves.
     if (begin_ >= kept && capacity_ - kept >= bytes && memory_ != nullptr) {
       std::memmove(memory_, memory_ + begin_, kept);
       begin_ = 0;

@@ -1,8 +1,8 @@
-// CHECK: the tool for "we are wrong".
+// CHECK: ends the server if our own code is wrong.
 //
-// A CHECK states what the code around it relies on. It is on in every build, release included: a
-// server that goes on after its own state stopped making sense loses jobs in ways nobody can
-// explain afterwards. It is never used for what a client sends or what the machine does.
+// A CHECK states a condition that the code around it relies on. It is on in every build, release
+// included: a server that continues with an inconsistent state loses jobs in ways that nothing
+// explains afterwards. It is never used for client input or for failures of the machine.
 
 #pragma once
 

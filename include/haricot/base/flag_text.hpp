@@ -11,12 +11,12 @@ namespace haricot {
 struct FlagText {
   char letter;  // 0: it has a long name only.
   std::string_view name;
-  std::string_view value;  // What its value is called; empty: it takes none.
+  std::string_view value;  // Name of its value; empty: it takes none.
   std::string_view help;
 };
 
-// The flag's line in --help, with its line end. `margin` is what the line begins with. The help
-// stands in the column kHelpColumn, or one blank after a longer name. May throw std::bad_alloc.
+// Returns the flag's line in --help, with its line end. `margin` is the beginning of the line. The
+// help starts in column kHelpColumn, or one blank after a longer name. May throw std::bad_alloc.
 inline constexpr std::size_t kHelpColumn = 30;
 std::string to_line(const FlagText& flag, std::string_view margin);
 

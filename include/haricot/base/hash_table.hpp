@@ -1,16 +1,16 @@
-// A hash table of elements that carry their own links, which grows and shrinks one bucket at a time
-// (linear hashing): no insertion ever moves more than one bucket's elements, and no removal more
-// than those of two, however many there are.
+// A hash table of elements that carry their own links. It grows and shrinks one bucket at a time
+// (linear hashing): an insertion moves the elements of at most one bucket, and a removal those of
+// at most two, however many there are.
 //
 //   struct Entry { std::uint64_t hash; Entry* next_in_bucket; };
 //   HashTable<Entry> table;
 //
 // With n buckets and 2^k <= n < 2^(k+1), an element is in bucket hash mod 2^(k+1) if there is one,
-// else in bucket hash mod 2^k. Adding bucket n therefore splits bucket n - 2^k, and removing it
-// merges the two.
+// else in bucket hash mod 2^k. So adding bucket n splits bucket n - 2^k, and removing it merges the
+// two.
 //
-// The table owns nothing. It needs memory for its buckets only; where that is refused, it goes on
-// working with longer chains.
+// The table owns nothing. It allocates memory for its buckets only; without memory it works with
+// longer chains.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class HashTable {
  public:
   std::uint32_t size() const { return size_; }
 
-  // The first element of that hash for which matches(element) is true; null if there is none.
+  // Returns the first element of that hash for which matches(element) is true; null if none.
   template <typename Matches>
   T* find(std::uint64_t hash, Matches matches) const {
     if (buckets_.empty()) return nullptr;
@@ -38,11 +38,11 @@ class HashTable {
     return nullptr;
   }
 
-  // The elements have an order that does not change when the table grows or shrinks: by their
-  // hashes, read from the lowest bit on. `precedes(a, b)` orders elements of equal hashes. This
-  // function returns the first element in this order for which is_after(element) is true; null if
-  // there is none. Requires: is_after is false up to some point of the order, and true from there
-  // on. No element before `hash` is after that point.
+  // Elements have an order that does not change when the table grows or shrinks: by their hashes,
+  // read from the lowest bit. `precedes(a, b)` orders elements of equal hashes. Returns the first
+  // element in this order for which is_after(element) is true; null if none. Requires: is_after is
+  // false up to some point of the order, and true from there on. No element before `hash` is after
+  // that point.
   template <typename IsAfter, typename Precedes>
   T* first_from(std::uint64_t hash, IsAfter is_after, Precedes precedes) const {
     if (buckets_.empty()) return nullptr;
@@ -54,7 +54,7 @@ class HashTable {
         if (first == nullptr || comes_before(*element, *first, precedes)) first = element;
       }
       if (first != nullptr) return first;
-      // What is in a bucket has its lowest bits in common.
+      // Elements of a bucket have its lowest bits in common.
       const std::uint32_t bits = common_bits(bucket);
       if (bits == 0) return nullptr;
       const std::uint64_t stride = std::uint64_t{1} << (64 - bits);
@@ -62,10 +62,10 @@ class HashTable {
       if (at == 0) return nullptr;
     }
   }
-  // Whether an element of hash `a` comes before one of hash `b` in that order.
+  // Returns true if an element of hash `a` comes before one of hash `b` in that order.
   static bool hash_precedes(std::uint64_t a, std::uint64_t b) { return mirrored(a) < mirrored(b); }
 
-  // False: there is no memory for the first bucket, and nothing has changed.
+  // Returns false if there is no memory for the first bucket; then nothing has changed.
   [[nodiscard]] bool insert(T& element) {
     if (size_ >= buckets_.size() && !add_bucket() && buckets_.empty()) return false;
     T*& bucket = buckets_[bucket_of(element.hash)];
@@ -75,7 +75,7 @@ class HashTable {
     return true;
   }
 
-  // Empties the table: each element is handed to dispose(T*), which may delete it.
+  // Empties the table: passes each element to dispose(T*), which may delete it.
   template <typename Dispose>
   void clear(Dispose dispose) {
     for (std::uint32_t i = 0; i < buckets_.size(); ++i) {
@@ -101,13 +101,13 @@ class HashTable {
     element.next_in_bucket = nullptr;
     --size_;
     if (!has_too_many_buckets()) return;
-    // Two, so that a table that is emptied gets small.
+    // Two buckets, so that a table that is emptied shrinks.
     remove_bucket();
     if (has_too_many_buckets()) remove_bucket();
   }
 
  private:
-  // So few give no memory back, and elements that come and go in batches make no work.
+  // Below this number no memory is released, so that elements in batches cause no work.
   static constexpr std::uint32_t kBucketsKept = 64;
 
   bool has_too_many_buckets() const {
@@ -141,7 +141,7 @@ class HashTable {
     return static_cast<std::uint32_t>(std::countr_zero(half)) + (is_split ? 1 : 0);
   }
 
-  // Not inlined, as they would make insert() and erase() dearer, most of which do without them.
+  // Not inlined: most insertions and removals do without them.
   [[gnu::noinline]] bool add_bucket() {
     if (!buckets_.allocate_one()) return false;
     buckets_.push_back(nullptr);
@@ -176,7 +176,7 @@ class HashTable {
 
   PagedArray<T*> buckets_;
   std::uint32_t size_ = 0;
-  std::uint32_t wide_mask_ = 0;  // 2^(k+1) - 1, for the k of the first comment; 0: no buckets.
+  std::uint32_t wide_mask_ = 0;  // 2^(k+1) - 1, with k as above; 0: no buckets.
 };
 
 }  // namespace haricot

@@ -1,13 +1,13 @@
 // A binary heap that reports the index of each element to its owner, so that any element can be
-// taken out in O(log n).
+// removed in O(log n).
 //
-// The keys are in the entries: comparing two elements touches no memory but the heap's own. When an
-// entry moves, the heap calls `indexes.moved(entry, index)`. The owner of the element remembers the
-// index there, and gives it to remove().
+// The keys are in the entries: comparing two elements touches only memory of the heap. When an
+// entry moves, the heap calls `indexes.moved(entry, index)`. The owner of the element stores the
+// index there, and passes it to remove().
 //
-//   Slot    a small value with operator<; the smallest is on top
+//   Entry   a small value with operator<; the smallest is on top
 //   Indexes anything with `void moved(const Entry&, std::uint32_t index)`; passed to each call, not
-//   held
+//           stored
 
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace haricot {
 
-// What becomes of the memory of elements that left: it may go back to the system, or it is kept, so
-// that what was allocated stays so.
+// Use of the memory of removed elements: it may return to the system, or it is kept, so that
+// allocations stay valid.
 enum class Freed : std::uint8_t { given_back, kept };
 
 template <typename Entry, Freed freed = Freed::given_back>
@@ -36,37 +36,37 @@ class IndexedHeap {
   // Requires: index < size(). In heap order, not sorted.
   const Entry& at(std::uint32_t index) const { return entries_[index]; }
 
-  // Makes sure that the next push cannot fail. False: no memory.
+  // Makes sure that the next push cannot fail. Returns false without memory.
   [[nodiscard]] bool allocate_one() { return entries_.allocate_one(); }
 
-  // Makes sure that the heap can hold so many elements at any time, if it keeps its memory. False:
-  // no memory.
+  // Makes sure that the heap can hold that many elements at any time, if it keeps its memory.
+  // Returns false without memory.
   [[nodiscard]] bool allocate(std::uint32_t entries) { return entries_.allocate(entries); }
 
-  // Number of elements that it can hold without more memory.
+  // Returns the number of elements that fit without more memory.
   std::uint32_t capacity() const { return entries_.capacity(); }
 
-  // Gives back some memory that is not needed for the elements and `more` others. For a heap that
-  // keeps its memory.
+  // Releases memory that is not needed for the elements and `more` others. For a heap that keeps
+  // its memory.
   void trim(std::uint32_t more) { entries_.trim(more); }
 
-  // Gives the memory of an empty heap back; what allocate_one() promised is void.
+  // Releases the memory of an empty heap; promises of allocate_one() end.
   void trim_if_empty() { entries_.trim_if_empty(); }
 
-  // Requires: allocate_one() returned true since the last push, or allocate() for so many.
+  // Requires: allocate_one() returned true since the last push, or allocate() for that many.
   template <typename Indexes>
   void push(const Entry& entry, Indexes& indexes) {
     entries_.push_back(entry);
     sift_up(entries_.size() - 1, entry, indexes);
   }
 
-  // Takes out the element at an index. Requires: index < size().
+  // Removes the element at an index. Requires: index < size().
   template <typename Indexes>
   void remove(std::uint32_t index, Indexes& indexes) {
     CHECK(index < entries_.size());
     const Entry last = take_any();
     if (index == entries_.size()) return;
-    // The last entry fills the gap and moves to where it belongs: up or down, never both.
+    // The last entry fills the gap and moves up or down, never both.
     if (index > 0 && last < entries_[parent(index)]) {
       sift_up(index, last, indexes);
     } else {
@@ -74,7 +74,7 @@ class IndexedHeap {
     }
   }
 
-  // Puts another key in the place of the element at an index. Requires: index < size().
+  // Replaces the key of the element at an index. Requires: index < size().
   template <typename Indexes>
   void replace(std::uint32_t index, const Entry& entry, Indexes& indexes) {
     CHECK(index < entries_.size());
@@ -85,7 +85,7 @@ class IndexedHeap {
     }
   }
 
-  // Takes some element out, the one that costs least: O(1), no entry moves. Requires: not empty.
+  // Removes the element that costs least: O(1), no entry moves. Requires: not empty.
   Entry take_any() {
     const Entry last = entries_.back();
     if constexpr (freed == Freed::kept) {

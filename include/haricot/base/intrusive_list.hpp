@@ -1,11 +1,10 @@
-// A doubly linked list whose links live in its elements: no allocation, O(1) everything.
+// A doubly linked list whose links are in its elements: no allocation, O(1) operations.
 //
 //   struct Worker { ListHook waiting; };
 //   IntrusiveList<Worker, &Worker::waiting> workers;
 //
-// The list owns nothing. An element is in at most one list per hook, and has to be removed before
-// it is destroyed; a hook and a list that are still linked when destroyed are a bug and end the
-// program.
+// The list owns nothing. An element is in at most one list per hook, and must be removed before it
+// is destroyed; destroying a linked hook or list is a bug and ends the program.
 
 #pragma once
 
@@ -78,7 +77,7 @@ class IntrusiveList {
     link.previous_ = link.next_ = nullptr;
   }
 
-  // The element after the given one, or null at the end.
+  // Returns the element after the given one; null at the end.
   T* after(const T& element) {
     ListHook* next = (element.*hook).next_;
     return next == &end_ ? nullptr : &owner(next);

@@ -1,11 +1,10 @@
-// Large pieces of memory that are free and kept for a while, because the next body may need one.
+// Large free pieces of memory that are kept for a while, for the next body of that size.
 //
-// The system takes and gives a page for 0.3 us: a body of 1 MB in a piece of its own costs three
-// times what it costs in a piece whose pages are there. And to give 100 MB back at once takes some
-// 10 ms, so pieces that nobody has needed from one age() to the one after the next go back a part
-// at a time.
+// The system takes and returns a page in 0.3 us: a body of 1 MB in a new mapping costs three times
+// as much as in a piece with resident pages. Returning 100 MB at once takes some 10 ms, so pieces
+// that were not used between two calls of age() return a part at a time.
 //
-// Takes and frees what malloc has mapped each by itself. Not for threads.
+// Takes and frees pieces that malloc has mapped separately. Not for threads.
 
 #pragma once
 
@@ -17,29 +16,29 @@ namespace haricot {
 
 class KeptPieces {
  public:
-  // Each piece has room for what is noted in it.
+  // Each piece has room for its note.
   static constexpr std::size_t kBytesMin = 64;
 
   constexpr KeptPieces() = default;
-  // Pieces are left to the process.
+  // Pieces stay allocated.
   ~KeptPieces() = default;
   KeptPieces(const KeptPieces&) = delete;
   KeptPieces& operator=(const KeptPieces&) = delete;
 
   struct Piece {
-    void* memory = nullptr;  // Null: there is none.
+    void* memory = nullptr;  // Null: none.
     std::size_t bytes = 0;
   };
-  // Takes out a piece of at least so many bytes, and at most an eighth more. Looks at a few, those
-  // first that were kept last.
+  // Takes out a piece of at least that many bytes, and at most an eighth more. Checks a few pieces,
+  // the most recently kept first.
   Piece take(std::size_t bytes);
-  // Keeps a piece that malloc gave. Requires: it has at least kBytesMin.
+  // Keeps a piece of malloc. Requires: it has at least kBytesMin.
   void keep(void* memory, std::size_t bytes);
 
-  // To be called about once a second, as long as bytes() is above 0.
+  // Call about once a second while bytes() is above 0.
   void age();
-  // Frees so many bytes of those that are to go, or all if there are fewer. Returns how many. The
-  // tombstone of a large piece stays by shrinking it, so that no call frees much more.
+  // Frees that many bytes of aged pieces, or all if there are fewer. Returns the number of bytes. A
+  // large piece shrinks over several calls, so that no call frees much more.
   std::size_t give_back(std::size_t bytes);
   std::size_t bytes() const { return since_age_[0] + since_age_[1] + bytes_to_go_; }
   std::size_t bytes_to_go() const { return bytes_to_go_; }
