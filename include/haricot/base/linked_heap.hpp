@@ -1,13 +1,13 @@
-// A heap whose elements carry its links themselves: it needs no memory of its own, so nothing about
-// it can fail. Any element can be taken out in O(log n).
+// A heap whose elements carry its links: it allocates no memory, so no operation can fail. Any
+// element can be removed in O(log n).
 //
-// It is a leftist tree: at each element the way down to the nearest gap is at least as long on the
-// left as on the right. So the way down on the right has log2(n + 1) elements at most, and what is
-// merged are two such ways.
+// It is a leftist tree: from each element, the path to the nearest gap is at least as long on the
+// left as on the right. So a path on the right has at most log2(n + 1) elements, and a merge works
+// on two such paths.
 //
 //   Ref       a small number of an element; Ref{} is none
 //   Elements  `HeapLinks<Ref>& links(Ref)` and `bool precedes(Ref, Ref)`, which orders the elements
-//             and does not change for one that is in a heap; passed to each call, not held
+//             and does not change for one that is in a heap; passed to each call, not stored
 
 #pragma once
 
@@ -16,13 +16,13 @@
 
 namespace haricot {
 
-// What an element keeps for the heap that it is in; of no meaning while it is in none.
+// Links of an element; undefined while it is in no heap.
 template <typename Ref>
 struct HeapLinks {
   Ref above;
   Ref left;
   Ref right;
-  std::uint32_t rank;  // Of how many elements the way down on the right is, this one included.
+  std::uint32_t rank;  // Number of elements on the path to the right, this one included.
 };
 
 template <typename Ref>
@@ -31,10 +31,10 @@ class LinkedHeap {
   static constexpr Ref kNone{};
 
   bool empty() const { return top_ == kNone; }
-  // The first element; kNone: the heap is empty.
+  // Returns the first element; kNone: the heap is empty.
   Ref top() const { return top_; }
 
-  // Forgets all elements, in O(1). They need not exist any more.
+  // Removes all elements in O(1). They need not exist any more.
   void forget_all() { top_ = kNone; }
 
   // Requires: the element is in no heap.
@@ -56,7 +56,7 @@ class LinkedHeap {
     }
     HeapLinks<Ref>& above = elements.links(gone.above);
     (above.left == ref ? above.left : above.right) = below;
-    // Each rank that changes is one more than the one below, so these are few.
+    // Each rank that changes is one more than the one below, so there are few.
     for (Ref at = gone.above; at != kNone && settle(at, elements);) at = elements.links(at).above;
   }
 
@@ -66,7 +66,7 @@ class LinkedHeap {
     return ref == kNone ? 0 : elements.links(ref).rank;
   }
 
-  // Makes an element right whose children are. Returns whether its rank has changed.
+  // Restores the order of an element whose children are in order. Returns true if its rank changed.
   template <typename Elements>
   static bool settle(Ref ref, Elements& elements) {
     HeapLinks<Ref>& links = elements.links(ref);
@@ -77,11 +77,11 @@ class LinkedHeap {
     return std::exchange(links.rank, rank) != rank;
   }
 
-  // The top of one heap made of two, with nothing above it.
+  // Merges two heaps and returns the top, with nothing above it.
   template <typename Elements>
   static Ref merged(Ref one, Ref other, Elements& elements) {
     Ref top = kNone;
-    Ref last = kNone;  // The last one of the way that is being made.
+    Ref last = kNone;  // Last element of the merged path.
     const auto append = [&](Ref ref) {
       if (last == kNone) {
         top = ref;

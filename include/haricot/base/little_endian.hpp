@@ -1,4 +1,4 @@
-// Little-endian integers at any address, whatever the machine's own order.
+// Little-endian integers at any address, on any machine.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace haricot {
 
-// A copy of a known size is one instruction. Only a machine of the other order takes the loops,
-// which compilers do not always see through.
+// A copy of a known size is one instruction. Only big-endian machines take the loops, which
+// compilers do not always recognize.
 
 template <typename Integer>
 void store_little_endian(char* to, Integer value) {

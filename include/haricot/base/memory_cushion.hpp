@@ -1,8 +1,8 @@
-// Some memory that is kept for the moment when there is none left.
+// Memory that is reserved for the moment when there is none left.
 //
-// Producers may take the last byte of memory. Then workers, who would make room, cannot even get an
-// answer. So a put is accepted only if the cushion is there, and the cushion is freed as soon as
-// anything is refused because there is no memory.
+// Producers may take the last byte of memory. Then workers, which would make room, could not even
+// get an answer. So a put is accepted only if the cushion is allocated, and the cushion is freed as
+// soon as anything is refused for lack of memory.
 
 #pragma once
 
@@ -19,9 +19,10 @@ class MemoryCushion {
 
   MemoryCushion() { (void)fill(); }
 
-  // Whether the cushion is there. Allocates it again if it was freed and there is memory for it.
+  // Returns true if the cushion is allocated. Allocates it again if it was freed and memory is
+  // back.
   [[nodiscard]] bool fill() {
-    // In pieces, because memory that others have freed is seldom in one piece.
+    // In pieces, because freed memory is seldom contiguous.
     while (allocated_ < pieces_.size()) {
       pieces_[allocated_].reset(new (std::nothrow) char[kPieceBytes]);
       if (!pieces_[allocated_]) return false;
@@ -38,7 +39,7 @@ class MemoryCushion {
   static constexpr std::size_t kPieceBytes = std::size_t{16} * 1024;
 
   std::array<std::unique_ptr<char[]>, kBytes / kPieceBytes> pieces_;
-  std::size_t allocated_ = 0;  // The first so many are there.
+  std::size_t allocated_ = 0;  // Number of allocated pieces, from the first on.
 };
 
 }  // namespace haricot

@@ -1,4 +1,4 @@
-// What may be the name of a tube, and of what bytes it and the key of a tag are.
+// Bytes of tube names and of keys of tags.
 
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace haricot {
 
-// Whether all bytes are of A-Z a-z 0-9 - + / ; . $ _ ( ). True of no bytes at all.
+// Returns true if all bytes are of A-Z a-z 0-9 - + / ; . $ _ ( ); also for an empty text.
 bool has_only_name_bytes(std::string_view text);
 
 inline constexpr std::size_t kTubeNameBytesMax = 200;
-// 1 to kTubeNameBytesMax of these bytes, not starting with a hyphen.
+// Returns true for 1 to kTubeNameBytesMax of these bytes, not starting with a hyphen.
 bool is_tube_name(std::string_view name);
 
 }  // namespace haricot

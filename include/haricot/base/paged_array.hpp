@@ -36,7 +36,7 @@ class PagedArray {
         size_(std::exchange(other.size_, 0)) {}
   PagedArray(const PagedArray&) = delete;
   PagedArray& operator=(const PagedArray&) = delete;
-  // The other one gets what this one had.
+  // Moves the content; the other array gets the content of this one.
   PagedArray& operator=(PagedArray&& other) noexcept {
     std::swap(pages_, other.pages_);
     std::swap(directory_size_, other.directory_size_);
@@ -60,15 +60,15 @@ class PagedArray {
   }
   T& back() { return (*this)[size_ - 1]; }
 
-  // Makes room for one more element, so that the next push_back cannot fail. False: no memory, and
-  // nothing has changed.
+  // Allocates room for one more element, so that the next push_back cannot fail. Returns false
+  // without memory; then nothing has changed.
   [[nodiscard]] bool allocate_one() {
     if (size_ < capacity_) return true;
     return capacity_ < kPageElements ? grow_first_page() : add_page();
   }
 
-  // Makes room for so many elements in all. False: no memory for all of them. The room stays until
-  // pop_back(), which may give it back; pop_back_keeping_memory() does not.
+  // Allocates room for that many elements in all. Returns false if there is not enough memory. The
+  // room stays until pop_back(), which may release it; pop_back_keeping_memory() does not.
   [[nodiscard]] bool allocate(std::uint32_t elements) {
     while (capacity_ < elements) {
       if (!(capacity_ < kPageElements ? grow_first_page() : add_page())) return false;
@@ -87,7 +87,7 @@ class PagedArray {
   void pop_back() {
     CHECK(size_ > 0);
     --size_;
-    // A page beyond the one in use is kept, so what allocate_one() promised stays promised.
+    // One page beyond the one in use is kept, so promises of allocate_one() stay valid.
     if (page_count_ > 1 && size_ + 2 * kPageElements <= capacity_) drop_last_page();
   }
 
@@ -97,8 +97,7 @@ class PagedArray {
     --size_;
   }
 
-  // Gives the memory of an empty array back, unless it is next to nothing. What allocate_one()
-  // promised is void.
+  // Releases the memory of an empty array, unless it is very small. Promises of allocate_one() end.
   void trim_if_empty() {
     if (size_ == 0 && capacity_ > kElementsWhenEmpty) clear();
   }
@@ -121,9 +120,9 @@ class PagedArray {
   }
 
  private:
-  // Most arrays that have any have one or two: the tubes a client watches, the jobs it holds.
+  // Most arrays have one or two elements: the tubes that a client watches, the jobs that it holds.
   static constexpr std::uint32_t kFirstElements = 2;
-  static constexpr std::uint32_t kElementsWhenEmpty = 4;  // By an empty one.
+  static constexpr std::uint32_t kElementsWhenEmpty = 4;  // Capacity of an empty array with memory.
 
   bool grow_first_page() {
     if (directory_size_ == 0 && !grow_directory()) return false;
@@ -149,8 +148,8 @@ class PagedArray {
     return true;
   }
 
-  // The directory does double, but at 8 bytes for a page of 512 elements it is small: 10 million
-  // elements are 160 KB of it.
+  // The directory does double, but with 8 bytes for a page of 512 elements it is small: 160 KB for
+  // 10 million elements.
   bool grow_directory() {
     const std::uint32_t wanted = directory_size_ == 0 ? 1 : directory_size_ * 2;
     T** directory = new (std::nothrow) T*[wanted];

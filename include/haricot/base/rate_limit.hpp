@@ -1,4 +1,4 @@
-// A limit on how often something is done: a line of the log that clients can cause, say.
+// A limit on the frequency of an action, such as a line of the log that clients can cause.
 
 #pragma once
 
@@ -10,12 +10,12 @@ namespace haricot {
 
 class RateLimit {
  public:
-  // So many times an interval at most, and not before `first`. The interval begins with the first
-  // of them.
+  // Allows that many actions per interval, and none before `first`. An interval begins with its
+  // first action.
   RateLimit(Duration interval, Instant first, std::uint32_t times = 1)
       : interval_(interval), ends_(first), times_(times) {}
 
-  // Whether it may be done now. It counts as done then.
+  // Returns true if the action is allowed now, and counts it.
   [[nodiscard]] bool take(Instant now) {
     if (now >= ends_) {
       ends_ = now + interval_;
@@ -28,9 +28,9 @@ class RateLimit {
 
  private:
   Duration interval_;
-  Instant ends_;  // Of the interval.
+  Instant ends_;  // End of the interval.
   std::uint32_t times_;
-  std::uint32_t left_ = 0;  // In the interval.
+  std::uint32_t left_ = 0;  // Rest of the interval's actions.
 };
 
 }  // namespace haricot

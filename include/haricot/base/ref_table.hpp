@@ -1,5 +1,5 @@
-// Small numbers that stand for things that live elsewhere. A number is half the size of a pointer,
-// which counts where millions of jobs keep one. A number is used again after drop().
+// Small numbers that refer to objects stored elsewhere. A number is half the size of a pointer,
+// which matters if millions of jobs store one. A number is used again after drop().
 
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace haricot {
 
-// Ref: an enum class with std::uint32_t below it. Number 0 is never given out.
+// Ref: an enum class of std::uint32_t. Number 0 is never used.
 template <typename T, typename Ref>
 class RefTable {
  public:
-  // A reference for the thing; Ref{0}: no memory.
+  // Returns a reference to the object; Ref{0}: no memory.
   [[nodiscard]] Ref add(T* thing) {
     if (free_.empty()) {
-      // Number 0 is taken by an entry that stays empty.
+      // Number 0 belongs to an entry that stays empty.
       if (things_.empty()) {
         if (!things_.allocate_one()) return Ref{};
         things_.push_back(nullptr);
@@ -31,10 +31,10 @@ class RefTable {
     return static_cast<Ref>(number);
   }
 
-  // Null for a reference that was emptied.
+  // Returns null for a reference that was emptied.
   T* operator[](Ref ref) const { return things_[static_cast<std::uint32_t>(ref)]; }
 
-  // Calls `visit(thing)` for each. What it is given may be dropped by it.
+  // Calls `visit(thing)` for each object, and allows it to drop that object.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint32_t i = 0; i < things_.size(); ++i) {
@@ -42,22 +42,22 @@ class RefTable {
     }
   }
 
-  // All numbers that were given out are below.
+  // Returns an upper bound of all numbers in use.
   std::uint32_t end() const { return things_.size(); }
 
-  // The thing is gone, but its reference stays taken until drop().
+  // Removes the object, and keeps its reference taken until drop().
   void empty(Ref ref) { things_[static_cast<std::uint32_t>(ref)] = nullptr; }
 
-  // When no number is taken any more, the memory of many goes back.
+  // Frees the number. When all numbers are free, the memory of a large table is released.
   void drop(Ref ref) {
     empty(ref);
-    const bool are_all_free = free_.size() + 2 == things_.size();  // But number 0 and this one.
+    const bool are_all_free = free_.size() + 2 == things_.size();  // Except number 0 and this one.
     if (are_all_free && things_.size() > PagedArray<T*>::kPageElements) {
       free_.clear();
       things_.clear();
       return;
     }
-    // Where there is no memory to remember it, the number is not used again.
+    // Without memory to store it, the number is not used again.
     if (free_.allocate_one()) free_.push_back(static_cast<std::uint32_t>(ref));
   }
 

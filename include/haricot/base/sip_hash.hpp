@@ -1,7 +1,7 @@
-// SipHash, a hash with a key. Without the key nobody can choose texts whose hashes collide.
+// SipHash, a keyed hash. Without the key it is infeasible to choose texts whose hashes collide.
 //
-// Texts that clients choose (names of tubes) are hashed with it. The key is an argument: the daemon
-// takes one from the kernel at each start, and a test takes any that it likes.
+// It hashes texts that clients choose (names of tubes). The key is an argument: the daemon takes
+// one from the kernel at each start, and a test takes any.
 
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace haricot {
 
-// 128 bits. Whoever serves others has to take bits that nobody can guess.
+// 128 bits. A server has to take unpredictable bits.
 struct HashKey {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -32,10 +32,10 @@ class SipHash {
       state.take(load_little_endian<std::uint64_t>(at));
       at += sizeof(std::uint64_t);
     }
-    // The last word: what is left of the text, and the low byte of its length on top.
+    // The last word: the rest of the text, and the low byte of its length on top.
     std::uint64_t last = std::uint64_t{text.size()} << 56;
     if (left > 0 && text.size() >= sizeof last) {
-      // With those of the word before, which are shifted out.
+      // With bytes of the word before, which are shifted out.
       last |= load_little_endian<std::uint64_t>(at + left - sizeof last) >> (64 - 8 * left);
     } else {
       for (std::size_t i = 0; i < left; ++i) {
@@ -83,7 +83,7 @@ class SipHash {
   std::uint64_t a_, b_, c_, d_;
 };
 
-// The one for tables: 1 and 3 rounds are enough where nobody sees the hashes.
+// Hash for tables: 1 and 3 rounds suffice if the hashes stay secret.
 inline std::uint64_t hash_of(const HashKey& key, std::string_view text) {
   return SipHash<1, 3>::of(key, text);
 }

@@ -1,12 +1,12 @@
-// The state of a server as bytes: values one after another, for a reader that expects the same ones
-// in the same order. A word in front of each entry and a sum at the end tell where they differ.
+// The state of a server as bytes: values in sequence, for a reader that expects the same values in
+// the same order. A word in front of each entry and a sum at the end detect a mismatch.
 //
-// A layer writes what it holds by lists of fields:
+// A layer writes its state by lists of fields:
 //
 //   using TubeFields = FieldList<&TubeState::name, &TubeState::pause_s, …>;
 //   TubeFields::write(writer, tube);        TubeFields::read(reader, tube);
 //
-// so that what is written is what is read.
+// so writer and reader cannot differ.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace haricot {
 
-// An enum whose values are all those up to the one that last_of() names, which is declared beside
+// An enum whose values are all those up to the one that last_of() returns, which is declared beside
 // it: `constexpr Colour last_of(Colour) { return Colour::blue; }`
 template <typename T>
 concept ClosedEnum = std::is_enum_v<T> && requires(T value) {
@@ -33,20 +33,20 @@ concept ClosedEnum = std::is_enum_v<T> && requires(T value) {
 
 class StateWriter {
  public:
-  // Takes the bytes, in pieces of up to kPieceBytes, or longer where one value is. False: it
-  // cannot, and it is given no more.
+  // Accepts bytes, in pieces of up to kPieceBytes, or longer for a single value. After it returns
+  // false it is not called again.
   struct Sink {
     bool (*take)(void* context, std::string_view bytes) = nullptr;
     void* context = nullptr;
   };
   static constexpr std::size_t kPieceBytes = 64 * 1024;
 
-  // Throws std::bad_alloc. What is behind the sink outlives this.
+  // Throws std::bad_alloc. The context of the sink outlives this.
   explicit StateWriter(Sink sink);
   StateWriter(const StateWriter&) = delete;
   StateWriter& operator=(const StateWriter&) = delete;
 
-  // What comes next is an entry of that kind: see StateReader::begin().
+  // Begins an entry of that kind: see StateReader::begin().
   void begin(std::uint32_t kind) { value(kind ^ kEntry); }
 
   template <std::integral Integer>
@@ -71,11 +71,11 @@ class StateWriter {
   void value(Instant at) { value(at.count()); }
   void value(CoarseInstant at) { value(at.count()); }
   void value(Duration time) { value(time.count()); }
-  // With their number in front.
+  // Writes the bytes after their number.
   void value(std::string_view bytes);
 
-  // Adds the sum of all. False: the sink has refused something, and what it has is of no use. To be
-  // called once, at the end.
+  // Adds the sum of all bytes. Returns false if the sink has refused any; then its content is void.
+  // Call once, at the end.
   [[nodiscard]] bool end();
 
  private:
@@ -92,27 +92,27 @@ class StateWriter {
   bool is_good_ = true;
 };
 
-// Reads what a StateWriter has written. After the first value that is not there, or that cannot be,
-// nothing more is read: everything is 0 or empty then, and is_good() says so.
+// Reads the output of a StateWriter. After the first missing or impossible value nothing more is
+// read: all values are 0 or empty, and is_good() returns false.
 class StateReader {
  public:
   // The bytes outlive this.
   explicit StateReader(std::string_view bytes);
 
-  // Whether the bytes end with their sum. O(the bytes). Whoever does not ask reads what may be
-  // anything, safely.
+  // Returns true if the bytes end with their sum. O(bytes). Without this check, values may be
+  // arbitrary, but reading them is safe.
   [[nodiscard]] bool is_whole() const;
   bool is_good() const { return is_good_; }
-  // Everything has been read.
+  // Returns true if everything has been read.
   bool is_at_end() const { return is_good_ && rest_.empty(); }
-  // From here on nothing is read: what was read cannot be.
+  // Stops reading, because values are impossible.
   void refuse() {
     is_good_ = false;
     rest_ = {};
   }
 
-  // Whether an entry of that kind comes next, which is passed. If not, nothing is: it may be one of
-  // another kind.
+  // Skips the word of an entry of that kind and returns true. Otherwise reads nothing: the next
+  // entry may be of another kind.
   [[nodiscard]] bool begin(std::uint32_t kind);
 
   template <std::integral Integer>
@@ -158,9 +158,9 @@ class StateReader {
     value(count);
     time = Duration::nanoseconds(count);
   }
-  // Valid as long as the bytes.
+  // Valid while the bytes exist.
   void value(std::string_view& bytes);
-  // May throw std::bad_alloc, for no more than the bytes that are there.
+  // May throw std::bad_alloc, for at most the bytes that are there.
   void value(std::string& bytes);
 
  private:
@@ -171,8 +171,8 @@ class StateReader {
   bool is_good_ = true;
 };
 
-// Members of a type that are written and read in this order. A type has its size asserted beside
-// its list: a member that is added without a place in the list does not compile.
+// Members of a type that are written and read in this order. The size of the type is asserted
+// beside its list: a member without a place in the list does not compile.
 template <auto... kMembers>
 struct FieldList {
   template <typename Type>
@@ -183,7 +183,7 @@ struct FieldList {
   static void read(StateReader& from, Type& to) {
     (from.value(to.*kMembers), ...);
   }
-  // Calls it with each member.
+  // Calls the function with each member.
   template <typename Type, typename Function>
   static void each(Type& of, Function&& function) {
     (function(of.*kMembers), ...);

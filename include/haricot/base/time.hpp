@@ -3,8 +3,8 @@
 // An Instant is a point on the monotonic clock; its zero has no meaning, only differences have.
 // Nothing below the operating system layer reads a clock: the time is an argument everywhere.
 //
-// The longest delay of the protocol, 2^32-1 seconds, is 4.29e18 ns and fits; a sum that would not
-// is cut off at Instant::never(), which no clock reaches (it is 292 years away from zero).
+// The longest delay of the protocol, 2^32-1 seconds, is 4.29e18 ns and fits; a larger sum saturates
+// at Instant::never(), which no clock reaches (it is 292 years away from zero).
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Duration {
     return nanoseconds_ <= 0 ? 0 : static_cast<std::uint64_t>(nanoseconds_ / 1'000'000'000);
   }
 
-  // The same in milliseconds.
+  // Whole milliseconds, rounded towards zero; a negative duration counts as zero.
   constexpr std::uint64_t whole_milliseconds() const {
     return nanoseconds_ <= 0 ? 0 : static_cast<std::uint64_t>(nanoseconds_ / 1'000'000);
   }
@@ -76,8 +76,7 @@ class Instant {
   std::int64_t nanoseconds_ = 0;
 };
 
-// An instant in four bytes, for what there are very many of: up to 67 ms earlier than it was, and
-// right for nine years.
+// An instant in four bytes, for very many of them: up to 67 ms early, and correct for nine years.
 class CoarseInstant {
  public:
   constexpr CoarseInstant() = default;
@@ -90,7 +89,7 @@ class CoarseInstant {
   }
   constexpr std::uint32_t count() const { return steps_; }
 
-  // The whole seconds that have passed. Requires: `now` is not earlier.
+  // Returns the whole seconds that have passed. Requires: `now` is not earlier.
   constexpr std::uint64_t whole_seconds_until(Instant now) const {
     const std::uint64_t steps = steps_of(now);
     const std::uint32_t passed = static_cast<std::uint32_t>(steps) - steps_;

@@ -10,13 +10,13 @@
 //     6        2.2 years           139 years  (2^42 ms; the longest TTR is 136 years)
 //     7        139 years           what is left of 292 years
 //
-// A timer hangs in the slot of the lowest level that reaches its deadline, and moves down a level
-// when the wheel gets to its slot: at most seven times in its life. If very many timers are in one
-// slot, they move in several calls.
+// A timer is in the slot of the lowest level that reaches its deadline, and moves down a level when
+// the wheel reaches its slot: at most seven times in its life. If very many timers are in one slot,
+// they move in several calls.
 //
-// The wheel never reads a clock and calls nobody. advance_to() takes the time. pop_due() returns
-// one timer that is due, so the caller decides how many timers it handles at once. A timer is never
-// due before its deadline, and at most one tick (1 ms) after it.
+// The wheel reads no clock and makes no callbacks. advance_to() takes the time. pop_due() returns
+// one due timer, so the caller decides how many timers it handles at once. A timer is never due
+// before its deadline, and at most one tick (1 ms) after it.
 
 #pragma once
 
@@ -29,15 +29,15 @@
 
 namespace haricot {
 
-// One deadline of one owner. Lives in its owner, and says whose it is when it goes off.
+// One deadline of one owner. It is a member of its owner, and identifies it when it goes off.
 class Timer {
  public:
-  // `kind` says which type the owner has. The wheel only returns both.
+  // `kind` is the type of the owner. The wheel only returns both.
   Timer(std::uint8_t kind, void* owner) : owner_(owner), kind_(kind) {}
 
   std::uint8_t kind() const { return kind_; }
   void* owner() const { return owner_; }
-  // When it goes off: Instant::never() when it is not set.
+  // Returns the deadline; Instant::never() if the timer is not set.
   Instant deadline() const { return deadline_; }
   bool is_set() const { return hook_.linked(); }
 
@@ -49,7 +49,7 @@ class Timer {
   Instant deadline_ = Instant::never();
   void* owner_;
   std::uint8_t kind_;
-  std::uint8_t level_ = 0;  // Where it hangs: a level and a slot of it, or kDueLevel.
+  std::uint8_t level_ = 0;  // A level, whose slot has the timer, or kDueLevel.
   std::uint8_t slot_ = 0;
 };
 
@@ -66,18 +66,18 @@ class TimerWheel {
   void set(Timer& timer, Instant deadline);
   void cancel(Timer& timer);
 
-  // How many timers one call of advance_to() moves at most.
+  // Maximum number of timers that one call of advance_to() moves.
   static constexpr std::uint32_t kMovesPerCall = turn_limits::kTimersMoved;
 
-  // Turns the wheel to the given time. A time before the last one turns nothing back.
+  // Turns the wheel to the given time. A time before the last one has no effect.
   void advance_to(Instant now);
 
-  // A timer that is due, which is thereby no longer set; null when there is none.
+  // Returns a due timer, which is not set any more; null if there is none.
   Timer* pop_due();
   bool has_due() const { return !due_.empty(); }
 
-  // When advance_to() should be called next: the time of the earliest timer, or an earlier moment
-  // at which timers have to change their level; Instant::never() when no timer is set.
+  // Returns the time of the next call of advance_to(): the earliest deadline, or an earlier moment
+  // at which timers change their level; Instant::never() if no timer is set.
   Instant next_event() const;
 
  private:
@@ -102,7 +102,7 @@ class TimerWheel {
   std::array<Level, kLevels> levels_;
   std::uint32_t occupied_levels_ = 0;  // Bit i: a slot of level i holds a timer.
   Slot due_;
-  Slot falling_;  // Timers of slots whose time has come; they have yet to move to another slot.
+  Slot falling_;  // Timers of slots whose time has come, on the way to another slot.
 };
 
 }  // namespace haricot
