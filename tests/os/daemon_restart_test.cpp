@@ -307,7 +307,7 @@ TEST_P(EachClient, KeepsWhatItHasAndNoMore) {
     }
   }
   std::uint64_t staying = 1;
-  for (const Cell& cell : cells_) staying += cell.leaves() ? 0 : 1;
+  for (const Cell& cell : cells_) staying += cell.leaves() ? 0U : 1U;
   EXPECT_TRUE(eventually([&] {
     return report_number(observer_->ask("stats"), "current-connections") == staying;
   })) << last().standard_error();

@@ -58,8 +58,8 @@ class Serving {
   // Ends the hold of a job, which becomes delayed or ready as its put has said. Requires: room in
   // the ready heap if it has no delay.
   void end_hold(JobRef ref);
-  // Makes the first delayed job of the tube ready and serves the tube. If the ready heap cannot grow,
-  // the job stays delayed for a moment.
+  // Makes the first delayed job of the tube ready and serves the tube. If the ready heap cannot
+  // grow, the job stays delayed for a moment.
   void end_delay(Tube& tube);
   // Buries a reserved job whose tries are used up. The record is the caller's.
   void bury_spent(JobRef ref);
