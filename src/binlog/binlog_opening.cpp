@@ -98,14 +98,14 @@ bool Binlog::begin_run(std::uint64_t random, bool has_to, std::string& error) {
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
-  note_run(store_id, state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random));
+  begin_run_in_note(store_id, state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random));
   if (!begin_after_replay(has_to, error) || !record_what_no_file_has(error)) return false;
   if (stream_.is_open()) watch_.begin();
   return true;
 }
 
 // In front of the first file: the note tells that no record of it was safe.
-void Binlog::note_run(std::uint64_t store_id, std::uint32_t run) {
+void Binlog::begin_run_in_note(std::uint64_t store_id, std::uint32_t run) {
   stream_.note().begin_run(store_id, opening_.report().run, run);
   NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();
@@ -239,7 +239,7 @@ bool Binlog::make_first_spare(bool& is_continued) {
   const bool good = room_.make_first_spare(is_enough);
   if (is_enough && !room_.has_small_files()) return good;
   if (const auto last = opening_.open_last_file()) {
-    note_run(last->identity.store_id, last->identity.signature->run);
+    begin_run_in_note(last->identity.store_id, last->identity.signature->run);
     stream_.resume_file(*last);
     is_continued = true;
     return good;

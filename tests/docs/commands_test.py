@@ -42,7 +42,7 @@ def commands(text):
                 continue
             command = []
             for word in [*words, ";"]:
-                if word in ("&&", "|", ">", ";"):
+                if word in ("&&", "||", "|", ">", ";"):
                     if "haricot" in command:
                         yield command[command.index("haricot") + 1:], line
                     command = []

@@ -130,9 +130,9 @@ TEST_F(DaemonDescriptors, ThousandsOfShortConnectionsLeaveNothingBehind) {
   come_and_go(kConnections / 5);
   const std::size_t memory = resident_bytes(server_.pid());
   come_and_go(kConnections);
-  // The last connection of server_stat() may still be open.
+  // The last connection of server_stat() may still be open, and so was perhaps that of start().
   const auto count = [this] { return open_descriptors(server_.pid()).size(); };
-  EXPECT_TRUE(eventually([&] { return count() == descriptors; })) << count();
+  EXPECT_TRUE(eventually([&] { return count() <= descriptors; })) << count();
   EXPECT_EQ(server_stat("current-tubes"), 1U);
   const std::size_t after = resident_bytes(server_.pid());
   std::printf("memory after %d connections: %zu KiB, after %d more: %zu KiB\n", kConnections / 5,

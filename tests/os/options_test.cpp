@@ -347,7 +347,7 @@ TEST(Options, EachLimitIsANumber) {
   EXPECT_EQ(parse({"--memory-max", "x"}).error, "invalid size for --memory-max: x");
   EXPECT_EQ(parse({"--max-job-size", "x"}).error, "invalid size for -z: x");
   EXPECT_EQ(parse({"-f", "x"}).error, "invalid number of milliseconds for -f: x");
-  EXPECT_EQ(parse({"-p", "x y"}).error, "invalid port for -p: x y");
+  EXPECT_EQ(parse({"-p", "70000"}).error, "invalid port for -p: 70000");
   for (const char* name : {"--connections-max", "--idle-timeout", "--memory-max", "--tries-max"}) {
     EXPECT_TRUE(parse({name, "0"}).good) << name;
     for (const char* value : {"", "-1", "+1", " 1", "1 ", "0x10", "1.5", "x", "1kk", "1x",

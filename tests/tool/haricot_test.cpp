@@ -56,7 +56,7 @@ TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
       {{"--host", "queue1", "ping"}, "unknown flag: --host (did you mean --address HOST:PORT?)"},
       {{"find", "x"}, "unknown subcommand: find (did you mean jobs --match TEXT?)"},
       {{"resume", "mail"}, "unknown subcommand: resume (did you mean pause TUBE 0?)"},
-      {{"who"}, "unknown subcommand: who (did you mean stats --key current-connections?)"},
+      {{"who"}, "unknown subcommand: who (did you mean clients?)"},
       {{"version"}, "unknown subcommand: version (did you mean --version?)"},
       {{"put", "--pri", "5", "x"}, "unknown flag: --pri (did you mean --priority?)"},
       {{"put", "--retries=5", "x"}, "unknown flag: --retries (did you mean --tries?)"},

@@ -134,7 +134,7 @@ class Binlog final : public Journal {
 
   // Opening and closing (binlog_opening.cpp)
   bool begin_run(std::uint64_t random, bool has_to, std::string& error);
-  void note_run(std::uint64_t store_id, std::uint32_t run);
+  void begin_run_in_note(std::uint64_t store_id, std::uint32_t run);
   bool begin_after_replay(bool has_to, std::string& error);
   bool make_first_spare(bool& is_continued);
   void promise_to_restored();

@@ -16,7 +16,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 void catch_interrupts() {
   struct sigaction action {};
-  action.sa_handler = note_interrupt;
+  action.sa_handler = remember_interrupt;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int number : kSignals) {
     struct sigaction before {};
@@ -26,7 +26,7 @@ void catch_interrupts() {
   }
 }
 
-void note_interrupt(int signal) {
+void remember_interrupt(int signal) {
   if (interrupted == 0) interrupted = signal;
 }
 

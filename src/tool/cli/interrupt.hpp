@@ -15,7 +15,7 @@ namespace haricot::tool {
 void catch_interrupts();
 
 // Sets the flag for a signal that was received in another way.
-void note_interrupt(int signal);
+void remember_interrupt(int signal);
 
 bool is_interrupted();
 

@@ -119,7 +119,7 @@ void Crew::read_signals() {
       has_ended = true;
     } else {
       // SIGTERM and SIGHUP end a service, which is no failure.
-      if (signal.ssi_signo == SIGINT) note_interrupt(SIGINT);
+      if (signal.ssi_signo == SIGINT) remember_interrupt(SIGINT);
       take_end_signal();
     }
   }

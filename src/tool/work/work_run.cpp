@@ -6,15 +6,15 @@
 
 namespace haricot::tool {
 
-bool Slowdown::note_failure(Instant now) {
+bool Slowdown::count_failure(Instant now) {
   if (++failures_ < kFreeFailures) return false;
   const bool begins = pause_.count() == 0;
   pause_ = begins ? kPauseMin : std::min(Duration::nanoseconds(pause_.count() * 2), kPauseMax);
-  note_start(now);
+  count_start(now);
   return begins;
 }
 
-void Slowdown::note_success() {
+void Slowdown::count_success() {
   *this = {};
 }
 

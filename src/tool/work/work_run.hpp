@@ -31,13 +31,13 @@ class Slowdown final {
   static constexpr auto kPauseMax = Duration::seconds(5);
 
   // Returns whether the slowness begins with this failure.
-  bool note_failure(Instant now);
-  void note_success();
+  bool count_failure(Instant now);
+  void count_success();
 
   // No worker may ask for a job before this instant.
   Instant next_start() const { return next_start_; }
   // A worker asks for a job; the next one has to wait for the pause.
-  void note_start(Instant now) { next_start_ = now + pause_; }
+  void count_start(Instant now) { next_start_ = now + pause_; }
 
  private:
   std::uint64_t failures_ = 0;  // In a row.

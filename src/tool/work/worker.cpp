@@ -104,7 +104,7 @@ void Worker::ask_for_job(Instant now) {
   CHECK(!is_held_ && !program_.is_running());
   state_ = State::reserving;
   ++work_.reserving;
-  work_.slowdown.note_start(now);
+  work_.slowdown.count_start(now);
   turn_s_ = work_.plan.wait_s ? std::min(left_s_, kTurnS) : kTurnS;
   ask(Asked::job, "reserve-with-timeout " + std::to_string(turn_s_), now, turn_s_);
 }
@@ -308,12 +308,12 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
     return go_on(now);
   }
   if (end.is_good()) {
-    work_.slowdown.note_success();
+    work_.slowdown.count_success();
     return ask_for_end(Fate::done, 0, now);
   }
   // A status of --bury-on says that the job is bad, and nothing of what all programs need.
   const bool is_bad_job = buries_at_once(work_.plan, run_.status);
-  if (!is_bad_job && work_.slowdown.note_failure(now) && !work_.plan.quiet) {
+  if (!is_bad_job && work_.slowdown.count_failure(now) && !work_.plan.quiet) {
     work_.say(std::to_string(Slowdown::kFreeFailures) +
               " programs in a row have failed: going on slowly until one succeeds");
   }

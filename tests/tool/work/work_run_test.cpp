@@ -39,18 +39,18 @@ TEST(Slowdown, ProgramsThatAllFailStartEverMoreRarely) {
   Slowdown slowdown;
   Instant now = Instant::at(1'000'000'000);
   for (std::uint64_t i = 1; i < Slowdown::kFreeFailures; ++i) {
-    EXPECT_FALSE(slowdown.note_failure(now));
+    EXPECT_FALSE(slowdown.count_failure(now));
     EXPECT_LE(slowdown.next_start(), now);
   }
-  EXPECT_TRUE(slowdown.note_failure(now));
+  EXPECT_TRUE(slowdown.count_failure(now));
   Duration pause = Slowdown::kPauseMin;
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(slowdown.next_start(), now + pause) << i;
     now = slowdown.next_start();
     // One worker tries; the others wait for what comes of it.
-    slowdown.note_start(now);
+    slowdown.count_start(now);
     EXPECT_GT(slowdown.next_start(), now);
-    EXPECT_FALSE(slowdown.note_failure(now));
+    EXPECT_FALSE(slowdown.count_failure(now));
     pause = std::min(Duration::nanoseconds(pause.count() * 2), Slowdown::kPauseMax);
   }
   EXPECT_EQ(pause, Slowdown::kPauseMax);
@@ -59,13 +59,13 @@ TEST(Slowdown, ProgramsThatAllFailStartEverMoreRarely) {
 TEST(Slowdown, OneSuccessEndsIt) {
   Slowdown slowdown;
   const Instant now = Instant::at(1'000'000'000);
-  for (std::uint64_t i = 0; i < Slowdown::kFreeFailures; ++i) slowdown.note_failure(now);
+  for (std::uint64_t i = 0; i < Slowdown::kFreeFailures; ++i) slowdown.count_failure(now);
   EXPECT_GT(slowdown.next_start(), now);
-  slowdown.note_success();
+  slowdown.count_success();
   EXPECT_LE(slowdown.next_start(), now);
-  slowdown.note_start(now);
+  slowdown.count_start(now);
   EXPECT_LE(slowdown.next_start(), now);
-  EXPECT_FALSE(slowdown.note_failure(now));
+  EXPECT_FALSE(slowdown.count_failure(now));
 }
 
 }  // namespace
