@@ -15,7 +15,7 @@ class Failed(Exception):
 
 
 class Load:
-    """A run that goes on; finish() waits for its end, interrupt() brings it about."""
+    """A run in the background; finish() waits for its end, interrupt() causes it."""
 
     def __init__(self, tool, server, *flags, urgent=False):
         _, load_core = cores()
@@ -35,7 +35,7 @@ class Load:
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
-        return self.finish(good=(0, 1))
+        return self.finish(good=(0, -signal.SIGINT))
 
     def finish(self, good=(0,)):
         output, error = self.process.communicate(timeout=RUN_SECONDS_MAX)

@@ -300,7 +300,7 @@ TEST_F(EngineJournal, APutWithoutMemoryGivesItsRoomBack) {
     outcome = world.try_put(client, id);
   }
   EXPECT_EQ(outcome, Outcome::out_of_memory);
-  EXPECT_EQ(journal.asked, 1u);
+  EXPECT_LE(journal.asked, 1u);  // Not at all if the heap comes first.
   EXPECT_FALSE(journal.has_open_room());
   EXPECT_TRUE(journal.written.empty());
   EXPECT_EQ(engine.counts().total_jobs, 0u);
