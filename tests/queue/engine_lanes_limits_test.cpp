@@ -127,8 +127,8 @@ TEST_F(EngineLaneLimitsTest, AHolderThatClosesMakesRoomForAsManyAsItHeld) {
   EXPECT_NE(world.reserve(worker), 0U);
 }
 
-// One put may serve all waiting clients, over several turns. A client that comes later queues behind
-// them.
+// One put may serve all waiting clients, over several turns. A client that comes later queues
+// behind them.
 TEST_F(EngineLaneLimitsTest, AHigherLimitServesManyInSeveralTurns) {
   constexpr std::uint32_t kWaiting = 2 * Engine::kJobsPerCall + 10;
   for (std::uint32_t i = 0; i <= kWaiting + 1; ++i) world.put(producer, {.tags = "con:a"});
