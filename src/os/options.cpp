@@ -296,7 +296,8 @@ bool Parser::apply(const FlagRow& flag, std::string_view value) {
   return (this->*flag.set)(flag.text, value);
 }
 
-std::string quoted(std::string_view value) {
+// Returns the value, or a pair of quotes for an empty one.
+std::string or_quotes(std::string_view value) {
   return value.empty() ? "\"\"" : std::string(value);
 }
 
@@ -310,8 +311,8 @@ bool Parser::replace(const FlagText& flag, std::string& to, std::string_view val
     given_.push_back({&flag, &to});
   } else if (to != value) {
     const char* more = flag.letter == 'l' ? "; --listen-also adds an address" : "";
-    options_.warnings.push_back(std::string("-") + flag.letter + " " + quoted(to) +
-                                " has no effect: -" + flag.letter + " " + quoted(value) +
+    options_.warnings.push_back(std::string("-") + flag.letter + " " + or_quotes(to) +
+                                " has no effect: -" + flag.letter + " " + or_quotes(value) +
                                 " comes later" + more);
   }
   to = value;
