@@ -409,6 +409,14 @@ class Actions(WatchTest):
         self.good("pause", tube="mail", seconds=0)
         self.assertEqual(self.server.stat("pause", "stats-tube mail"), "0")
 
+    def test_acts_follow_each_other_without_a_pause(self):
+        # Each act has a connection, which is closed after it: one that waits for the next takes 5 s.
+        self.server.put("x", "mail")
+        start = time.monotonic()
+        for seconds in (100, 0, 100, 0, 100, 0, 100, 0, 100, 0):
+            self.good("pause", tube="mail", seconds=seconds)
+        self.assertLess(time.monotonic() - start, 40)
+
     def test_a_flush_goes_on_until_nothing_is_left(self):
         lines = ["use mail"]
         for i in range(5000):

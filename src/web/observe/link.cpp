@@ -82,6 +82,7 @@ void Link::end_connect(Instant now) {
     return;
   }
   state_ = State::connected;
+  retry_ = now;  // A connection on demand that was closed is made again at once.
   poller_->change(source_, EPOLLIN);
   hooks_.opened(now);
 }

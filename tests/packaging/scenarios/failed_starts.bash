@@ -88,7 +88,7 @@ step "a program that is not there"
 survives 203 change ExecStart= ExecStart=/nonexistent
 
 step "too little memory"
-survives any change LimitAS=20M
+survives any change LimitAS=4M
 
 step "the next process hangs, and is killed after the time of a start"
 survives any change TimeoutStartSec=2s ExecStart= 'ExecStart=/bin/sleep 8'
