@@ -121,8 +121,8 @@ TEST_F(FailedStart, NewFolderTakesJobsOfEachKind) {
   ASSERT_EQ(client->ask("delete 5"), "DELETED\r\n");
   ASSERT_EQ(client->ask("put 0 0 60 4 grp:group\r\nhead"), "INSERTED 6\r\n");
   ASSERT_EQ(client->ask("put 0 0 60 5 aft:group\r\nafter"), "INSERTED 7\r\n");
-  for (const char* body : {"c", "a", "b"}) {
-    ASSERT_EQ(client->put(body).substr(0, 8), "INSERTED");
+  for (const char* letter : {"c", "a", "b"}) {
+    ASSERT_EQ(client->put(letter).substr(0, 8), "INSERTED");
   }
   for (const char* id : {"9", "8", "10"}) {
     const std::string answer = client->ask("reserve-job " + std::string(id));
