@@ -150,7 +150,7 @@ for (const kind of ['haricotd', 'beanstalkd']) {
     page.mayFail = true;  // It asks for a job that is gone.
     await press(page, 'Delete…');
     await press(page, 'Delete 1 job', 'dialog');
-    await until(page, () => /is gone/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+    await until(page, () => /^Job \d+ was deleted from this page at /.test(document.querySelector('.gone:not([hidden])')?.textContent));
   });
 
   pageTest(`${kind}: a search finds all hits, and an act is on them`, () => address(kind, 'search', {contains: 'needle'}), async (page) => {
@@ -195,8 +195,8 @@ pageTest('who is there, and who holds a job', () => address('haricotd', 'server'
   const [, id] = /^RESERVED (\d+)/.exec(await holder.ask('reserve'));
   await until(page, () => [...document.querySelectorAll('.tools a')].some((one) => one.textContent === 'Clients' && one.checkVisibility()));
   await page.$$eval('.tools a', (all) => all.find((one) => one.textContent === 'Clients').click());
-  // Two producers, two workers, the holder and haricot web itself.
-  await until(page, () => document.querySelector('.found').textContent === '6 clients');
+  // Two producers, two workers, the holder, and the two connections of haricot web.
+  await until(page, () => document.querySelector('.found').textContent === '7 clients');
   await press(page, 'Jobs', '.head');
   await until(page, () => [...document.querySelectorAll('.rows .used a')].some((one) => one.textContent === 'report-11'));
   assert.deepEqual(await axe(page), []);
