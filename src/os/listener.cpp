@@ -140,6 +140,37 @@ bool listen_beside(int descriptor, const addrinfo& at, const std::vector<Listene
 
 }  // namespace
 
+Addresses addresses_to_listen_on(const std::string& host, const std::string& port,
+                                 std::string& error) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int result = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); result != 0) {
+    error = "cannot find " + host + " port " + port + ": " + ::gai_strerror(result);
+    found = nullptr;
+  }
+  return {found, &::freeaddrinfo};
+}
+
+bool is_missing_address(int reason) {
+  return reason == EAFNOSUPPORT || reason == EADDRNOTAVAIL;
+}
+
+bool may_be_socket(const std::string& path, bool& is_there, std::string& error) {
+  struct stat status {};
+  is_there = false;
+  if (!is_unix_path(path)) {
+    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
+    return false;
+  }
+  is_there = ::lstat(path.c_str(), &status) == 0;
+  if (!is_there || S_ISSOCK(status.st_mode)) return true;
+  error = path + " is there and is not a socket";
+  return false;
+}
+
 std::string peer_name(int descriptor) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
@@ -163,21 +194,12 @@ std::vector<Listener> Listener::open(const std::string& listen, const std::strin
 
 std::vector<Listener> Listener::open_inet(const std::string& host, const std::string& port,
                                           std::string& error, std::vector<Listener>* last) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int result = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); result != 0) {
-    error = "cannot find " + host + " port " + port + ": " + ::gai_strerror(result);
-    return {};
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-
+  const Addresses found = addresses_to_listen_on(host, port, error);
+  if (!found) return {};
   const in_port_t wanted = *port_field(found->ai_addr);
   for (int attempt = 1;; ++attempt) {
     bool is_taken = false;
-    std::vector<Listener> result = open_all(found, wanted, is_taken, error, last);
+    std::vector<Listener> result = open_all(found.get(), wanted, is_taken, error, last);
     const bool may_choose_again = wanted == 0 && is_taken && attempt < kPortAttemptsMax;
     if (!may_choose_again) return result;
   }
@@ -216,7 +238,7 @@ std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& 
          (last != nullptr && errno == EADDRINUSE && listen_beside(descriptor.get(), *at, *last)));
     if (!listens) {
       is_taken = errno == EADDRINUSE && !has_last;
-      const bool is_missing = errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL;
+      const bool is_missing = is_missing_address(errno);
       error = failure("cannot listen on " + name);
       if (is_missing) continue;
       return {};
@@ -231,18 +253,10 @@ std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& 
 
 // Nobody may connect before begin().
 std::optional<Listener> Listener::open_unix(const std::string& path, int type, std::string& error) {
-  if (!is_unix_path(path)) {
-    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
-    return std::nullopt;
-  }
+  bool is_there = false;
+  if (!may_be_socket(path, is_there, error)) return std::nullopt;
   const sockaddr_un address = unix_address(path);
-
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) {
-      error = path + " is there and is not a socket";
-      return std::nullopt;
-    }
+  if (is_there) {
     if (is_answered(address, type)) {
       error = "a server answers on " + path + " already";
       return std::nullopt;
@@ -260,6 +274,7 @@ std::optional<Listener> Listener::open_unix(const std::string& path, int type, s
   }
   Listener listener(std::move(descriptor), std::string(kUnixPrefix) + path);
   listener.path_ = path;
+  struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     listener.device_ = status.st_dev;
     listener.inode_ = status.st_ino;

@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +15,22 @@
 #include "haricot/base/state_stream.hpp"
 #include "os/descriptor.hpp"
 
-struct addrinfo;
-
 namespace haricot::os {
 
 // Who is at the other end of a socket, for the log and list-clients: `127.0.0.1:4711`, `unix`.
 // Printable ASCII without quotes, whoever it is.
 std::string peer_name(int descriptor);
+
+// Checks that Listener::open() and a check without a server share.
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+// Resolves a host and a port to listen on. Returns null on failure; `error` says why.
+Addresses addresses_to_listen_on(const std::string& host, const std::string& port,
+                                 std::string& error);
+// Returns true if a socket failed for this reason because the machine lacks the address.
+bool is_missing_address(int reason);
+// Returns true if the path has a good length and leads to nothing, or to a socket (`is_there`).
+bool may_be_socket(const std::string& path, bool& is_there, std::string& error);
 
 class Listener {
  public:

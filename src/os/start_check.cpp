@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
 
 #include "haricot/binlog/read/folder_facts.hpp"
@@ -18,6 +16,7 @@
 #include "os/disk.hpp"
 #include "os/exit_status.hpp"
 #include "os/folder_lock.hpp"
+#include "os/listener.hpp"
 #include "os/process.hpp"
 #include "os/unix_address.hpp"
 
@@ -29,13 +28,12 @@ bool fail(const std::string& what, std::string& error) {
   return false;
 }
 
-// A start opens the file of the lock, and makes it if there is none.
+// This process has no lock, so opening the file drops none.
 bool can_lock(const FolderDisk& disk, const std::string& path, std::string& error) {
-  if (::faccessat(disk.descriptor(), kLockFileName.data(), R_OK | W_OK, AT_EACCESS) == 0 ||
-      errno == ENOENT) {
-    return true;
-  }
-  return fail("cannot open lock in " + path, error);
+  FolderLock lock;
+  if (lock.can_open(disk.descriptor())) return true;
+  error = lock.why_not(path);
+  return false;
 }
 
 // Reads what each file says of itself, and no job.
@@ -56,15 +54,8 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
 
 // A unix socket can be made there, or stands there, whoever answers on it.
 bool can_listen_at(const std::string& path, std::string& error) {
-  struct stat status {};
-  if (!is_unix_path(path)) {
-    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
-    return false;
-  }
-  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
-    error = path + " is there and is not a socket";
-    return false;
-  }
+  bool is_there = false;
+  if (!may_be_socket(path, is_there, error)) return false;
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
@@ -85,23 +76,15 @@ bool can_bind(const addrinfo& address) {
 bool can_listen_on(const std::string& listen, const std::string& port, std::string& error) {
   if (listen.starts_with(kUnixPrefix))
     return can_listen_at(listen.substr(kUnixPrefix.size()), error);
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int result = ::getaddrinfo(listen.c_str(), port.c_str(), &hints, &found); result != 0) {
-    error = "cannot find " + listen + " port " + port + ": " + ::gai_strerror(result);
-    return false;
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  const Addresses found = addresses_to_listen_on(listen, port, error);
+  if (!found) return false;
   bool has_one = false;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
     if (can_bind(*at)) {
       has_one = true;
       continue;
     }
-    const bool is_missing = errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL;
+    const bool is_missing = is_missing_address(errno);
     (void)fail("cannot listen on " + listen + ":" + port, error);
     if (!is_missing) return false;
   }
