@@ -31,8 +31,9 @@ void Link::open(os::Poller& poller, Hooks hooks) {
 Instant Link::next_event() const {
   if (poller_ == nullptr) return Instant::never();
   if (state_ == State::connected) return std::min(pipeline_.deadline(), idle_end());
+  if (state_ == State::connecting) return connect_end_;
   const bool is_wanted = kind_ == Kind::permanent || !pipeline_.is_idle();
-  return is_wanted || state_ == State::connecting ? retry_ : Instant::never();
+  return is_wanted ? retry_ : Instant::never();
 }
 
 Instant Link::idle_end() const {
@@ -45,7 +46,7 @@ void Link::advance(Instant now) {
   if (!pipeline_.is_idle()) used_ = now;
   const bool is_wanted = kind_ == Kind::permanent || !pipeline_.is_idle();
   if (state_ == State::closed && is_wanted && now >= retry_) begin_connect(now);
-  if (state_ == State::connecting && now >= retry_) {
+  if (state_ == State::connecting && now >= connect_end_) {
     lose(now, "cannot connect to " + address_.name() + ": " + std::strerror(ETIMEDOUT));
   }
   if (state_ == State::connected && now >= pipeline_.deadline()) {
@@ -69,7 +70,7 @@ void Link::begin_connect(Instant now) {
   }
   source_ = os::EventSource(handler_, socket_.get());
   state_ = State::connecting;
-  retry_ = now + kConnectPatience;
+  connect_end_ = now + kConnectPatience;
   if (!poller_->add(source_, EPOLLOUT)) lose(now, "there is no memory for a connection");
 }
 
@@ -82,7 +83,6 @@ void Link::end_connect(Instant now) {
     return;
   }
   state_ = State::connected;
-  retry_ = now;  // A connection on demand that was closed is made again at once.
   poller_->change(source_, EPOLLIN);
   hooks_.opened(now);
 }

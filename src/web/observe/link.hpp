@@ -81,7 +81,8 @@ class Link final {
   State state_ = State::closed;
   os::Descriptor socket_;
   std::size_t endpoint_ = 0;  // The address of the host that is tried, or tried next.
-  Instant retry_;             // Closed: when to connect. Connecting: when to give up.
+  Instant retry_;             // Time of the next connect, while closed.
+  Instant connect_end_;       // Deadline of the connect under way.
   Duration pause_;
   Instant used_;  // Last time with questions.
   bool closes_when_idle_ = false;
