@@ -1,16 +1,15 @@
-// What is too long for one call, or comes with the time: a bounded amount in each call.
+// Work that takes too long for one call, or that the time triggers: a bounded amount in each call.
 //
-// A command that may be long is a long task (LongTasks) from the first: it does as much at once as
-// the budget of its turn allows, advance() goes on with it, and its answer is a delivery, whenever
-// it ends (begin() and answer()). What a close leaves is a task too, and so is what nobody has
-// asked for: keys whose time is over, late burials, jobs whose group has ended, the list of all
-// tubes, memory that goes back, and what is told to those whose job has ended (JobWaits).
-// A new kind of task is a struct in engine_tasks.hpp with a do_piece() here, and a Delivery::Kind
-// for its answer.
+// A command that may be long is a long task (LongTasks) from the start. begin() does as much at
+// once as the budget of the turn allows, advance() continues it, and answer() delivers its result
+// at the end. There are also tasks without a command: the rest of a closed client, keys whose time
+// is over, late burials, jobs whose group has ended, the list of all tubes, memory that returns to
+// the system, and deliveries to clients whose awaited job has ended (JobWaits). A new kind of task
+// is a struct in engine_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
 //
-// A tube has one flush at a time. The next one waits, and its moment is the end of the one before.
-// Nothing is put back: if the journal refuses a deletion, the client is told that its flush failed;
-// the jobs stay out of sight, and the task tries again until they are recorded as deleted.
+// A tube has one flush at a time. The next one waits, and takes its jobs when the first has ended.
+// Jobs never return to the tube: if the journal refuses a deletion, the client is answered that its
+// flush failed, the jobs stay invisible, and the task retries until their deletion is recorded.
 
 #pragma once
 
@@ -43,7 +42,7 @@ namespace haricot {
 
 class Backlog {
  public:
-  // All of them outlive this.
+  // Requires: all arguments outlive this object.
   Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Groups& groups,
           Places& places, Watching& watching, Serving& serving, LaneOrder& lanes, JobWaits& waits)
       : state_(state),
@@ -66,21 +65,22 @@ class Backlog {
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
 
-  // What is due and what has waited goes on. The time is that of the state.
+  // Fires due timers and continues the tasks. The time is QueueState::now.
   void advance();
-  // The same without what is due.
+  // Continues the tasks; no timers fire.
   void advance_tasks();
-  // What was to wait for the journal's disk goes on.
+  // Resumes tasks that wait for the journal's disk.
   void resume();
-  // A time in the past: there is something left to do.
+  // Returns a time in the past if work is left.
   Instant next_event() const {
     return tasks_.can_go_on() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
   }
-  // No long task is under way, and no burial or end of a hold is yet to be recorded.
+  // Returns true if no long task is in progress, and no burial, end of a hold or delivery is
+  // pending.
   bool is_empty() const;
 
-  // Does at once what a command or a close has begun, by `work(budget)`: as much as all of them may
-  // do until advance().
+  // Calls `work(budget)` for the first piece of a command or a close. All such calls until
+  // advance() share one budget.
   template <typename Work>
   void call(Work work) {
     const Budget budget = state_.budget(left_for_calls_);
@@ -88,40 +88,39 @@ class Backlog {
     left_for_calls_ = budget.left();
   }
   std::uint64_t left_for_calls() const { return left_for_calls_; }
-  // Somebody has asked for the list of all tubes.
+  // Writes a piece of the list of all tubes now.
   void write_list() { go_on_at_once(list_of_tubes_); }
-  // Makes room for the delivery to a client that is about to wait. Throws std::bad_alloc.
+  // Allocates room for the delivery to a client that is about to wait. Throws std::bad_alloc.
   void allocate_delivery() { watching_.allocate_deliveries(tasks_.awaited()); }
 
-  // As the commands of the engine. waiting; `watch` may also end as out_of_memory. They throw
-  // std::bad_alloc before anything has changed. Requires: the client is not busy.
+  // Commands of the engine. They return `waiting`; `watch` may also return out_of_memory. They
+  // throw std::bad_alloc before anything has changed. Require: the client is not busy.
   Outcome kick(Client& client, std::uint32_t bound);
   Outcome flush(Client& client, Tube& tube, JobStates states);
   Outcome delete_batch(Client& client, std::span<const JobId> ids);
   Outcome set_weighted(Client& client, bool weighted);
   Outcome touch_all(Client& client);
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
-  // Deletes a job. `left`: the key that outlives it; null: none does. Another job of its lane may
-  // be open now, and is given to a worker. Requires: room in the journal. Inlined, as a call would
-  // make each deletion dearer.
+  // Deletes a job, and gives the next job of its lane, if that is open now, to a waiting client.
+  // `left` is the key that outlives the job, or null. Requires: room in the journal. Inlined,
+  // because a call would slow down every deletion.
   [[gnu::always_inline]] void delete_now(JobRef ref, const Tombstone* left);
-  // A job with tags was deleted: if a group has ended with it, the holds of the jobs end that have
-  // waited for it.
+  // Ends the holds for a group that has ended. Called after the deletion of a job with tags.
   void end_holds() {
     if (groups_.has_ended()) [[unlikely]]
       go_on_at_once(ended_groups_);
   }
-  // The client waits for the end of that job. waiting, out_of_memory; throws std::bad_alloc before
-  // anything has changed. Requires: it is not busy.
+  // Makes the client wait for the end of the job. Returns waiting or out_of_memory; throws
+  // std::bad_alloc before anything has changed. Requires: the client is not busy.
   Outcome wait_for_end(Client& client, JobId id, Instant wait_end);
-  // Such a wait is over, and the client is told so: timed_out. One whose job has ended is told
-  // that.
+  // Ends such a wait with the delivery timed_out. If the job has ended, the delivery reports that
+  // instead.
   void stop_wait_for_end(Client& client);
-  // Lets a client go that does not wait for a job.
+  // Closes a client that does not wait for a job.
   void close(Client& client);
   // Ends the pause of a tube.
   void end_pause(Tube& tube);
-  // Serves a tube that may have many jobs for many who wait.
+  // Serves a tube that may have several jobs for several waiting clients.
   void serve_first(Tube& tube) {
     if (!Serving::has_watchers(tube)) return;
     call([&](const Budget& budget) { serving_.serve_first(tube, budget); });
@@ -169,7 +168,7 @@ class Backlog {
   TaskState do_piece(Task& task, const Budget& budget);
   void end_task(const Task& task);
   void leave_task(Client& client);
-  // Does a piece of the task. Of a new one the budget may be used up.
+  // Do a piece of the task. The budget of a new task may be used up.
   TaskState do_piece(Task& task, Kick& kick, const Budget& budget);
   TaskState do_piece(Task& task, ClosedClient& closed, const Budget& budget);
   TaskState do_piece(Task& task, Flush& flush, const Budget& budget);
@@ -207,7 +206,7 @@ class Backlog {
   LaneOrder& lanes_;
   JobWaits& waits_;
   Tasks tasks_;
-  // Those that are always there.
+  // Permanent tasks.
   Task& ended_keys_;
   Task& late_burials_;
   Task& ended_groups_;
@@ -224,11 +223,11 @@ inline void Backlog::delete_now(JobRef ref, const Tombstone* left) {
   state_.free_if_unreferenced(tube);
 }
 
-// The tube may be needed no more.
+// Deletes a job without serving its tube. Returns the tube, which may be unreferenced now.
 inline Tube& Backlog::delete_unserved(JobRef ref, const Tombstone* left) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
-  // Before it leaves: the deadline of a delayed job stands in the heap that it leaves.
+  // First, because the deadline of a delayed job is in the heap that it leaves.
   state_.journal.record_deletion(flushes_.journaled(ref, job, tube), left);
   places_.to_nowhere(ref, place_of(job.state()));
   state_.jobs.destroy(ref);

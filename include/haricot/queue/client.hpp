@@ -1,7 +1,7 @@
-// A client: what the queue knows of a connection. The tube it uses, the tubes it watches, the jobs
-// it holds, and whether it waits for one.
+// A client: the queue's view of a connection. It has the tube that the connection uses, the tubes
+// that it watches, the jobs that it holds, and whether it waits for a job.
 //
-// Only the engine changes a client. Who owns it (a session) gets at it through `owner`.
+// Only the engine changes a client. owner() leads from a client to its session.
 
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace haricot {
 
-// What a client waits for, and how it will be told.
+// The result that a client waits for, and the form of the answer.
 enum class WaitFor : std::uint8_t {
   job,
-  batch,         // In the answer to a batch, though it is one job.
-  job_or_input,  // The same as a job; what the client sends ends the wait.
+  batch,         // A job, reported as the answer to a batch.
+  job_or_input,  // A job; input from the client ends the wait.
 };
 constexpr WaitFor last_of(WaitFor) {
   return WaitFor::job_or_input;
@@ -31,26 +31,26 @@ class Client {
  public:
   static constexpr std::uint8_t kTimerKind = 2;
 
-  // `owner` is handed back with every delivery; the client does not look at it.
+  // `owner` is returned with every delivery; the client does not use it.
   explicit Client(void* owner) : owner_(owner) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   void* owner() const { return owner_; }
-  // No other client has it, until this one is closed and its jobs have gone back. Never 0.
+  // Unique until this client is closed and its jobs have been returned. Never 0.
   ClientRef ref() const { return ref_; }
   const Tube& used() const { return *used_; }
   std::uint32_t watched_tubes() const { return watches_.size(); }
-  // Requires: index < watched_tubes(). The order is that of watching, but for what `ignore` took
-  // out.
+  // Requires: index < watched_tubes(). Tubes are in the order of watching, except that the last one
+  // takes the position of an ignored one.
   const Tube& watched(std::uint32_t index) const { return *watches_[index]->tube; }
-  // The bytes of the names of all of them, where they are counted: from WatchIndex::kIndexedFrom
-  // tubes on. Else 0.
+  // Bytes of the names of all watched tubes. Counted from WatchIndex::kIndexedFrom tubes on; 0
+  // below.
   std::uint64_t counted_name_bytes() const { return index_ == nullptr ? 0 : index_->name_bytes(); }
   std::uint32_t held_jobs() const { return reserved_.size(); }
 
-  // Nothing after the current command may run: a reserve waits for a job, a long task is under
-  // way, or it waits for the end of a job.
+  // Returns true if no further command may run: a reserve waits for a job, a long task is in
+  // progress, or the client waits for the end of a job.
   bool is_busy() const { return busy_with_ != BusyWith::nothing; }
   bool is_waiting() const { return busy_with_ == BusyWith::reserve; }
   bool is_waiting_for_end() const { return busy_with_ == BusyWith::end_of_job; }
@@ -58,7 +58,7 @@ class Client {
 
  private:
   friend class Engine;
-  // Its parts.
+  // Parts of the engine.
   friend struct QueueState;
   friend class Backlog;
   friend class JobWaits;
@@ -75,27 +75,27 @@ class Client {
 
   void* owner_;
   ClientRef ref_{};
-  // What it waits for the end of. Each command asks whether that is nothing.
+  // Reason why the client is busy; checked by every command.
   enum class BusyWith : std::uint8_t {
     nothing,
-    reserve,     // Watching
-    task,        // Backlog
-    end_of_job,  // JobWaits
+    reserve,     // See Watching.
+    task,        // See Backlog.
+    end_of_job,  // See JobWaits.
   };
   BusyWith busy_with_ = BusyWith::nothing;
-  // In one byte, as every idle connection pays for it.
-  WaitFor waits_for_ : 2 = WaitFor::job;  // If it is busy with a reserve.
-  bool is_touching_all_ : 1 = false;      // If it is busy with a task.
-  bool producer_ = false;                 // Has put a job.
-  bool worker_ = false;                   // Has asked for one.
+  // In one byte, because every idle connection pays for it.
+  WaitFor waits_for_ : 2 = WaitFor::job;  // While busy with a reserve.
+  bool is_touching_all_ : 1 = false;      // While busy with a touch-all.
+  bool producer_ = false;                 // Has sent a put.
+  bool worker_ = false;                   // Has sent a reserve.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
-  std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.
-  std::unique_ptr<WatchWeights> weights_;  // Null: all have weight 1, and no reserve asks for it.
-  // The jobs it holds, by the end of their TTR.
+  std::unique_ptr<WatchIndex> index_;      // Null until there are kIndexedFrom watches.
+  std::unique_ptr<WatchWeights> weights_;  // Null: all weights are 1, and reserves go by priority.
+  // Held jobs, ordered by the end of their TTRs.
   IndexedHeap<DeadlineEntry> reserved_;
-  // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the
-  // end of its reserve timeout; the end of its wait for the end of a job.
+  // Fires at the end of the current wait or of the first TTR, whichever is earlier; while the
+  // client waits for a job, kDeadlineMargin before the end of the TTR.
   Timer timer_{kTimerKind, this};
   Instant wait_end_ = Instant::never();
 };

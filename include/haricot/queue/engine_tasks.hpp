@@ -1,6 +1,6 @@
-// The kinds of long tasks of the engine. Each has its data here. Backlog::do_piece() of that kind
-// does some of the task, and gives the answer when the task ends. Those at the end are always
-// there.
+// Kinds of long tasks of the engine. Each struct is the data of one kind; its Backlog::do_piece()
+// does a piece of the task, and answers the client when the task ends. The permanent tasks come
+// last.
 
 #pragma once
 
@@ -21,78 +21,76 @@
 
 namespace haricot::engine_tasks {
 
-// A kick of jobs of the task's tube.
+// Kick of jobs in the task's tube.
 struct Kick {
   bool of_buried;
   std::uint32_t left;
   std::uint64_t kicked;
 };
-// What a closed client has left behind: jobs that have yet to be given back, and watches of
-// tubes.
+// Rest of a closed client: jobs to return, and watches to remove.
 struct ClosedClient {
   IndexedHeap<DeadlineEntry> jobs;
   PagedArray<Watch*> watches;
   std::unique_ptr<WatchIndex> index;
-  ClientRef holder;  // Stays taken until all is done.
+  ClientRef holder;  // Reference of the client, which stays in use until the end.
 
   bool empty() const { return jobs.empty() && watches.empty(); }
 };
-// A flush of the task's tube, which has the jobs that are yet to be freed (backlog_flush.cpp).
+// Flush of the task's tube, which owns the jobs that are yet to be freed (backlog_flush.cpp).
 struct Flush {
   JobStates states;
-  // For the jobs; null: the flush has begun, and the tube has them. If not, another flush of the
-  // tube is under way.
+  // Heaps for the jobs. Null: the flush has begun, and the tube has them. Otherwise it waits for
+  // another flush of the tube.
   std::unique_ptr<FlushedJobs> room;
-  bool is_refused = false;  // By the journal: the client has been told, and the flush goes on.
+  bool is_refused = false;  // The client was answered that the flush failed.
   std::uint64_t flushed = 0;
 
   bool has_begun() const { return room == nullptr; }
 };
 
-// A deletion of several jobs (backlog_delete.cpp).
+// Deletion of several jobs (backlog_delete.cpp).
 struct DeleteBatch {
-  std::vector<JobId> ids;  // Each once, in order.
-  std::uint32_t asked;     // How many were named.
-  std::size_t next = 0;    // The first of those whose jobs are yet to be deleted.
+  std::vector<JobId> ids;  // Sorted, each once.
+  std::uint32_t asked;     // Number of ids in the command.
+  std::size_t next = 0;    // Index of the next id.
   std::uint32_t deleted = 0;
 };
 
-// Another mode of reserves for a client with many watches (Watching::change_mode).
+// Change of the mode of reserves for a client with many watches (Watching::change_mode).
 struct ModeChange {
   bool weighted;
-  std::unique_ptr<WatchWeights> made = {};  // Of a client without weights, until all are there.
-  bool is_begun = false;                    // The client has the mode, and not all of its offers.
-  std::uint32_t next = 0;                   // The watch whose offer comes next.
+  std::unique_ptr<WatchWeights> made = {};  // Weights being made, if the client has none.
+  bool is_begun = false;                    // The mode is set, but not all offers are in place.
+  std::uint32_t next = 0;                   // Index of the watch whose offer is next.
 };
 
-// A watch of the task's tube with a weight, which comes as soon as all watches of the client have
-// one.
+// Watch of the task's tube with a weight. It is added when all watches of the client have weights.
 struct WeightedWatch {
   std::uint32_t weight;
   std::unique_ptr<WatchWeights> made = {};  // As in ModeChange.
 };
 
-// The TTRs of all jobs that the client holds begin anew, from the last one in its heap to the
-// first: a job whose TTR has begun anew only ever moves away from the first.
+// Restart of the TTRs of all jobs that the client holds, from the last entry of its heap to the
+// first. A restarted TTR moves its entry only away from the front, so each entry is visited once.
 struct TouchAll {
-  std::uint32_t left;  // So many at the front of the heap.
-  Instant since;       // When they all begin. No TTR of the client ends meanwhile.
+  std::uint32_t left;  // Number of entries at the front that are not done.
+  Instant since;       // Start of the TTRs. No TTR of the client ends meanwhile.
 };
 
-// The keys whose time is over are dropped.
+// Removal of keys whose time is over.
 struct EndedKeys {};
-// The burials that the journal has refused are recorded (Tries).
+// Records of burials that the journal has refused (Tries).
 struct LateBurials {};
-// The holds of the jobs end that have waited for groups which have ended (Groups).
+// Ends of holds of jobs whose group has ended (Groups).
 struct EndedGroups {};
-// The list of all tubes that somebody has asked for is written (TubeList).
+// The list of all tubes, written on request (TubeList).
 struct ListOfTubes {};
-// Memory that nobody needs any more goes back to the system (BlobRef).
+// Return of unused memory to the system (Memory).
 struct FreedMemory {};
-// Those who have waited for the end of a job are told of it (JobWaits).
+// Deliveries to clients whose awaited job has ended (JobWaits).
 struct EndedWaits {};
 
-// What a LongTasks::Task does.
+// Work of a LongTasks::Task.
 using Work =
     std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch, TouchAll,
                  EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory, EndedWaits>;

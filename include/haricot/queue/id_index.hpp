@@ -1,10 +1,10 @@
 // Finds a job by its id: a radix tree over the bits of the id.
 //
-// Ids are handed out one after another, so the tree is dense: about 4.3 bytes a job. It grows and
-// shrinks a node at a time and never moves what it holds, unlike a hash table. A leaf covers 64 ids
-// (256 bytes of references); one job that outlives its neighbours keeps one leaf, not more. The
-// leaf that fell empty last stays, with the branches above it: where jobs come and go one by one,
-// the next id most likely belongs there.
+// Ids are consecutive, so the tree is dense: about 4.3 bytes per job. Unlike a hash table it grows
+// and shrinks one node at a time, and never moves an element. A leaf covers 64 ids (256 bytes of
+// references), so a job that outlives its neighbours keeps one leaf. The leaf that became empty
+// last stays, with the branches above it: if jobs come and go one by one, the next id probably
+// belongs there.
 
 #pragma once
 
@@ -23,16 +23,17 @@ class IdIndex {
   IdIndex(const IdIndex&) = delete;
   IdIndex& operator=(const IdIndex&) = delete;
 
-  // JobRef::none if there is no such id.
+  // Returns JobRef::none if the id is not in the index.
   JobRef find(JobId id) const {
     const Leaf* const leaf = leaf_of(id);
     return leaf == nullptr ? JobRef::none : leaf->jobs[digit(id, 0)];
   }
 
-  // Of the smallest id that is not below `from`; JobRef::none if there is none.
+  // Returns the job with the smallest id that is at least `from`, or JobRef::none.
   JobRef first_from(JobId from) const;
 
-  // False: no memory, and nothing has changed. Requires: the id is not in the index.
+  // Returns false if memory is short; nothing has changed then. Requires: the id is not in the
+  // index.
   [[nodiscard]] bool insert(JobId id, JobRef job) {
     CHECK(job != JobRef::none);
     Leaf* const leaf = leaf_of(id);
@@ -58,7 +59,7 @@ class IdIndex {
  private:
   static constexpr unsigned kBits = 6;
   static constexpr unsigned kFanout = 1U << kBits;
-  static constexpr unsigned kHeightMax = 11;  // 11 * 6 bits cover an id of 64 bits.
+  static constexpr unsigned kHeightMax = 11;  // 11 * 6 bits cover a 64-bit id.
 
   struct Leaf {
     std::uint32_t used = 0;
@@ -66,7 +67,7 @@ class IdIndex {
   };
   struct Branch {
     std::uint32_t used = 0;
-    std::array<void*, kFanout> children{};  // Branches, or leaves at the lowest level.
+    std::array<void*, kFanout> children{};  // Branches; leaves at level 1.
   };
 
   static unsigned digit(JobId id, unsigned level) {
@@ -74,7 +75,7 @@ class IdIndex {
   }
   bool covers(JobId id) const { return height_ * kBits >= 64 || (id >> (height_ * kBits)) == 0; }
 
-  // Null: nothing is there.
+  // Returns null if there is no leaf for the id.
   Leaf* leaf_of(JobId id) const {
     if (root_ == nullptr || !covers(id)) return nullptr;
     void* node = root_;
@@ -92,10 +93,10 @@ class IdIndex {
   static JobRef first_from(const void* node, unsigned level, JobId from);
   void free_node(void* node, unsigned level);
 
-  // A tree of height h covers ids below 64^h; its root is a leaf if h is 1. Height 0: empty.
+  // A tree of height h covers ids below 64^h. Its root is a leaf if h is 1. Height 0: empty.
   void* root_ = nullptr;
   unsigned height_ = 0;
-  // The leaf that fell empty last, which may have come to hold ids again; and an id that it covers.
+  // The leaf that became empty last, and an id that it covers. It may be in use again.
   Leaf* emptied_ = nullptr;
   JobId emptied_id_ = 0;
 };

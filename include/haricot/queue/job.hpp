@@ -1,10 +1,10 @@
-// A job: what a producer put and a worker will get.
+// A job: the unit of work that a producer puts and a worker reserves.
 //
-// There may be tens of millions of jobs, so a job is 52 bytes. Its body follows in the same piece
-// of memory; of a large body, a reference does. Fields that only some states need share their
-// bytes: see `Links`. What can be found elsewhere is not here at all. So the deadline of a delayed
-// job is in its tube's heap, and that of a reserved job in its holder's heap; the job has its index
-// in the heap.
+// A server may hold tens of millions of jobs, so a job takes 52 bytes. Its body follows in the same
+// piece of memory; a large body is stored elsewhere, and a reference to it follows instead. Fields
+// that exist only in some states share their bytes (see `Links`). A job does not repeat data of its
+// container: the deadline of a delayed job is in its tube's heap, that of a reserved job in its
+// holder's heap, and the job has only its index in that heap.
 
 #pragma once
 
@@ -19,19 +19,20 @@
 
 namespace haricot {
 
-using JobId = std::uint64_t;  // 1 and up. 0 is no job.
+using JobId = std::uint64_t;  // Starts at 1; 0 means no job.
 
-// Where the job store keeps a job: half the size of a pointer. Valid until the job is destroyed.
+// Reference to a job in the job store, half the size of a pointer. Valid until the job is
+// destroyed.
 enum class JobRef : std::uint32_t { none = 0 };
 
-// Numbers of a tube and of a client. 0 is none.
+// References to a tube and to a client. 0 means none.
 enum class TubeRef : std::uint32_t {};
 enum class ClientRef : std::uint32_t {};
 
-// Number of a lane (lanes.hpp).
+// Reference to a lane (lanes.hpp).
 enum class LaneRef : std::uint32_t { none = 0 };
 
-// Number of a group (groups.hpp).
+// Reference to a group (groups.hpp).
 enum class GroupRef : std::uint32_t { none = 0 };
 
 enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
@@ -39,7 +40,7 @@ constexpr JobState last_of(JobState) {
   return JobState::buried;
 }
 
-// As the protocol calls it.
+// Returns the name of the state in the protocol.
 constexpr std::string_view name_of(JobState state) {
   switch (state) {
     case JobState::ready:
@@ -54,33 +55,33 @@ constexpr std::string_view name_of(JobState state) {
   return {};
 }
 
-// Where a job is, or was. `nowhere`: it was just made, or is about to be destroyed; `flushed`: a
-// flush has it.
+// The container that has a job. `nowhere`: the job is new, or about to be destroyed. `flushed`: a
+// flush has taken it out of its tube.
 enum class Place : std::uint8_t { ready, reserved, delayed, buried, nowhere, flushed };
 
 constexpr Place place_of(JobState state) {
   return static_cast<Place>(state);
 }
 
-// Some of the states.
+// A subset of the states.
 struct JobStates {
   bool ready = false;
   bool delayed = false;
   bool buried = false;
 };
 
-// What happened to a job so far, as stats-job tells it.
+// Events that a job counts, as reported by stats-job.
 enum class JobEvent : std::uint8_t { reserve, timeout, release, bury, kick };
 inline constexpr std::size_t kJobEvents = 5;
-using JobCounts = std::array<std::uint32_t, kJobEvents>;  // By JobEvent.
-// The bits that any of them has.
+using JobCounts = std::array<std::uint32_t, kJobEvents>;  // Indexed by JobEvent.
+// Returns the bitwise or of all counts.
 constexpr std::uint32_t bits_of(const JobCounts& counts) {
   return counts[0] | counts[1] | counts[2] | counts[3] | counts[4];
 }
 
-// The five counters of a job and its state in eight bytes: twelve bits a counter. A counter that
-// passes 4095 carries into the job store's table of carries, and `carried` says that there is such
-// an entry.
+// The five counters and the state of a job in eight bytes, twelve bits for each counter. A counter
+// above 4095 carries into the job store's table of carries; `carried` is set if the table has an
+// entry for the job.
 struct JobHistory {
   std::uint64_t reserves : 12;
   std::uint64_t timeouts : 12;
@@ -88,33 +89,37 @@ struct JobHistory {
   std::uint64_t buries : 12;
   std::uint64_t kicks : 12;
   std::uint64_t state : 2;
-  std::uint64_t burial_side : 1;  // Of a buried job: see Tube::burial_side.
+  std::uint64_t burial_side : 1;  // Buried jobs only: see Tube::burial_side.
   std::uint64_t carried : 1;
 };
 static_assert(sizeof(JobHistory) == 8);
 
-// A buried job's neighbours in its tube's list, or the index of any other job in the heap it is in:
-// the tube's ready or delayed heap, or its holder's heap of reserved jobs.
+// Two fields whose meaning depends on the state of the job:
+//
+//   state      first                       second
+//   ready      index in the ready heap     encodes Job::ready_since()
+//   delayed    index in the delayed heap   unused
+//   reserved   index in the holder's heap  ClientRef of the holder
+//   buried     JobRef of the previous job  JobRef of the next job in the tube's list
 struct Links {
-  std::uint32_t first;   // heap index                     | buried: the JobRef of the one before
-  std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one after
-                         // ready: since when, see Job::ready_since()
+  std::uint32_t first;
+  std::uint32_t second;
 };
 
-// What the journal keeps with each job, where there is a journal that keeps anything: the file that
-// holds the job's full record, the job's neighbours in the list of those that live in it, and
-// whether room is kept for the record of its burial, and for that of the end of its hold.
+// The journal's data in each job, present only if the journal stores jobs: the file with the job's
+// full record, the job's neighbours in the list of jobs in that file, and whether room is promised
+// for the record of its burial and for that of the end of its hold.
 struct JournalFields {
   static constexpr std::uint32_t kFileLast = (std::uint32_t{1} << 30) - 1;
-  std::uint32_t file : 30;  // The journal's own number of it, up to kFileLast; 0 is none.
+  std::uint32_t file : 30;  // Number of the file, 1 to kFileLast; 0 means none.
   std::uint32_t has_burial_promised : 1;
   std::uint32_t has_hold_end_promised : 1;
   JobRef previous;
   JobRef next;
-  std::uint32_t stamp_halves[2];  // In two halves, so that the fields need no gap in front.
+  std::uint32_t stamp_halves[2];  // In halves, because an eight-byte field would need padding.
 
   void set_file(std::uint32_t number) { file = number & kFileLast; }
-  // Of a buried job: a number that grows with every burial, which keeps their order.
+  // Buried jobs only: a number that grows with each burial and so preserves their order.
   std::int64_t stamp() const {
     return static_cast<std::int64_t>(std::uint64_t{stamp_halves[1]} << 32 | stamp_halves[0]);
   }
@@ -125,15 +130,15 @@ struct JournalFields {
 };
 static_assert(sizeof(JournalFields) == 20);
 
-// What a job of a lane keeps for it: the lane, and its links in the heap of ready jobs of the lane.
+// Data of a job in a lane: the lane, and the job's links in the lane's heap of ready jobs.
 struct LaneNode {
   LaneRef lane;
   HeapLinks<JobRef> links;
 };
 static_assert(sizeof(LaneNode) == 20 && alignof(LaneNode) == 4);
 
-// What a job with a tag `idp` keeps for its key: its place in the table of keys, and where the key
-// stands in the text of its tags.
+// Data of a job with a tag `idp`: its entry in the table of keys, and the position of the key in
+// the text of its tags.
 struct KeyNode {
   std::uint64_t hash;
   KeyNode* next_in_bucket;
@@ -143,15 +148,15 @@ struct KeyNode {
 };
 static_assert(sizeof(KeyNode) == 24 && alignof(KeyNode) == 8);
 
-// What a job with a tag `grp` keeps for it: its group.
+// Data of a job with a tag `grp`.
 struct GroupNode {
   GroupRef group;
 };
 
-// What a job with a tag `aft` keeps for it while it is held: the group that it waits for, and its
-// neighbours among those that do.
+// Data of a job with a tag `aft`: the group that it waits for, and its neighbours in the list of
+// jobs held for that group.
 struct HeldNode {
-  GroupRef group;  // none: it is not held.
+  GroupRef group;  // none: the job is not held.
   JobRef previous;
   JobRef next;
 };
@@ -159,12 +164,12 @@ static_assert(sizeof(HeldNode) == 12 && alignof(HeldNode) == alignof(GroupNode))
 
 struct Job {
   JobId id;
-  Instant created;  // When it was put; `age` counts from here.
+  Instant created;  // Time of the put; `age` counts from here.
   JobHistory history;
   std::uint32_t body_bytes : 31;
   std::uint32_t has_tags : 1;  // See JobStore::tags().
-  std::uint32_t priority;      // Smaller is more urgent.
-  std::uint32_t delay_s;       // As last asked for by put or release.
+  std::uint32_t priority;      // Lower is more urgent.
+  std::uint32_t delay_s;       // As given by the last put or release.
   std::uint32_t ttr_s;         // At least 1.
   TubeRef tube;
   Links links;
@@ -177,8 +182,9 @@ struct Job {
   ClientRef holder() const { return static_cast<ClientRef>(links.second); }
   bool is_urgent() const { return priority < kUrgentPriorities; }
 
-  // Requires of both: ready, or about to be. What is kept is the time from `created` on, cut off to
-  // 27 binary digits, and never below 4 us: exact for a job that was ready at once.
+  // Instant at which the job became ready, stored as the time since `created` with 27 significant
+  // bits and a resolution of at best 4 us. It is exact for a job that was ready at once. Requires:
+  // the job is ready, or about to be.
   Instant ready_since() const {
     const std::uint64_t units = std::uint64_t{links.second & kAgeMask}
                                 << (links.second >> kAgeBits);
@@ -189,7 +195,7 @@ struct Job {
         since <= created ? 0 : age_code(static_cast<std::uint64_t>((since - created).count()));
   }
 
-  // Jobs below this priority count as urgent in the statistics.
+  // Jobs with a priority below this count as urgent in the statistics.
   static constexpr std::uint32_t kUrgentPriorities = 1024;
 
  private:

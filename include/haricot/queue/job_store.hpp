@@ -1,19 +1,18 @@
-// Keeps all jobs: allocates them with their bodies, finds them by id, gives their memory back.
+// Stores all jobs: allocates them with their bodies, finds them by id, and frees them.
 //
-// Jobs live in chunks of 256 KiB, each cut into pieces of one size (a multiple of 8 bytes), without
-// an allocator's header between them. A chunk that falls empty goes back to the allocator, but for
-// one of each size that is kept for the next job. A body above kInlineBodyBytesMax is a blob of its
-// own, shared with the answers that carry it.
+// Jobs live in chunks of 256 KiB. A chunk is cut into pieces of one size, a multiple of 8 bytes,
+// without allocator headers between them. An empty chunk returns to the allocator, except one of
+// each size, which is kept for the next job. A body above kInlineBodyBytesMax is a separate blob,
+// shared with the answers that carry it.
 //
-// With a journal, each job's piece ends in a note that is the journal's. The tags of a job, if it
-// has any, stand in front of that.
+// With a journal, each piece ends in JournalFields. The tags of a job, if it has any, precede them.
 //
-// The tombstone of a job whose key outlives it is a piece as well. It is no job: it has an index of
-// ids of its own, the name of the tube as its body, and the key as its only tag.
+// A tombstone, the rest of a deleted job whose key is still taken, is a piece too, but not a job:
+// it is in an id index of its own, its body is the name of the tube, and its only tag is the key.
 //
-// The store knows nothing of tubes and states; that is the engine's.
+// The store does not interpret tubes and states; the engine does.
 //
-// Limit: 2^19 chunks, that is 128 GiB of jobs, not counting the bodies above kInlineBodyBytesMax.
+// Limit: 2^19 chunks, that is 128 GiB of jobs, without bodies above kInlineBodyBytesMax.
 
 #pragma once
 
@@ -32,8 +31,8 @@
 
 namespace haricot {
 
-// A body on its way into the store: bytes that are copied, or a blob that is taken over. A body of
-// more than JobStore::kInlineBodyBytesMax bytes has to come as a blob, a smaller one as bytes.
+// Body of a new job: bytes to copy, or a blob to take over. Requires: a blob if the body has more
+// than JobStore::kInlineBodyBytesMax bytes, otherwise bytes.
 struct NewBody {
   std::string_view bytes;
   BlobRef blob;
@@ -50,79 +49,80 @@ class JobStore {
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
 
-  // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
-  // JobRef::none: no memory, and nothing has changed. Requires: no job has the id, and the text of
-  // tags is one of 1 to kTagTextBytesMax bytes.
+  // Creates a job with this id and with all counters at zero; the caller sets the other fields.
+  // Returns JobRef::none if memory is short; nothing has changed then. Requires: no job has the id,
+  // and the text of the tags has 1 to kTagTextBytesMax bytes.
   [[nodiscard]] JobRef create(JobId id, NewBody&& body);
   [[nodiscard]] JobRef create(JobId id, NewBody&& body, const ReadTags& tags);
-  // The same where nobody has read the text; empty: the job has no tags.
+  // Parses `tags` and creates the job. An empty text means no tags.
   [[nodiscard]] JobRef create(JobId id, NewBody&& body, std::string_view tags) {
     if (tags.empty()) return create(id, std::move(body));
     return create(id, std::move(body), ReadTags{tags, tags_in(tags)});
   }
   void destroy(JobRef ref);
 
-  // Makes the tombstone of a job, with the same care; its fields are at zero. JobRef::none: no
-  // memory, and nothing has changed. Requires: no tombstone has the id, and the tags are a key with
-  // its time. Whatever is said of jobs with a tag `idp` holds for tombstones, but for find(),
-  // first_from() and size().
+  // Creates the tombstone of a job, with all fields at zero. Returns JobRef::none if memory is
+  // short; nothing has changed then. Requires: no tombstone has the id, and the tags are a key with
+  // its time. Functions for jobs with a tag `idp` accept tombstones too; find(), first_from() and
+  // size() do not include them.
   [[nodiscard]] JobRef create_tombstone(JobId id, std::string_view tube_name, const ReadTags& tags);
   void destroy_tombstone(JobRef ref);
-  // Valid until the tombstone is destroyed.
+  // The result is valid until the tombstone is destroyed.
   std::string_view tube_name_of(JobRef tombstone_ref) const;
   JobRef find_tombstone(JobId id) const { return tombstones_.find(id); }
   JobRef first_tombstone_from(JobId from) const { return tombstones_.first_from(from); }
-  // How many there are.
+  // Number of tombstones.
   std::uint64_t tombstones() const { return tombstones_size_; }
-  // All of them, by id. Throws std::bad_alloc.
+  // Returns all tombstones in the order of their ids. Throws std::bad_alloc.
   std::vector<JobRef> tombstones_by_id() const;
 
   // Requires: the job exists. The reference is valid until the job is destroyed.
   Job& operator[](JobRef ref) { return *reinterpret_cast<Job*>(piece(ref)); }
   const Job& operator[](JobRef ref) const { return *reinterpret_cast<const Job*>(piece(ref)); }
 
-  // JobRef::none if there is no such job.
+  // Returns JobRef::none if there is no such job.
   JobRef find(JobId id) const { return ids_.find(id); }
-  // The job with the smallest id that is not below `from`; JobRef::none if there is none.
+  // Returns the job with the smallest id that is at least `from`, or JobRef::none.
   JobRef first_from(JobId from) const { return ids_.first_from(from); }
 
   std::uint64_t size() const { return size_; }
-  // How many of the jobs have a limit of tries as a tag.
+  // Number of jobs with a tag `try`.
   std::uint64_t with_tries() const { return with_tries_; }
 
-  // What the jobs and the tombstones take: their pieces, their large bodies, and for each of them
-  // what its heap and the index of ids need. Free pieces between them are not counted.
+  // Returns the bytes of all jobs and tombstones: their pieces, their large bodies, and for each an
+  // entry of a heap and its share of the id index. Free pieces in chunks do not count.
   std::uint64_t memory_bytes() const {
     return piece_bytes_ + blob_bytes_ + (size_ + tombstones_size_) * kHeapAndIndexBytes;
   }
-  // How much more that would be with another job whose body and text of tags have so many bytes.
+  // Returns the bytes by which another job would increase memory_bytes(). `tag_bytes` is the result
+  // of tag_bytes_of().
   std::uint64_t memory_bytes_for(std::size_t body_bytes, std::size_t tag_bytes = 0) const {
     const std::size_t blob_bytes = body_bytes > kInlineBodyBytesMax ? body_bytes : 0;
     return piece_bytes_for(body_bytes, tag_bytes) + blob_bytes + kHeapAndIndexBytes;
   }
 
-  // The body's bytes, valid until the job is destroyed.
+  // Returns the bytes of the body, valid until the job is destroyed.
   std::string_view body(JobRef ref) const;
-  // The body as something that outlives the job; null when the body is kept inline.
+  // Returns a share of a large body, which may outlive the job; null if the body is inline.
   BlobRef body_blob(JobRef ref) const;
-  // The text of its tags (base/job_tags.hpp), valid until the job is destroyed; empty: it has none.
+  // Returns the text of the job's tags (base/job_tags.hpp), valid until the job is destroyed; empty
+  // if it has none.
   std::string_view tags(JobRef ref) const {
     return (*this)[ref].has_tags == 0 ? std::string_view{} : tags_of_job(ref);
   }
 
-  // All zero in a new job. Requires: the store was made with notes.
+  // All zero in a new job. Requires: the store was made with_journal_fields.
   JournalFields& journal_fields(JobRef ref) {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
     return *reinterpret_cast<JournalFields*>(piece(ref) + chunk.piece_bytes -
                                              sizeof(JournalFields));
   }
 
-  // Gives the chunks back that are kept empty for jobs to come.
+  // Returns the empty chunks that are kept for future jobs to the allocator.
   void give_empty_chunks_back();
 
-  // What tags count as in memory_bytes_for(): in front of their text is room for a LaneNode if
-  // there is a tag `con`, for a KeyNode if there is a tag `idp`, for a GroupNode if there is a tag
-  // `grp`, and for a HeldNode if there is a tag `aft`.
+  // Returns the bytes that tags take in a piece: their text, and with padding a LaneNode for a tag
+  // `con`, a KeyNode for `idp`, a GroupNode for `grp` and a HeldNode for `aft`.
   static std::size_t tag_bytes_of(const ReadTags& tags) {
     return tags.text.size() + (tags.tags.lane.empty() ? 0 : kLaneBytes) +
            (tags.tags.unique_key.empty() ? 0 : kKeyBytes) +
@@ -131,37 +131,39 @@ class JobStore {
   static std::size_t tag_bytes_of(std::string_view text) {
     return tag_bytes_of({text, tags_in(text)});
   }
-  // Whether a job is in a lane, `job` being it.
+  // Returns true if the job is in a lane. Requires: `job` is the job of `ref`.
   bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
-  // All zero in a new job. Requires: it has a tag `con`.
+  // All zero in a new job. Requires: the job has a tag `con`.
   LaneNode& lane_node(JobRef ref) const;
-  // Whether a job has a tag `try`; its value, or 0.
+  // has_tries() returns true if the job has a tag `try`; tries() returns its value, or 0.
   bool has_tries(JobRef ref) const;
   std::uint32_t tries(JobRef ref) const;
-  // Whether a job has a tag `idp`.
+  // Returns true if the job has a tag `idp`.
   bool has_key(JobRef ref) const {
     return (*this)[ref].has_tags != 0 && find_key_node(ref) != nullptr;
   }
-  // In a new job no more than where its key stands. Requires of both: it has a tag `idp`.
+  // In a new job, only the position of the key is set. Requires, like unique_key(): the job has a
+  // tag `idp`.
   KeyNode& key_node(JobRef ref) const { return key_node_before(end_of_tags(ref)); }
   std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
-  // Whether it has one that outlives the job; and for how many seconds. Requires: it has tags.
+  // leaves_tombstone() returns true if the key of the job outlives it; tombstone_seconds() returns
+  // for how long. Requires: the job has tags.
   bool leaves_tombstone(JobRef ref) const { return (tag_kinds(ref) & kLeavesTombstone) != 0; }
   std::uint32_t tombstone_seconds(JobRef ref) const;
-  // Null: it has no tag `idp`. Requires: it has tags.
+  // Returns null if the job has no tag `idp`. Requires: the job has tags.
   KeyNode* find_key_node(JobRef ref) const {
     std::byte* const end = end_of_tags(ref);
     const bool has_key = (std::to_integer<unsigned>(*end) & kHasKey) != 0;
     return has_key ? &key_node_before(end) : nullptr;
   }
 
-  // Whether a job has a tag `grp`, and whether it has a tag `aft`. Requires: it has tags.
+  // Return true if the job has a tag `grp`, or a tag `aft`. Requires: the job has tags.
   bool has_group(JobRef ref) const { return (tag_kinds(ref) & kHasGroup) != 0; }
   bool has_after(JobRef ref) const { return (tag_kinds(ref) & kHasAfter) != 0; }
-  // All zero in a new job. Requires: it has the tag, `grp` or `aft`.
+  // All zero in a new job. Requires: the job has the tag, `grp` or `aft`.
   GroupNode& group_node(JobRef ref) const { return *node_before<GroupNode>(front_of_key(ref)); }
   HeldNode& held_node(JobRef ref) const;
-  // Whether a job is held: it waits for a group.
+  // Returns true if the job waits for a group.
   bool is_held(JobRef ref) const {
     return (*this)[ref].has_tags != 0 && has_after(ref) && held_node(ref).group != GroupRef::none;
   }
@@ -170,18 +172,17 @@ class JobStore {
   void set_counted(JobRef ref, const JobCounts& counts);
   std::uint64_t counted(JobRef ref, JobEvent event) const;
 
-  // Heaps report here where they moved a job to (see IndexedHeap).
+  // Called by IndexedHeap when an entry moves to another index.
   template <typename Entry>
   void moved(const Entry& entry, std::uint32_t index) {
     (*this)[entry.job].links.first = index;
   }
 
  private:
-  // A body begins right after the last field, not at a multiple of eight.
+  // The body begins right after the last field, without padding to a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
-  // After a text of tags: of which kinds they are (kHasTries and so on), and the length of the
-  // text.
+  // Two bytes after the text of tags: the kinds of its tags (kHasTries and so on), and its length.
   static constexpr std::size_t kTagEndBytes = 2;
   static constexpr unsigned kHasTries = 1;
   static constexpr unsigned kHasLane = 2;
@@ -199,27 +200,27 @@ class JobStore {
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
-  // Memory and malloc add 16 bytes each, and anything of this size is mapped by itself: so a chunk
-  // fills its pages.
+  // Memory and malloc add 16 bytes each, and a block of this size has a mapping of its own; so a
+  // chunk fills its pages.
   static constexpr std::size_t kChunkBytes = 256 * 1024 - 32;
-  static constexpr unsigned kPieceBits =
-      13;  // A reference: the chunk's number, the piece's number.
+  // A reference is a chunk number, followed by a piece number of this many bits.
+  static constexpr unsigned kPieceBits = 13;
   static constexpr std::uint32_t kPieceMask = (1U << kPieceBits) - 1;
   static constexpr std::uint32_t kChunksMax = 1U << (32 - kPieceBits);
 
   static constexpr std::uint16_t kNoPiece = 0xffff;
 
-  // An entry of a heap and a leaf's share of the id index.
+  // Bytes of an entry of a heap, and of a job's share of the id index.
   static constexpr std::uint64_t kHeapAndIndexBytes = 16 + 5;
 
   struct Chunk {
     std::byte* pieces;  // Null: this number is not in use.
     std::uint32_t piece_bytes;
     std::uint16_t used;     // Pieces that hold a job.
-    std::uint16_t touched;  // Pieces that ever did; later ones have never been written.
-    std::uint16_t free;     // The first piece that is free again, or kNoPiece; each names the next.
+    std::uint16_t touched;  // Pieces that have ever held one; the rest was never written.
+    std::uint16_t free;     // First freed piece, or kNoPiece; each names the next.
     std::uint16_t pieces_max;
-    std::uint32_t previous;  // Neighbours in the list of its size's chunks with room.
+    std::uint32_t previous;  // Neighbours in the list of chunks of this size with room.
     std::uint32_t next;
   };
 
@@ -229,12 +230,13 @@ class JobStore {
     return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
   }
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
-  // Where the text of a job's tags ends. Requires of those after it: it has some.
+  // Returns the end of the text of a job's tags; the kTagEndBytes follow. Requires: the job has
+  // tags.
   std::byte* end_of_tags(JobRef ref) const {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
     return piece(ref) + chunk.piece_bytes - field_bytes_ - kTagEndBytes;
   }
-  // Where a node stands that is in front of `end`: at a multiple of its alignment.
+  // Returns the address of a node that precedes `end`, rounded down to the alignment of the node.
   template <typename Node>
   static Node* node_before(void* end) {
     const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
@@ -247,7 +249,7 @@ class JobStore {
       front = node_before<LaneNode>(front);
     return *node_before<KeyNode>(front);
   }
-  // In front of it are the nodes of groups.
+  // Returns the address that the nodes of groups precede.
   void* front_of_key(JobRef ref) const;
   static std::size_t group_bytes_of(const JobTags& tags);
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
@@ -258,7 +260,7 @@ class JobStore {
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] std::string_view tags_of_job(JobRef ref) const;
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
-  static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
+  static void* detached_blob(const std::byte* piece);  // Requires: a large body.
 
   JobRef allocate(std::size_t piece_bytes);
   void free(JobRef ref);
@@ -268,18 +270,18 @@ class JobStore {
   void unlink_chunk(std::uint32_t number);
 
   std::size_t field_bytes_;
-  std::vector<Chunk> chunks_;                // By number; number 0 is never used.
-  std::vector<std::uint32_t> free_numbers_;  // Has room for every chunk's number.
-  std::array<std::uint32_t, kSizes>
-      with_free_piece_{};  // First chunk with a free piece, by size; 0: none.
+  std::vector<Chunk> chunks_;                // Indexed by number; number 0 is unused.
+  std::vector<std::uint32_t> free_numbers_;  // Has capacity for the numbers of all chunks.
+  // First chunk with a free piece, by piece size in units of kGrainBytes; 0: none.
+  std::array<std::uint32_t, kSizes> with_free_piece_{};
   IdIndex ids_;
   IdIndex tombstones_;
   std::uint64_t size_ = 0;
   std::uint64_t tombstones_size_ = 0;
   std::uint64_t with_tries_ = 0;
-  std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
-  std::uint64_t blob_bytes_ = 0;   // and of large bodies.
-  // What does not fit into the twelve bits of a counter, in units of 4096. Almost always empty.
+  std::uint64_t piece_bytes_ = 0;  // In pieces in use.
+  std::uint64_t blob_bytes_ = 0;   // In large bodies.
+  // The part of each counter above twelve bits, in units of 4096. Almost always empty.
   std::unordered_map<JobId, JobCounts> carries_;
 };
 

@@ -1,14 +1,15 @@
-// The journal: what the engine tells about every change that a restart has to know of.
+// The journal: the interface with which the engine records every change that a restart has to
+// restore.
 //
 // This is one of the two interfaces with virtual functions. The binlog implements it; NoJournal
-// does where jobs live in memory only. The engine asks for room before it changes anything, and
-// records the change afterwards. Whatever can fail, fails in `take_…room…`: then nothing has
-// happened yet, and the command is refused.
+// implements it for jobs that live in memory only. The engine takes room before it changes
+// anything, and records the change afterwards. Only the functions `take_…room…` can fail: nothing
+// has changed then, and the command is refused.
 //
-// Some records must not be refused when their time comes: the deletion of a job, the burial of one
-// whose tries are used up, and the end of the hold of one that waits for a group. So the journal
-// promises a job room for them in good time: with the room for the record that makes them possible.
-// It keeps the sum of what it has promised itself.
+// Three kinds of records must not be refused when they are due: the deletion of a job, the burial
+// of a job whose tries are used up, and the end of the hold of a job that waits for a group. So the
+// journal promises a job room for them, together with the room for the record that makes them
+// possible. It keeps the sum of its promises itself.
 
 #pragma once
 
@@ -24,13 +25,13 @@ namespace haricot {
 
 enum class JournalStatus : std::uint8_t {
   ok,
-  full,    // There is no room, and there may be later: a put is answered OUT_OF_MEMORY.
-  failed,  // The journal cannot be written: the command is answered INTERNAL_ERROR.
-  later,   // The journal waits for its disk: the command has to wait for may_try_again().
+  full,    // No room, perhaps temporarily: a put is answered OUT_OF_MEMORY.
+  failed,  // The journal cannot be written: the answer is INTERNAL_ERROR.
+  later,   // The journal waits for its disk: retry after may_try_again().
 };
 
-// A job as the journal sees it. `deadline` is when a delayed job gets ready; for other states it
-// has no meaning. Valid until the engine is called again.
+// A job as the journal sees it, valid until the engine is called again. `deadline` is the end of
+// the delay of a delayed job; other states do not use it.
 struct JournaledJob {
   JobRef ref;
   const Job& job;
@@ -38,18 +39,18 @@ struct JournaledJob {
   Instant deadline;
 };
 
-// A key that outlives its job. Valid until the engine is called again.
+// A key that outlives its job; valid until the engine is called again.
 struct Tombstone {
-  JobRef ref;  // The tombstone of the job: see JobStore::create_tombstone().
-  JobId id;    // Of the job.
+  JobRef ref;  // See JobStore::create_tombstone().
+  JobId id;    // Id of the deleted job.
   std::string_view tube_name;
   std::string_view key;
-  std::uint32_t seconds;  // For so long the key outlives the job,
-  Instant end;            // which is until then.
+  std::uint32_t seconds;  // How long the key outlives the job.
+  Instant end;            // Instant at which the key becomes free.
 };
 
-// What the records of keys that outlive their jobs take: by how many they are, and by the bytes of
-// the keys and of the names of their tubes.
+// Room for the records of keys that outlive their jobs: the number of keys, and the bytes of the
+// keys and of their tubes' names.
 struct TombstoneRoom {
   std::uint64_t keys = 0;
   std::uint64_t bytes = 0;
@@ -59,66 +60,66 @@ struct TombstoneRoom {
   bool operator==(const TombstoneRoom&) const = default;
 };
 
-// What a new job is, as far as its records go: that of the put, and those that it is promised room
-// for.
+// Sizes of a new job, from which follows the room for the record of its put and for the records
+// that are promised with it.
 struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
-  std::size_t tag_bytes = 0;            // Of the text of its tags.
-  bool may_be_buried = false;           // It has a limit of tries: a burial is promised as well.
-  bool is_held = false;                 // The end of its hold is promised as well.
-  std::size_t tombstone_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
+  std::size_t tag_bytes = 0;            // Text of its tags.
+  bool may_be_buried = false;           // It has a limit of tries: promise room for a burial.
+  bool is_held = false;                 // Promise room for the end of its hold.
+  std::size_t tombstone_key_bytes = 0;  // Key that outlives the job; 0: none.
 };
 
-// What a change promises to its job, beside what the job has been promised before.
+// Room that a change promises its job, in addition to earlier promises.
 enum class Promise : std::uint8_t {
   nothing,
-  burial,  // The job comes out of burial, and may be buried again when its tries are used up.
+  burial,  // A kicked or reserved job may be buried again.
 };
 
-// What is to be recorded now of what was promised: deletions, one after another, or one burial, or
-// the end of one hold.
+// Promised records that are due: deletions, or one burial, or the end of one hold.
 struct Promised {
-  std::uint32_t deletions = 0;    // 0: it is something else.
-  TombstoneRoom tombstones = {};  // The keys that the deletions leave behind.
-  // The burial of that job. If there is no room for its record now, copies that the journal makes
-  // of the job have its turn among the buried all the same.
+  std::uint32_t deletions = 0;    // 0: another kind of record.
+  TombstoneRoom tombstones = {};  // Keys that the deletions leave.
+  // Job whose burial is due; null: another kind of record. If the journal refuses, it still gives
+  // the job its turn among the buried jobs, for copies of the job that it writes before the burial
+  // is recorded.
   const JournaledJob* burial = nullptr;
 };
 
-// What has become of a job.
+// Kind of a change of a job.
 enum class JobChange : std::uint8_t {
-  put,       // It is new.
-  update,    // It has changed. One that is buried is the last of the buried ones now.
-  in_place,  // It has changed, and stays where it is: one that is buried keeps its turn.
+  put,       // New job.
+  update,    // Changed job. A buried one is now the last buried job.
+  in_place,  // Changed job that did not move; a buried one keeps its turn.
 };
 
-// Records are counted up. An answer that reports a change is held until `safe` has reached the
-// count that was current after the change.
+// Counts of records. The answer that reports a change is held back until `safe` has reached the
+// value that `records` had after the change.
 struct JournalProgress {
-  std::uint64_t records = 0;  // So many there have been.
-  std::uint64_t safe = 0;     // So many are kept as safely as the operator asked for.
-  // So many are either that or in doubt: the journal could not write them and cannot tell when it
-  // will. Nobody is made to wait for those; what they report is answered as a failure.
+  std::uint64_t records = 0;  // Records so far.
+  std::uint64_t safe = 0;     // Records that are as safe as the operator has requested.
+  // Records that are safe or in doubt. A record is in doubt if the journal could not write it and
+  // does not know when it will. Clients do not wait for such a record; the answer is a failure.
   std::uint64_t doubtful = 0;
 };
 
-// What `stats` tells of the journal; all zero without one.
+// Values for `stats`; all zero without a journal.
 struct JournalNumbers {
-  bool is_kept = false;  // There is a journal at all.
+  bool is_kept = false;  // True if there is a journal.
   std::uint64_t oldest_index = 0;
   std::uint64_t current_index = 0;
   std::uint64_t records_migrated = 0;
   std::uint64_t records_written = 0;
   std::uint64_t errors = 0;  // Failed writes, syncs and the like since the start.
-  bool refusing = false;     // What would have to be recorded is refused now.
-  // A put was refused for want of space, and there is still no room for it.
+  bool refusing = false;     // Commands that need a record are refused now.
+  // A put was refused for lack of space, and there is still no room for it.
   bool no_space = false;
-  std::uint64_t refused_puts = 0;  // For want of space, or because the disk fails.
-  // When the oldest change was written that is not synced yet; never() if all are, or need not be.
+  std::uint64_t refused_puts = 0;  // For lack of space, or because the disk fails.
+  // When the oldest unsynced change was written; never() if there is none, or syncs are off.
   Instant unsynced_since = Instant::never();
 
-  // Milliseconds since then; 0 if all are synced.
+  // Returns the milliseconds since `unsynced_since`; 0 if all changes are synced.
   std::uint64_t sync_lag_ms(Instant now) const {
     if (unsynced_since >= now) return 0;
     return static_cast<std::uint64_t>((now - unsynced_since).count()) / 1'000'000;
@@ -134,54 +135,51 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
   bool has_job_fields() const { return has_job_fields_; }
 
-  // Takes room for the record of a new job, and for those that are promised with it. Room that is
-  // taken and then not used is given back by release_room(). `body`, if there is one, is the body
-  // itself: of a large one the journal may want to write it beforehand, and answers `later` until
-  // it has.
+  // Takes room for the record of a new job and for the records that are promised with it.
+  // release_room() returns room that is not used. `body` is the body if it is large, otherwise
+  // null; the journal may write it in advance, and returns `later` until that is done.
   [[nodiscard]] virtual JournalStatus take_room_for_put(const PutRoom& put,
                                                         const BlobRef& body) = 0;
-  // Takes room for the record of a change to a job that is known already, and for what is promised
+  // Takes room for the record of a change of an existing job, and for the records that are promised
   // with it.
   [[nodiscard]] virtual JournalStatus take_room_for_update(Promise promise) = 0;
-  // Takes up room that was promised: for all of it or for none. Never `full` but for several
-  // deletions: as these have to stand together, there may be room for fewer only.
+  // Takes promised room, either all of it or none. Returns `full` only for several deletions: their
+  // records are written together, and there may be room for fewer.
   [[nodiscard]] virtual JournalStatus take_promised_room(const Promised& promised) = 0;
-  // Gives back what the last take_…room… took, if its command changed nothing after all.
+  // Returns the room of the last take_…room…, because its command has changed nothing.
   virtual void release_room() = 0;
-  // Whether those who were told `later` may try again. Once it was true, it is false until somebody
-  // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
+  // Returns true if commands that got `later` may be retried, and then false until another command
+  // gets `later`. It becomes true in a turn that next_event() or the end of a sync starts.
   [[nodiscard]] virtual bool may_try_again() = 0;
 
-  // Records, each for a room taken before. They cannot fail from the engine's point of view: what a
-  // failing disk does to them is the journal's to mend, and decides when the answers may leave.
-  // What was promised with the room holds from here on; a burial that is recorded is not promised
-  // any more, and so is the end of a hold that has ended.
+  // Records a change in room taken before. The engine need not check for errors: the journal itself
+  // recovers from a failing disk, and decides when answers may be sent. Promises made with the room
+  // hold from now on. A recorded burial, or end of a hold, is no longer promised.
   virtual void record(JobChange change, const JournaledJob& job) = 0;
-  // The same of a deletion, with which all ends that the job was promised. `left`: the key that
-  // outlives the job; null: none does. The two are one record.
+  // Records a deletion, which ends all promises of the job. `left` is the key that outlives the
+  // job, or null; the two are one record.
   virtual void record_deletion(const JournaledJob& job, const Tombstone* left) = 0;
-  // The tombstone of a job is about to be destroyed, because the time of its key is over. Nothing
-  // is recorded.
+  // Forgets a tombstone that is about to be destroyed because its time is over. Records nothing.
   virtual void forget_tombstone(JobRef tombstone_ref) = 0;
 
   virtual JournalProgress progress() const = 0;
   std::uint64_t records() const { return progress().records; }
   std::uint64_t safe_records() const { return progress().safe; }
 
-  // The end of a turn: what was recorded in it is written, and what is due besides is done.
+  // Ends a turn: writes its records and does other work that is due.
   virtual void end_turn(Instant now) = 0;
-  // When the next turn has to come for the journal's sake even if nothing else happens.
+  // Returns the latest time at which the journal needs another turn.
   virtual Instant next_event() const = 0;
 
   virtual JournalNumbers numbers() const = 0;
-  // The number of the file that holds the job's full record; 0 if none does.
+  // Returns the number of the file with the job's full record, or 0.
   virtual std::uint64_t file_of(JobRef job) const = 0;
 
  private:
   const bool has_job_fields_;
 };
 
-// The journal of a server without a binlog: every change is as safe as it will ever be.
+// The journal of a server without a binlog. It stores nothing, so each change is safe at once.
 class NoJournal final : public Journal {
  public:
   NoJournal() : Journal(false) {}

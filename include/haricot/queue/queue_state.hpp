@@ -1,7 +1,7 @@
-// What the parts of the engine share: the jobs, the tubes, the clients, the time and the numbers.
+// Data that the parts of the engine share: jobs, tubes, clients, the time and counts.
 //
-// Plain data. Each part changes what is named beside it, and looks at the rest. The parts and what
-// each may know of the others stand in tests/structure.
+// A field whose comment names parts is changed only by these; all parts may read it.
+// tests/structure lists the parts and which of them may use which.
 
 #pragma once
 
@@ -27,31 +27,31 @@ namespace haricot {
 struct QueueState {
   static constexpr std::uint32_t kStepsPerJob = turn_limits::kStepsPerJob;
   static constexpr std::uint32_t kStepsPerDelivery = turn_limits::kStepsPerDelivery;
-  // The least time that is left of a TTR while its holder may still wait for another job.
+  // Time before the end of a TTR at which its holder may no longer wait for another job.
   static constexpr Duration kDeadlineMargin = Duration::seconds(1);
   static constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
 
-  // The journal outlives the state.
+  // Requires: the journal outlives the state.
   QueueState(Instant start, Journal& to, const HashKey& key);
   ~QueueState();
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
 
   Tube& tube_of(JobRef ref) const { return tubes[jobs[ref].tube]; }
-  // Frees the tube if nothing needs it any more.
+  // Frees the tube unless something refers to it, or it is the default tube.
   void free_if_unreferenced(Tube& tube);
-  // Sees to it that the timer of the tube, or of the client, goes off in time.
+  // Ensure that the timer of the tube, or of the client, fires in time.
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
   Budget budget(std::uint64_t of) const { return {steps, of}; }
-  // By then a task that is always there has something to do (Backlog),
+  // Makes Backlog check its permanent tasks by `instant`.
   void resume_by(Instant instant) { resume_at = std::min(resume_at, instant); }
-  // or any of those that were put aside.
+  // Makes Backlog resume all suspended tasks by `instant`.
   void resume_all_by(Instant instant) {
     resume_all_at = std::min(resume_all_at, instant);
     resume_by(instant);
   }
-  // The journal has refused what has to be recorded: Backlog tries again soon.
+  // Makes Backlog retry soon: the journal has refused a record that must be written.
   void try_refused_again() { resume_all_by(now + kPauseOfRefused); }
 
   Journal& journal;
@@ -60,14 +60,14 @@ struct QueueState {
   Tube* default_tube;
   TimerWheel wheel;
   RefTable<Client, ClientRef> clients;   // Watching, Backlog
-  Instant now;                           // The last instant that was named.
-  EngineCounts counts;                   // Of jobs: Places. Of clients: Watching. The rest: Engine.
+  Instant now;                           // The latest time passed to a call.
+  EngineCounts counts;                   // Of jobs: Places. Of clients: Watching. Others: Engine.
   SpentJobCounts spent_jobs;             // Tries
-  std::uint64_t arrivals = 0;            // Of jobs in heaps by deadline: Places.
-  Instant resume_at = Instant::never();  // resume_by()
-  Instant resume_all_at = Instant::never();  // resume_all_by(); not before `resume_at`.
-  std::uint64_t steps = 0;                   // That were done since the start, by all (Budget).
-  JobId next_id = 1;                         // Restoring; the rest: Engine.
+  std::uint64_t arrivals = 0;            // Numbers entries of deadline heaps: Places.
+  Instant resume_at = Instant::never();  // See resume_by().
+  Instant resume_all_at = Instant::never();  // See resume_all_by(); never before `resume_at`.
+  std::uint64_t steps = 0;                   // Done by all parts since the start (Budget).
+  JobId next_id = 1;                         // Restoring, Engine
 
  private:
   void arm(Timer& timer, Instant deadline);

@@ -1,9 +1,9 @@
-// A tube: a named place for jobs, and the workers that wait for them.
+// A tube: a named queue of jobs, and the clients that watch it.
 //
-// A tube exists while a job, a `use`, a `watch` or a long task refers to it; the engine makes and
-// frees tubes. Its jobs are in one of three places: a binary heap of the ready ones by (priority,
-// id), a binary heap of the delayed ones by deadline, and a list of the buried ones in the order in
-// which they were buried. Reserved jobs are with the client that holds them.
+// A tube exists while a job, a `use`, a `watch` or a long task refers to it; the engine creates and
+// frees tubes. Ready jobs are in a binary heap by (priority, id), delayed jobs in a binary heap by
+// deadline, and buried jobs in a list in the order of their burial. Reserved jobs are in the heap
+// of their holder.
 
 #pragma once
 
@@ -22,8 +22,8 @@ namespace haricot {
 
 struct Tube;
 
-// The order in which ready jobs leave: the smaller priority first, then the smaller id; and after
-// them all, in the same order, those that are blocked (see Lane). Ids are told apart by 63 bits.
+// Order of ready jobs: by priority, then by id. Blocked jobs (see Lane) come after all others, in
+// the same order. Only the lower 63 bits of ids are compared.
 class ReadyEntry {
  public:
   ReadyEntry() = default;
@@ -49,19 +49,19 @@ class ReadyEntry {
   static constexpr std::uint64_t kHighIdMask = (std::uint64_t{1} << kHighIdBits) - 1;
 
   std::uint32_t low_id_;
-  std::uint64_t rank_;  // From the highest bit on: blocked, priority, the other bits of the id.
+  std::uint64_t rank_;  // From the top: blocked, priority, upper bits of the id.
 };
 static_assert(sizeof(ReadyEntry) == 16, "every ready job pays for one");
 
-// Heap of ready jobs. It keeps room for the reserved jobs, whose return cannot be refused (see
-// Places::allocate_ready).
+// Heap of ready jobs. It keeps room for the reserved jobs too, because their return cannot be
+// refused (see Places::allocate_ready).
 using ReadyHeap = IndexedHeap<ReadyEntry, Freed::kept>;
 
-// Jobs by a deadline. Jobs of commands that came in one batch can have equal deadlines. Then the
-// job that entered the heap first comes first, as if the clock had been read between the commands.
+// Entry of a heap by deadline. Commands of one batch may produce equal deadlines. Then the entry
+// that was added first comes first, as if the clock had been read between the commands.
 struct DeadlineEntry {
   Instant deadline;
-  std::uint64_t arrival;  // Counted by the engine.
+  std::uint64_t arrival;  // Sequence number, assigned by Places.
   JobRef job;
 
   bool operator<(const DeadlineEntry& other) const {
@@ -69,28 +69,28 @@ struct DeadlineEntry {
   }
 };
 
-// One client watching one tube: an entry in the client's watch list, and the client's place among
-// the tube's waiting workers while it waits. Owned by the client's watch list.
+// A tube watched by a client: an entry of the client's watch list, and of the tube's list of
+// waiting clients while the client waits. Owned by the client's watch list.
 struct Watch {
   static constexpr std::uint32_t kNoOffer = ~std::uint32_t{0};
 
   ClientRef client{};
-  std::uint32_t index = 0;  // The index in the client's watch list.
+  std::uint32_t index = 0;  // Index in the client's watch list.
   Tube* tube = nullptr;
   union {
-    // Of a client with few watches, while it waits: as WatchIndex::wait_number.
+    // Client with few watches, while it waits: see WatchIndex::wait_number.
     std::uint64_t wait_number = 0;
-    // Of a client with many watches: the index among the offers, or kNoOffer.
+    // Client with many watches: index among its offers, or kNoOffer.
     std::uint32_t offer;
   };
-  ListHook in_tube;  // In Tube::watchers.
-  // Few watches: in Tube::waiting while the client waits. Many: in WatchIndex::behind_.
+  ListHook in_tube;  // Link in Tube::watchers.
+  // Few watches: link in Tube::waiting while the client waits. Many: link in WatchIndex::behind_.
   ListHook waiting;
 };
 static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 
-// The jobs that a flush has taken out of their tube, and that are yet to be freed. Their indexes
-// are those in these heaps.
+// Jobs that a flush has taken out of their tube and not freed yet. Their heap indexes refer to
+// these heaps.
 struct FlushedJobs {
   ReadyHeap ready;
   IndexedHeap<DeadlineEntry> delayed;
@@ -102,56 +102,57 @@ struct FlushedJobs {
 struct Tube {
   static constexpr std::uint8_t kTimerKind = 1;
 
-  // The name is not a std::string_view into the table: a tube is found by name and names itself.
+  // Owned by the tube, because the table of tubes reads it here.
   std::string name;
   TubeRef ref{};
 
-  // Links of the engine's table of tubes by name.
+  // Links of the table of tubes by name.
   std::uint64_t hash = 0;
   Tube* next_in_bucket = nullptr;
 
-  ReadyHeap ready;  // The blocked ones are after all others.
+  ReadyHeap ready;  // Blocked jobs come after all others.
   IndexedHeap<DeadlineEntry> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
-  // Those jobs say this of themselves. A flush that takes the list away turns it over, so that they
-  // differ from those that are buried meanwhile.
+  // Copied into each job that is buried. A flush that takes the list inverts it, so that its jobs
+  // differ from those buried later.
   bool burial_side = false;
 
-  std::unique_ptr<FlushedJobs> flushed;  // Null: no flush of the tube is under way.
+  std::unique_ptr<FlushedJobs> flushed;  // Null: no flush of the tube is in progress.
 
-  // Those of clients with many watches (WatchIndex) are in front, and `many_watchers` is how many.
+  // The first `many_watchers` elements belong to clients with many watches (WatchIndex).
   IntrusiveList<Watch, &Watch::in_tube> watchers;
-  // Of the clients with few watches that wait, in order of arrival.
+  // Waiting clients with few watches, in the order of their arrival.
   IntrusiveList<Watch, &Watch::waiting> waiting;
 
-  // The sooner of the first delayed job's deadline and the end of the pause; now if it is behind.
+  // Fires at the first deadline of a delayed job or the end of the pause, whichever is earlier;
+  // immediately if the tube is behind.
   Timer timer{kTimerKind, this};
 
   bool paused = false;
-  // More workers waited for its jobs than a turn could serve. Later reserves queue behind them.
+  // More clients waited than a turn could serve. Later reserves queue behind them.
   bool is_behind = false;
-  bool is_to_be_served = false;  // After the deletions that are being planned.
-  std::uint32_t tasks = 0;       // Long tasks that it has to outlive.
+  bool is_to_be_served = false;  // Used by Backlog::plan_deletions() only.
+  std::uint32_t tasks = 0;       // Long tasks that refer to the tube.
   Instant pause_end;
-  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
-  std::uint32_t index = 0;    // The index in the engine's list of tubes.
+  std::uint32_t pause_s = 0;  // As requested; 0 if the tube is not paused.
+  std::uint32_t index = 0;    // Index in TubeTable.
 
-  // Numbers for the statistics, kept right at every change.
+  // Statistics, updated with every change.
   std::uint64_t buried = 0;
   std::uint64_t reserved = 0;
-  std::uint64_t urgent = 0;  // Ready ones with a priority below Job::kUrgentPriorities.
+  std::uint64_t urgent = 0;  // Ready jobs with a priority below Job::kUrgentPriorities.
   std::uint64_t total_jobs = 0;
   std::uint32_t using_clients = 0;
   std::uint32_t watching_clients = 0;
-  std::uint32_t waiting_clients = 0;  // With few watches: see Engine::waiting_clients().
+  std::uint32_t waiting_clients = 0;  // With few watches; see Engine::waiting_clients().
   std::uint32_t many_watchers = 0;
   std::uint64_t deletes = 0;
   std::uint64_t pauses = 0;
 
-  std::unique_ptr<TubeTimes> times;  // Null: there was nothing to keep, or no memory for it.
+  std::unique_ptr<TubeTimes> times;  // Null: nothing was recorded, or memory was short.
 
-  // With those that are flushed and not freed yet.
+  // Include flushed jobs that are not freed yet.
   std::uint64_t ready_jobs() const {
     return std::uint64_t{ready.size()} + (flushed == nullptr ? 0 : flushed->ready.size());
   }
@@ -162,9 +163,9 @@ struct Tube {
   bool is_referenced() const {
     return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;
   }
-  // Has a job that a worker may get now.
+  // Returns true if a job may be reserved now.
   bool offers_job() const { return has_open_job() && !is_behind; }
-  // Has a job, but clients that wait already come first.
+  // Returns true if a job could be reserved, but clients that are already waiting come first.
   bool offers_job_later() const { return is_behind && has_open_job(); }
 
  private:

@@ -1,5 +1,5 @@
-// All tubes: found by name, by reference, or one after another. Makes and frees them; when a tube
-// goes is the engine's to decide.
+// All tubes: creates and frees them, finds them by name or reference, and lists them. The engine
+// decides when a tube is freed.
 
 #pragma once
 
@@ -19,46 +19,46 @@ namespace haricot {
 
 class TubeTable {
  public:
-  // Clients choose the names, so they must not know the key by which they are hashed.
+  // Names are hashed with `key`. Clients choose the names, so the key must be unknown to them.
   explicit TubeTable(const HashKey& key = {}) : key_(key) {}
   ~TubeTable();
   TubeTable(const TubeTable&) = delete;
   TubeTable& operator=(const TubeTable&) = delete;
 
-  // Null: there is no such tube.
+  // Returns null if there is no such tube.
   Tube* find(std::string_view name) const;
-  // Null: no memory, and nothing has changed. Requires: there is no such tube.
+  // Returns null if memory is short; nothing has changed then. Requires: there is no such tube.
   [[nodiscard]] Tube* create(std::string_view name);
-  // The tube of that name, which is made if there is none. Null: no memory, and nothing has
-  // changed.
+  // Returns the tube of that name, and creates it if necessary. Returns null if memory is short;
+  // nothing has changed then.
   [[nodiscard]] Tube* find_or_create(std::string_view name);
-  // Requires: nothing refers to the tube, and its timer is not set. Returns how many names had to
-  // be written for the list under way, if there is one: two pages of it at most.
+  // Frees a tube. Returns how many names had to be written beforehand to a list in progress: at
+  // most those of two pages. Requires: nothing refers to the tube, and its timer is not set.
   std::uint32_t destroy(Tube& tube);
 
   // Requires: the tube exists.
   Tube& operator[](TubeRef ref) const { return *by_ref_[ref]; }
 
-  // The tubes in the order in which they were made, except that the last one takes the place of one
-  // that goes. (Compat: the order of list-tubes, docs/compatibility.md.)
+  // Tubes in the order of their creation, except that the last one takes the position of a tube
+  // that is freed. (Compat: the order of list-tubes, docs/compatibility.md.)
   std::uint32_t size() const { return listed_.size(); }
   const Tube& at(std::uint32_t index) const { return *listed_[index]; }
-  // Has them in that order from here on. False: these are not all tubes, each once, and nothing has
-  // changed. Requires: nobody has asked for the list.
+  // Reorders the tubes. Returns false and changes nothing if `tubes` does not have all tubes, each
+  // once. Requires: list() has not been called.
   [[nodiscard]] bool arrange(std::span<Tube* const> tubes);
-  // The tubes in another order, which depends on nothing but their names (and the key). The first
-  // function returns the tube of that name or, if there is no such tube, the first that comes after
-  // this name; for "*", the first of all. The second returns the tube after a tube. Null: there is
-  // none. O(1) on average.
+  // Iterate over the tubes in the order of their hashes, which depends only on the names and the
+  // key. first_from() returns the tube of that name or, if there is none, the first tube after it;
+  // for "*", the first of all. after() returns the next tube. Both return null at the end. O(1) on
+  // average.
   const Tube* first_from(std::string_view name) const;
   const Tube* after(const Tube& tube) const;
 
-  // Of all names together.
+  // Bytes of all names.
   std::uint64_t name_bytes() const { return name_bytes_; }
 
-  // The list of all names as a text; made when somebody asks for it. Throws std::bad_alloc.
+  // Returns the list of all names as text. The first call creates it, and may throw std::bad_alloc.
   TubeList& list();
-  // Null: nobody has asked.
+  // Returns null if list() has not been called.
   TubeList* list_if_asked() const { return list_.get(); }
 
  private:
