@@ -1,4 +1,5 @@
-// haricot: the operator's tool. Each subcommand is a row here and a file in a folder of src/tool.
+// haricot: the operator's tool. Each subcommand is a row of kSubcommands and a file in a folder of
+// src/tool, or src/web for `haricot web`.
 
 #include <algorithm>
 #include <cstddef>
@@ -84,7 +85,7 @@ int unknown_subcommand(std::string_view name) {
   return mistake("unknown subcommand: " + std::string(name) + tool::suggestion(name, names));
 }
 
-// Reports a failure of stdout, and an interruption, for all subcommands.
+// Runs the subcommand, then reports a failed stdout and ends by the signal if one interrupted it.
 int run_subcommand(const tool::Subcommand& subcommand, tool::Words words) {
   return tool::end_as_interrupted(tool::end_output(subcommand.name, subcommand.run(words)));
 }
@@ -106,7 +107,7 @@ int help(tool::Words words) {
   return run_subcommand(*subcommand, {&flag, 1});
 }
 
-// What stands where a subcommand is expected is a flag.
+// Handles a flag in the place of a subcommand.
 int run_flag(const char* word) {
   const std::string_view name = word;
   if (name == "--version" || name == "-v") {

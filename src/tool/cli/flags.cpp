@@ -58,7 +58,8 @@ class Reader {
     return fail("unknown flag: " + written + suggestion(written, words));
   }
 
-  // Letters up to the first one that takes a value, which is the rest of the word or the next one.
+  // Reads joined letters up to the first one with a value. The value is the rest of the word, or
+  // the next word.
   bool read_letters(std::string_view letters) {
     while (!letters.empty()) {
       const Flag* flag = find_letter(letters[0]);
@@ -125,7 +126,7 @@ std::size_t count_usual_flags(Words words) {
   while (count < words.size()) {
     const std::string_view word = words[count];
     if (word.size() < 2 || word[0] != '-' || word == "--") break;
-    // The word alone, or with the next one as its value.
+    // Try the word alone, then with the next word as its value.
     std::size_t taken = 0;
     for (const std::size_t size : {1U, 2U}) {
       std::vector<std::string_view> operands;

@@ -1,8 +1,8 @@
-// The flags of a subcommand, as a table: one row has a flag's name, its help, and what its value
-// does.
+// The flags of a subcommand, as a table: each row has a flag's name, its help and a function for
+// its value.
 //
 // A flag has a long name (`--count=5`, `--count 5`) and perhaps a letter (`-n5`, `-n 5`; letters
-// without a value can be joined). What is no flag is an operand; after `--` everything is.
+// without a value can be joined). All other words are operands, and so is every word after `--`.
 
 #pragma once
 
@@ -19,26 +19,26 @@
 namespace haricot::tool {
 
 struct Flag {
-  char letter;  // 0: none.
+  char letter;  // 0 if there is none.
   std::string_view name;
-  std::string_view value;  // What its value is called in --help; empty: it takes none.
+  std::string_view value;  // Placeholder of the value in --help; empty if the flag takes no value.
   std::string_view help;
-  // Takes the value. False: the value is wrong; `wanted` says what a good value is.
+  // Takes the value. Returns false if it is invalid; `wanted` describes a valid one.
   std::function<bool(std::string_view value)> apply;
   std::string_view wanted = {};
 };
 
-// Where flags may stand: in front of operands, behind them and between them, or only in front,
-// because the operands are a command with flags of its own.
+// Positions of flags: before, after and between operands, or only before them, because the operands
+// are a command with flags of its own.
 enum class FlagPlaces : bool { anywhere, in_front };
 
-// Applies the flags in their order and collects the operands. On a mistake returns false, and
-// `error` names the word.
+// Applies the flags in order and collects the operands. On a mistake returns false and sets
+// `error`, which names the word.
 [[nodiscard]] bool read_flags(std::span<const Flag> flags, Words words,
                               std::vector<std::string_view>& operands, std::string& error,
                               FlagPlaces places = FlagPlaces::anywhere);
 
-// The flags of all subcommands that ask a server. They may also stand before the subcommand's name.
+// Flags of all subcommands that ask a server. They may also stand before the subcommand's name.
 struct UsualFlag {
   char letter;
   std::string_view name;
@@ -47,40 +47,41 @@ struct UsualFlag {
 inline constexpr UsualFlag kUsualFlags[] = {
     {'a', "address", true}, {'T', "timeout", true}, {'j', "json", false}, {'h', "help", false}};
 
-// Their table, for reading: the values go nowhere.
+// Returns kUsualFlags as a table that reads the flags and discards their values.
 std::vector<Flag> usual_flags();
 
-// How many of the words, from the first one on, are usual flags and their values. A word that is
-// another flag, or a usual flag whose value is missing, ends them.
+// Returns the number of leading words that are usual flags and their values. Stops at any other
+// flag, and at a usual flag without its value.
 std::size_t count_usual_flags(Words words);
 
-// One line a flag, aligned.
+// Returns the help of the flags, a line each, aligned.
 std::string describe_flags(std::span<const Flag> flags);
 
-// Times on the command line, all read by read_milliseconds(): 90, 2.5, 250ms, 5m, 1h30m, 2d.
+// Descriptions of the times that read_milliseconds() reads: 90, 2.5, 250ms, 5m, 1h30m, 2d.
 inline constexpr std::string_view kTimeWanted = "a time, such as 90, 2.5, 250ms, 5m or 2d";
 inline constexpr std::string_view kPositiveTimeWanted =
     "a time above 0, such as 90, 2.5, 250ms, 5m or 2d";
-// Four months; what a timer and a calculation in nanoseconds can take.
+// About 116 days. Fits into a timer, and in nanoseconds into 64 bits.
 inline constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
-// What a command of the protocol takes: whole seconds. A part of a second counts as one, so nothing
-// is shorter than it was meant. Nothing: it is no time, or too long.
+// Longest time of a command of the protocol, which counts whole seconds.
 inline constexpr std::uint64_t kSecondsMax = 4294967295;
+// Reads a time in whole seconds. A part of a second counts as one, so that nothing is shorter than
+// intended. Returns nothing if the text is no time, or exceeds kSecondsMax.
 std::optional<std::uint64_t> read_seconds(std::string_view text);
 
-// What a flag usually does with its value. The variable has to outlive the flag.
+// Setters for Flag::apply. The variable must outlive the flag.
 std::function<bool(std::string_view)> set(bool& to);
 std::function<bool(std::string_view)> set(std::string& to);
 std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
                                                 std::uint64_t max);
-// The flag --count: at least 1. `help` outlives it, and so does `to`.
+// Returns the flag --count, which is at least 1. `help` and `to` must outlive it.
 Flag count_flag(std::string_view help, std::uint64_t& to, char letter = 'n');
-// The flag --from of a list in the order of ids.
+// Returns the flag --from of a list that is ordered by id. `to` must outlive it.
 Flag from_flag(std::uint64_t& to);
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
                                                        std::uint64_t max = kMillisecondsMax);
 std::function<bool(std::string_view)> set_seconds(std::uint64_t& to);
-// A name that the protocol allows.
+// Accepts any tube name that the protocol allows.
 std::function<bool(std::string_view)> set_tube(std::string& to);
 
 }  // namespace haricot::tool

@@ -8,7 +8,7 @@ namespace haricot::tool {
 
 std::vector<std::size_t> held_order(std::span<const HeldJob> jobs) {
   struct Group {
-    std::size_t members = 0;  // Those that are not in the order yet.
+    std::size_t members = 0;  // Number of members that are not in the order yet.
     std::vector<std::size_t> waiting;
   };
   std::map<std::string_view, Group> groups;

@@ -1,4 +1,4 @@
-// In which order the held jobs of a server have to be put again, so that each is held again.
+// The order in which held jobs (`--after`) have to be put again, so that each is held again.
 
 #pragma once
 
@@ -10,12 +10,13 @@
 namespace haricot::tool {
 
 struct HeldJob {
-  std::string group;  // The one that it is in; empty: none.
-  std::string after;  // The one that it waits for.
+  std::string group;  // Group of the job; empty if it has none.
+  std::string after;  // Group that the job waits for.
 };
 
-// Their indices, each once: a job comes after those of the group that it waits for, and otherwise
-// in the given order. Of jobs that wait for each other the first one comes first.
+// Returns the indices of the jobs, each once. A job comes after the members of the group that it
+// waits for; otherwise the given order is kept. If jobs wait for each other, the first of them in
+// the given order comes first.
 std::vector<std::size_t> held_order(std::span<const HeldJob> jobs);
 
 }  // namespace haricot::tool

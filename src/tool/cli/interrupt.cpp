@@ -7,9 +7,10 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-constexpr int kSignalStatus = 128;  // A shell's status of a process that a signal has ended.
+constexpr int kSignalStatus = 128;  // Added to a signal's number, as in the status that a shell
+                                    // reports.
 
-// The first signal; 0: none. A handler has nothing else to write to.
+// The first signal; 0 if there was none. Global, because a signal handler has no argument of ours.
 volatile std::sig_atomic_t interrupted = 0;
 
 }  // namespace
@@ -21,7 +22,7 @@ void catch_interrupts() {
   for (const int number : kSignals) {
     struct sigaction before {};
     ::sigaction(number, &action, &before);
-    // By nohup, say: then it is to outlive the terminal.
+    // Ignored by nohup, for example: the process has to outlive the terminal.
     if (number == SIGHUP && before.sa_handler == SIG_IGN) ::sigaction(number, &before, nullptr);
   }
 }

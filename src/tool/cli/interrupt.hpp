@@ -1,8 +1,8 @@
-// Ctrl-C, SIGTERM, or the end of the terminal (SIGHUP): the first of a kind asks the subcommand to
-// end in good order, the second one ends the process.
+// Ctrl-C, SIGTERM and the end of the terminal (SIGHUP). The first signal of a kind asks the
+// subcommand to clean up and exit; the second one kills the process.
 //
-// A subcommand that was interrupted ends by that signal after all, so that the shell that started
-// it, in a loop perhaps, is interrupted too.
+// After its cleanup an interrupted subcommand still ends by the signal, so that a loop in the shell
+// that started it ends too.
 
 #pragma once
 
@@ -10,20 +10,20 @@
 
 namespace haricot::tool {
 
-// From now on these signals only set a flag, once each; a SIGHUP that is ignored stays so. System
-// calls that wait return EINTR.
+// Makes these signals set a flag, once each. An ignored SIGHUP stays ignored. Blocking system calls
+// return EINTR.
 void catch_interrupts();
 
-// Sets the flag for a signal that was received in another way.
+// Sets the flag for a signal that was received by other means, such as a signalfd.
 void remember_interrupt(int signal);
 
 bool is_interrupted();
 
-// Ends the process by the signal that has interrupted it. Returns the exit status if none has, or
-// if the signal does not end the process, as in process 1 of a container.
+// Ends the process by the signal that interrupted it. Returns `status` if no signal did, and 128
+// plus the signal's number if the signal does not end the process, as in process 1 of a container.
 int end_as_interrupted(int status);
 
-// Blocks these signals as long as it exists: for work that is not to be left half done.
+// Blocks these signals during its lifetime, for work that must not be left half done.
 class InterruptBlock final {
  public:
   InterruptBlock();

@@ -10,7 +10,7 @@
 namespace haricot::tool {
 namespace {
 
-// Why stdout could not be written to, the first time; 0: it could.
+// errno of the first failed write to stdout; 0 if there was none.
 int write_error = 0;
 bool is_told = false;
 

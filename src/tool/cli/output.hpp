@@ -1,7 +1,7 @@
-// What a subcommand writes to stdout, and how it ends if that cannot be written.
+// Writes to stdout, and the exit status after a failed write.
 //
-// There is one stdout, so these are functions. A write that fails is remembered, and end_output()
-// says it: the subcommands need not look at each of their lines. main() calls it for all of them.
+// These are functions, because there is one stdout. They remember a failed write, and end_output()
+// reports it, so subcommands need not check each line. main() calls end_output() for all of them.
 
 #pragma once
 
@@ -13,10 +13,10 @@ void print(std::string_view text);
 [[gnu::format(printf, 1, 2)]] void print_format(const char* format, ...);
 void flush();
 
-// Flushes, and returns the status of subcommand `name`. If stdout could not be written, a status of
-// 0 becomes kExitLocal, and the first call says so on stderr; but not if it was a pipe that its
-// reader has closed (head, say), who has seen enough. May be called before the end, by who has to
-// know whether everything was written so far.
+// Flushes stdout and returns the exit status of subcommand `name`. If stdout could not be written,
+// a status of 0 becomes kExitLocal. The first call also reports the failure on stderr, unless the
+// reader closed the pipe (`| head`). May be called early by a caller that has to know whether its
+// output was written.
 int end_output(std::string_view name, int status);
 
 }  // namespace haricot::tool

@@ -18,7 +18,7 @@ bool has_place(bool is_quiet, Progress::Results results) {
   return results == Progress::Results::at_end || ::isatty(STDOUT_FILENO) == 0;
 }
 
-// Whether stderr takes a line without waiting.
+// Returns true if stderr takes a line without blocking.
 bool has_room() {
   pollfd wanted{STDERR_FILENO, POLLOUT, 0};
   return ::poll(&wanted, 1, 0) > 0;
@@ -66,7 +66,7 @@ void Progress::show_share(Instant now, std::uint64_t done, std::uint64_t part,
   write(line + left);
 }
 
-// Empty: there is no estimate (yet).
+// Returns an empty string while there is no estimate.
 std::string Progress::time_left(Instant now, std::uint64_t part, std::uint64_t whole) {
   if (!begin_part_) {
     begin_ = now;

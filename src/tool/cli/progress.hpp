@@ -1,4 +1,4 @@
-// A line on the terminal that says how far long work is, and how long it will take.
+// A line on the terminal with the progress of long work and the time that is left.
 
 #pragma once
 
@@ -11,31 +11,31 @@
 
 namespace haricot::tool {
 
-// Writes to stderr, if it is a terminal, and never waits for it: a terminal that is stopped
-// (Ctrl-S) must not stop the work. Work that is over soon shows nothing.
+// Writes to stderr if it is a terminal. Skips a line rather than waiting for a stopped terminal
+// (Ctrl-S). Shows nothing for work that ends within a quarter of a second.
 class Progress final {
  public:
-  // Where the results go meanwhile. Lines of results on the same terminal are progress enough.
+  // Time at which the results are written. If they appear on the same terminal as they come, they
+  // are progress enough and no line is written.
   enum class Results : bool { at_end, as_they_come };
 
-  // `verb` outlives the object: "moved" in "moved 120 of 500".
+  // Requires: `verb` outlives the object. Example: "moved" in "moved 120 of 500".
   Progress(std::string_view verb, bool is_quiet, Results results = Results::at_end);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Whether anything is ever written.
+  // Returns false if the object never writes anything.
   bool is_wanted() const { return is_wanted_; }
 
-  // Reports what is done at this instant, of how many in all; 0: unknown. Adds an estimate of the
-  // time that is left, from the pace since the first call. To be called often: it writes some times
-  // a second at most.
+  // Reports `done` of `all` items (0: unknown) and estimates the time left from the pace since the
+  // first call. Writes at most four times a second, so it may be called often.
   void show(Instant now, std::uint64_t done, std::uint64_t all = 0);
-  // Reports what is done where the share is known in another unit: `part` of `whole`, bytes say.
+  // Reports `done` items when the share is known in another unit, such as bytes: `part` of `whole`.
   void show_share(Instant now, std::uint64_t done, std::uint64_t part, std::uint64_t whole);
-  // Writes at once what is done now, if the share is unknown.
+  // Writes a description of the work at once, for work of unknown length.
   void say(std::string_view what);
-  // Removes the line, so that something else can be written there.
+  // Removes the line, to make place for other output.
   void clear();
 
  private:
@@ -46,8 +46,8 @@ class Progress final {
   std::string_view verb_;
   bool is_wanted_;
   bool is_shown_ = false;
-  std::optional<Instant> next_;  // Nothing: show() was never called.
-  // Where the estimate begins.
+  std::optional<Instant> next_;  // Time of the next line; empty before the first show().
+  // Start of the estimate.
   Instant begin_;
   std::optional<std::uint64_t> begin_part_;
 };

@@ -1,4 +1,4 @@
-// Bytes that come from elsewhere, made fit for a terminal: nothing in them can steer it.
+// Makes bytes from elsewhere safe for a terminal: nothing in them can control it.
 
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace haricot::tool {
 
-// For a place in a line: everything but printable ASCII as \xHH.
+// For a word in a line. Escapes every byte except printable ASCII, as \xHH.
 std::string safe_word(std::string_view bytes);
 
-// For a body: lines, tabs and UTF-8 stay. What is_plain() (utf8.hpp) forbids and bytes that are no
-// UTF-8 become \xHH.
+// For a body. Keeps line ends, tabs and UTF-8. Escapes characters that is_plain() (utf8.hpp)
+// rejects, and bytes that are not UTF-8, as \xHH.
 std::string safe_lines(std::string_view bytes);
 
 }  // namespace haricot::tool

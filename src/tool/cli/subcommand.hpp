@@ -1,4 +1,4 @@
-// What a subcommand of `haricot` is: a name, a line for --help, and a function.
+// A subcommand of `haricot`: its name, its line for --help, and its function.
 
 #pragma once
 
@@ -7,19 +7,19 @@
 
 namespace haricot::tool {
 
-// The exit statuses of `haricot`, the same for all subcommands.
+// The exit statuses of `haricot`, with the same meaning in all subcommands.
 enum ExitStatus : int {
   kExitDone = 0,
-  kExitFailure = 1,   // The answer is no: not there, not empty in time, not all of it.
-  kExitTorn = 2,      // binlog check: only what was not on the disk yet is lost.
-  kExitNoServer = 3,  // Nobody listens, or not a beanstalk server, or silence.
+  kExitFailure = 1,   // A negative result: not found, not empty in time, or not complete.
+  kExitTorn = 2,      // binlog check: only data that was not durable yet is lost.
+  kExitNoServer = 3,  // No listener, no beanstalk server, or no answer in time.
   kExitRefused = 4,   // The server refuses the command, or does not know it.
   kExitUsage = 5,     // A mistake on the command line.
-  kExitLocal = 6,     // This side: a file, a folder or stdout fails, or a limit of the process.
-  kExitBuried = 7,    // Jobs were buried: those of `work`, or those that `wait` has waited for.
-  // Of `work` alone, as of every program that runs another one:
-  kExitNotExecuted = 126,  // The program is there, and cannot be executed.
-  kExitNotFound = 127,     // There is no such program.
+  kExitLocal = 6,     // A local failure: a file, a folder, stdout, or a limit of the process.
+  kExitBuried = 7,    // `work` has buried jobs, or `wait` has waited for a job that was buried.
+  // Only of `work`, by the convention for programs that run another program:
+  kExitNotExecuted = 126,  // The program exists but cannot be executed.
+  kExitNotFound = 127,     // The program does not exist.
 };
 
 // The words after the subcommand's name.
@@ -29,13 +29,13 @@ struct Subcommand {
   std::string_view name;
   std::string_view summary;
   int (*run)(Words words);  // Returns the exit status.
-  // Whether it has the usual flags (kUsualFlags), which then may stand before its name too.
+  // True if it has the usual flags (kUsualFlags). They may then also stand before its name.
   bool has_usual_flags = true;
 };
 
-// haricot bench: measures a server under a load (bench.cpp).
+// haricot bench: measures a server under load (bench.cpp).
 int bench(Words words);
-// haricot binlog: looks into the files of a server (binlog.cpp).
+// haricot binlog: inspects the files of a server (binlog.cpp).
 int binlog(Words words);
 
 // haricot web: serves a page, metrics and an API over HTTP (src/web/web.cpp).
@@ -43,7 +43,7 @@ int serve_web(Words words);
 // haricot work: runs a program for each job (work.cpp).
 int work(Words words);
 
-// What an operator asks a server, each in a file of its own name.
+// Requests to a server, each in a file of its own name (src/tool/commands, src/tool/top).
 int ping(Words words);
 int stats(Words words);
 int tubes(Words words);

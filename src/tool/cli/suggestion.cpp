@@ -7,14 +7,14 @@
 namespace haricot::tool {
 namespace {
 
-// Longer words are no mistyped names, and are not compared.
+// Longer words are not compared: no mistyped name is so long.
 constexpr std::size_t kWordBytesMax = 64;
 
-// A shorter word begins too many others.
+// A shorter word is the beginning of too many others.
 constexpr std::size_t kBeginningBytesMin = 3;
 
-// Words that other tools use, such as redis-cli, ls, systemctl, and clients of beanstalkd, and keys
-// of jobs that other libraries use. A row applies where the first word of its meaning is valid.
+// Words that other tools use, such as redis-cli, ls, systemctl and clients of beanstalkd, and keys
+// of jobs that other libraries use. A row applies if the first word of its meaning is valid.
 struct OtherWord {
   std::string_view word;
   std::string_view meant;
@@ -79,7 +79,7 @@ constexpr OtherWord kOtherWords[] = {
     {"benchmark", "bench"},
     {"latency", "ping"},
     {"version", "--version"},
-    // The address has host and port.
+    // The address contains host and port.
     {"--host", "--address HOST:PORT"},
     {"--server", "--address HOST:PORT"},
     {"--port", "--address HOST:PORT"},
@@ -97,7 +97,7 @@ constexpr OtherWord kOtherWords[] = {
     {"payload", "body"},
 };
 
-// The first row of a word applies, so a second one would have no effect.
+// Requires different words, because only the first row of a word applies.
 constexpr bool are_all_different() {
   for (const OtherWord& row : kOtherWords) {
     for (const OtherWord* other = kOtherWords; other != &row; ++other) {
@@ -121,7 +121,7 @@ std::string_view other_word(std::string_view mistyped, std::span<const std::stri
   return {};
 }
 
-// Empty: none begins so, or several do.
+// Returns the only word that begins with the mistyped one; empty if there is none, or several.
 std::string_view only_beginning(std::string_view mistyped,
                                 std::span<const std::string_view> words) {
   if (without_hyphens(mistyped).size() < kBeginningBytesMin) return {};

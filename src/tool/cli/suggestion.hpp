@@ -1,4 +1,4 @@
-// What somebody who mistyped a word may have meant.
+// Suggestions for mistyped words.
 
 #pragma once
 
@@ -9,17 +9,19 @@
 
 namespace haricot::tool {
 
-// How many letters one has to add, leave out, replace, or exchange with the next one to get from
-// one word to the other. Takes time in proportion to the product of both lengths.
+// Returns the number of letters to add, remove, replace, or exchange with the next letter, to turn
+// one word into the other. O(product of both lengths).
 std::size_t typing_distance(std::string_view from, std::string_view to);
 
-// The word that is nearest to the mistyped one; the first of several. Empty: none is near. A near
-// word needs one change, or two if it has six letters or more; hyphens in front are none.
+// Returns the word nearest to the mistyped one, the first if there are several, or an empty string
+// if none is near. A near word differs by one change, or by two if it has six letters or more;
+// leading hyphens are not counted.
 std::string_view nearest_word(std::string_view mistyped, std::span<const std::string_view> words);
 
-// The sentence for an error message: " (did you mean tubes?)". Empty: nobody knows. It is the word
-// of ours for one that other tools have (find: jobs --match TEXT), or the only one that begins so,
-// or the nearest one. Flags are words with their hyphens; `words` are all that can stand there.
+// Returns the sentence for an error message: " (did you mean tubes?)"; empty if there is no
+// suggestion. It suggests our word for a word of other tools (find: jobs --match TEXT), the only
+// word that begins with the mistyped one, or the nearest word, in this order. `words` are all words
+// that may stand there; flags include their hyphens.
 std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words);
 
 }  // namespace haricot::tool

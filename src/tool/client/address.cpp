@@ -27,7 +27,7 @@ bool is_path(std::string_view path, std::string& error) {
   return false;
 }
 
-// Either part may be empty: then it is not there.
+// Splits host and port. Either may come out empty, and then has its default.
 bool split(std::string_view text, std::string_view& host, std::string_view& port,
            std::string& error) {
   if (text.empty()) {
@@ -38,7 +38,7 @@ bool split(std::string_view text, std::string_view& host, std::string_view& port
   port = {};
   const std::size_t colon = text.rfind(':');
   const bool in_brackets = text.starts_with('[');
-  // An IPv6 address without brackets has colons of its own, and no port.
+  // An IPv6 address without brackets has several colons, and no port.
   const bool has_port = colon != std::string_view::npos &&
                         (in_brackets ? text[colon - 1] == ']' : text.find(':') == colon);
   if (has_port) {
@@ -108,7 +108,7 @@ bool Address::set_inet(std::string_view text, std::string& error) {
     endpoint.length = each->ai_addrlen;
     endpoints_.push_back(endpoint);
   }
-  // Only a number can be taken for a host and a port.
+  // Brackets keep host and port apart when the host is a numeric IPv6 address.
   const bool v6 = host_name.find(':') != std::string::npos;
   name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
   return true;
@@ -151,8 +151,8 @@ os::Descriptor Address::connect(std::string& error, Duration patience) const {
       error = std::string("cannot make a socket: ") + std::strerror(errno);
       continue;
     }
-    // This is a limit for connecting too, on unix sockets as well, where a connect that does not
-    // block would fail when many arrive at once.
+    // Limits connecting, too. A non-blocking connect would fail on a unix socket when many clients
+    // connect at once.
     timeval limit{};
     limit.tv_sec = static_cast<time_t>(patience.count() / 1'000'000'000);
     limit.tv_usec = static_cast<suseconds_t>(patience.count() / 1'000 % 1'000'000);

@@ -1,4 +1,4 @@
-// Where a server listens, and connections to it.
+// The address of a server, and connections to it.
 
 #pragma once
 
@@ -17,33 +17,32 @@ namespace haricot::tool {
 
 class Address {
  public:
-  // Whether the text can be an address at all; if not, `error` says why. Looks nothing up.
+  // Returns false and sets `error` if the text cannot be an address. Resolves nothing.
   [[nodiscard]] static bool check(std::string_view text, std::string& error);
-  // Understands HOST, HOST:PORT, [V6]:PORT, :PORT and unix:PATH, and looks the host up. Without a
-  // port it is 11300, without a host 127.0.0.1; an empty text is no address. Nothing: `error` says
-  // why.
+  // Reads HOST, HOST:PORT, [V6]:PORT, :PORT or unix:PATH, and resolves the host. The default port
+  // is 11300, the default host 127.0.0.1; an empty text is invalid. Returns nothing and sets
+  // `error` on failure.
   static std::optional<Address> find(std::string_view text, std::string& error);
 
   static constexpr Duration kConnectPatience = Duration::seconds(30);
 
-  // A connected socket that does not block and sends small commands at once. Waits until the
-  // connection stands, at most this long for each address that the host has: a host called
-  // localhost is often ::1 and 127.0.0.1, and the server listens on one of them. An empty one:
-  // `error` says why.
+  // Returns a connected, non-blocking socket without Nagle's delay. Tries the addresses of the host
+  // in turn, each for at most `patience`: localhost is often ::1 and 127.0.0.1, and the server
+  // listens on one of them. Returns an empty descriptor and sets `error` on failure.
   os::Descriptor connect(std::string& error, Duration patience = kConnectPatience) const;
 
-  // The same without waiting, to one of the addresses that the host has: the connection stands, or
-  // has failed, when the socket can be written to. An empty one: `error` says why. Requires: there
-  // is such an address.
+  // Begins to connect to one address of the host, without waiting. The connection is established,
+  // or has failed, when the socket becomes writable. Returns an empty descriptor and sets `error`
+  // on failure. Requires: endpoint < endpoints().
   os::Descriptor begin_connect(std::size_t endpoint, std::string& error) const;
-  // How many addresses the host has; at least one.
+  // Returns the number of addresses of the host, at least 1.
   std::size_t endpoints() const { return endpoints_.size(); }
 
-  // As given, but complete.
+  // Returns the address as given, with default host and port filled in.
   const std::string& name() const { return name_; }
 
-  // Whether both lead to the same places, however they are written. Two names of one machine need
-  // not.
+  // Returns true if both have the same name or resolve to the same endpoints. Two names of one
+  // machine may resolve differently.
   bool is_same(const Address& other) const;
 
  private:

@@ -34,7 +34,7 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
       return Result::malformed;
     }
     if (body_taken_ < current_.body_bytes + kTrailerBytes) {
-      // The bytes that the line stands in go away before the body ends; keep what it says.
+      // The caller's bytes with the line are gone before the body ends, so copy the line.
       if (!kept_is_used_) {
         CHECK(current_.line.size() <= kept_.size());
         std::memcpy(kept_.data(), current_.line.data(), current_.line.size());
@@ -50,7 +50,7 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
   return Result::answer;
 }
 
-// Makes current_ of the next line.
+// Reads the next line into current_.
 AnswerParser::Result AnswerParser::take_line(std::string_view& bytes) {
   if (kept_is_used_) kept_bytes_ = 0;
   kept_is_used_ = false;
@@ -87,11 +87,12 @@ bool AnswerParser::read_line(std::string_view line) {
   current_.code = reply.code;
   current_.number = reply.number;
   current_.body_bytes = reply.body_bytes;
-  // No server of ours sends more; and so the length and its CR LF cannot overflow.
+  // No server has larger bodies, and the length plus CR LF cannot overflow.
   return current_.body_bytes <= kBodyBytesMax;
 }
 
-// Compares what has arrived of the body, and has an eye on its CR LF. False: that is not there.
+// Takes bytes of the body and its CR LF, and compares the body with the expected one. Returns false
+// if the CR LF is missing.
 bool AnswerParser::take_body(std::string_view& bytes) {
   const std::uint64_t size = current_.body_bytes;
   CHECK(in_body_ && body_taken_ < size + kTrailerBytes);

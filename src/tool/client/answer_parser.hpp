@@ -1,7 +1,7 @@
-// Answers of a server, read from a stream of bytes that may be cut anywhere.
+// Parses answers of a server from a stream of bytes that may be cut anywhere.
 //
-// For a client that asks a lot: nothing is copied but a line that arrives in pieces, and a body is
-// compared with the one it should be while it passes by; it is kept only for who asks for that.
+// Made for clients with many commands: it copies only lines whose answer arrives in pieces, and
+// compares a body with the expected one as it arrives. Bodies are stored only on request.
 
 #pragma once
 
@@ -18,39 +18,39 @@ namespace haricot::tool {
 
 struct Answer {
   ReplyCode code = ReplyCode::none;
-  std::uint64_t number = 0;      // A job's id; a number of jobs or tubes.
-  std::uint64_t body_bytes = 0;  // Of a body or a report.
-  // Whether the body is the expected one; true for answers without a body.
+  std::uint64_t number = 0;      // A job's id, or a number of jobs or tubes.
+  std::uint64_t body_bytes = 0;  // Length of the body or report.
+  // True if the body equals the expected one, or if the answer has no body.
   bool body_matches = true;
-  std::string_view line;  // Without CR LF; valid until the next call, and while the bytes are.
-  std::string_view body;  // Empty unless bodies are kept; valid until the next call.
+  std::string_view line;  // Without CR LF. Valid until the next call, while the bytes exist.
+  std::string_view body;  // Empty unless bodies are kept. Valid until the next call.
 };
 
 class AnswerParser {
  public:
   enum class Result : std::uint8_t {
-    answer,     // `answer` is the next one.
-    more,       // All bytes are used up, and the answer goes on.
-    malformed,  // No server that speaks the protocol sends this; `answer.line` is its beginning.
+    answer,     // `answer` is the next answer.
+    more,       // All bytes are taken, and the answer is not complete.
+    malformed,  // Not the beanstalk protocol; `answer.line` has the beginning.
   };
 
-  // The body that every job is to have; borrowed. Without one each body has to be empty to match.
+  // Sets the body that every job should have; borrowed. By default only empty bodies match.
   void expect_body(std::string_view body) { expected_ = body; }
-  // Forgets a half-read answer: another connection begins.
+  // Drops a partial answer, for a new connection.
   void restart();
-  // From now on Answer::body is filled in, up to so many bytes. A body that is longer is cut;
-  // Answer::body_bytes has its true length. Between two answers another bound may be set.
+  // Stores bodies in Answer::body from the next answer on, at most `most` bytes of each;
+  // Answer::body_bytes has the full length. May be called again between two answers.
   void keep_bodies(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
     kept_bytes_max_ = most;
   }
 
-  // What has arrived of a line that has no end yet; empty if the last one was complete.
+  // Returns the part of a line that has arrived without its end; empty after a complete line.
   std::string_view unfinished_line() const {
     return kept_is_used_ ? std::string_view{} : std::string_view(kept_.data(), kept_bytes_);
   }
 
-  // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser has
-  // no use any more.
+  // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser must
+  // not be used again.
   Result next(std::string_view& bytes, Answer& answer);
 
  private:
@@ -61,12 +61,12 @@ class AnswerParser {
   std::string_view expected_;
   Answer current_;
   bool in_body_ = false;
-  std::uint64_t body_taken_ = 0;      // Of the current body and its CR LF.
-  std::uint64_t kept_bytes_max_ = 0;  // Of each body.
+  std::uint64_t body_taken_ = 0;      // Bytes taken of the current body and its CR LF.
+  std::uint64_t kept_bytes_max_ = 0;  // For each body.
   std::string kept_body_;
   std::array<char, kReplyLineBytesMax> kept_{};
   std::size_t kept_bytes_ = 0;
-  bool kept_is_used_ = false;  // The line of the current answer stands in kept_.
+  bool kept_is_used_ = false;  // kept_ holds the line of the current answer.
 };
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// The connections of a server, as list-clients shows them page by page.
+// The connections of a server, page by page (list-clients).
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace haricot::tool {
 
-// What is shown of each.
+// The columns of a table of connections.
 inline constexpr std::array<ListColumn, 9> kClientColumns = {{{"id", "id", 6},
                                                               {"state", "state", 8},
                                                               {"jobs", "jobs", 5},
@@ -23,9 +23,9 @@ inline constexpr std::array<ListColumn, 9> kClientColumns = {{{"id", "id", 6},
                                                               {"address", "address", 21},
                                                               {"used", "used", 0}}};
 
-// Asks for those whose ids are not below `from`, at most so many a page, or as many as a page can
-// have. `take` gets each page, and returns whether it wants the next one. False: the server failed,
-// and server.failure() says how. Requires: page_items > 0.
+// Asks for the connections with ids from `from` on, at most `page_items` in a page, or
+// kPageItemsMax if that is less. `take` gets each page and returns false to stop. Returns false if
+// the server failed; server.failure() has the reason. Requires: page_items > 0.
 [[nodiscard]] bool ask_clients(Remote& server, std::uint64_t from, std::uint64_t page_items,
                                const std::function<bool(ListPage& page)>& take);
 

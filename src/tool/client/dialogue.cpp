@@ -15,10 +15,10 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
-// Who moves so many bytes in the time is slow, and not stuck.
+// Progress in bytes that renews the deadline: a peer that moves them in time is slow, not stuck.
 constexpr std::size_t kProgressBytes = 64 * 1024;
 
-// Whether a beanstalk server may be about to say this: "OK 4", say.
+// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
 bool begins_answer(std::string_view line) {
   constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
   return line.find_first_not_of(kBytes) == std::string_view::npos;
@@ -91,13 +91,13 @@ bool Dialogue::send_some(std::string_view& commands, std::string& error) {
   return false;
 }
 
-// Waits until there is something to read or, if that is wanted, room to send.
+// Waits until the socket is readable, or also writable if `to_send` is set.
 bool Dialogue::wait(bool to_send, std::string& error) {
   std::vector<pollfd> wanted = {
       {socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0}};
   for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
   while (true) {
-    // What has come while this process had no turn is read, however late that is.
+    // Reads input that arrived while this process was not scheduled, even after the deadline.
     const Duration left = std::max(deadline_ - os::read_clock(), Duration{});
     const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
     if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
@@ -136,7 +136,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     const AnswerParser::Result result = parser_.next(bytes, answer);
     is_answering_ = result == AnswerParser::Result::more;
     if (is_answering_) break;
-    // What the bodies are is of no interest here; a check may look at it all the same.
+    // Bodies are not compared here, but a check may still set body_matches.
     if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
     if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
       answer.body_matches = true;

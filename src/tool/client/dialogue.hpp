@@ -1,5 +1,5 @@
-// A connection on which many commands go out at once and each answer is checked, until all are
-// there: for what is prepared before a measurement and cleared away after it.
+// A connection that sends many commands at once and checks each answer. Used before and after
+// measurements, and by Remote.
 
 #pragma once
 
@@ -17,24 +17,24 @@
 
 namespace haricot::tool {
 
-// What to say about an answer that does not belong to the command.
+// Returns a message about an unexpected answer to the command.
 std::string describe_unexpected(std::string_view command, const Answer& answer);
 
 class Dialogue final {
  public:
-  // Whether an answer is a good one. The answer is valid during the call.
+  // Returns true if the answer is acceptable. The answer is valid during the call.
   using Check = std::function<bool(const Answer& answer)>;
 
-  // How long the server may take for an answer, or for each 64 KiB that go either way meanwhile. So
-  // one that says a little now and then is as late as one that says nothing.
+  // Sets the time limit for an answer, and for each 64 KiB in either direction meanwhile. Smaller
+  // progress does not renew it, so a server that trickles bytes times out too.
   explicit Dialogue(Duration patience) : patience_(patience) {}
 
   void set_patience(Duration patience) { patience_ = patience; }
 
-  // Has the bodies of answers kept, for checks to take them.
+  // Stores the bodies of answers for the checks.
   void keep_bodies() { parser_.keep_bodies(); }
-  // While an answer is waited for, calls this when one of the descriptors can be read. False: run()
-  // gives up, and so returns false.
+  // While run() waits for an answer, calls `on_ready` when one of the descriptors is readable. If
+  // it returns false, run() gives up and returns false.
   void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
     watched_ = std::move(descriptors);
     on_ready_ = std::move(on_ready);
@@ -42,23 +42,23 @@ class Dialogue final {
 
   [[nodiscard]] bool open(const Address& address, std::string& error);
 
-  // Sends the commands, called `name` in messages, and waits for so many answers to them. False:
-  // the connection has no use any more, and `error` says why.
+  // Sends the commands and checks `answers` answers to them. `name` describes the commands in
+  // messages. On failure returns false and sets `error`; the connection must not be used again.
   [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
                          const Check& check, std::string& error);
 
-  // The same for commands which are all to be answered with this code.
+  // Sends commands that must all be answered with this code.
   [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
                          ReplyCode code, std::string& error);
 
-  // Closes the writing side, and waits until the server has closed the connection and so given back
-  // the jobs that the connection held; at most as long as the patience.
+  // Shuts down the sending side and waits, at most for the time limit, until the server closes the
+  // connection. The server has then released the jobs that the connection held.
   void finish();
 
-  // What the server has said that is no answer of a beanstalk server; empty if nothing was.
+  // Returns the bytes that are no answer of a beanstalk server; empty if there were none.
   const std::string& foreign_words() const { return foreign_words_; }
 
-  // Leaves the connection open, for the caller.
+  // Hands the open connection over to the caller.
   os::Descriptor take_socket() { return std::move(socket_); }
 
  private:
@@ -69,9 +69,9 @@ class Dialogue final {
   bool wait(bool to_send, std::string& error);
 
   Duration patience_;
-  Instant deadline_;             // For what is due next.
+  Instant deadline_;             // For the next answer or the next 64 KiB.
   std::size_t bytes_moved_ = 0;  // Since the deadline was set.
-  bool is_answering_ = false;    // A part of an answer is there.
+  bool is_answering_ = false;    // A part of an answer has arrived.
   os::Descriptor socket_;
   AnswerParser parser_;
   std::string buffer_;
@@ -80,7 +80,7 @@ class Dialogue final {
   std::function<bool()> on_ready_;
 };
 
-// Ends the writing side of a connection and reads until the server has closed its own, or until the
+// Shuts down the sending side and reads until the server closes the connection, or until the
 // deadline.
 void drain_to_end(int socket, Instant deadline);
 

@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kAddressVariable = "HARICOT_ADDR";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:11300";
 
-// Adds the addresses of a list with commas. One that is empty is added too: find() refuses it, as
-// nobody means the default by nothing.
+// Adds the addresses of a comma-separated list. Adds empty ones too, for find() to reject: an empty
+// address never means the default.
 void add_addresses(std::string_view list, std::vector<std::string>& to) {
   while (true) {
     const std::size_t comma = list.find(',');
@@ -139,7 +139,7 @@ int Errand::failed(std::string_view advice) const {
 }
 
 void Errand::warn(const std::string& line) const {
-  flush();  // So that both are in order where they end up in one place.
+  flush();  // Keeps stdout and stderr in order when both go to one place.
   std::fprintf(stderr, "haricot %s: %s\n", std::string(text_.name).c_str(),
                safe_lines(line).c_str());
 }

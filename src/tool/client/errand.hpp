@@ -1,5 +1,4 @@
-// The frame of a subcommand that asks a server: its own flags, the flags that all of them have, its
-// help, the connection, and its messages and status on failure.
+// The frame of a subcommand that asks a server: flags, help, connection, messages and exit status.
 
 #pragma once
 
@@ -17,63 +16,66 @@
 
 namespace haricot::tool {
 
-// What --help says of one, without the flags.
+// Texts of --help, except the flags.
 struct ErrandText {
   std::string_view name;
-  std::string_view use;    // After `Use: haricot NAME`, a line each; further ones are indented.
-  std::string_view about;  // Full lines.
-  std::string_view examples = {};  // Commands, a line each, indented. May be empty.
+  std::string_view use;    // Follows `Use: haricot NAME`; one line for each form, indented from the
+                           // second on.
+  std::string_view about;  // Whole lines.
+  std::string_view examples = {};  // One command on each line, indented. May be empty.
 };
 
 class Errand final {
  public:
   enum class Json : bool { no, yes };
 
-  // With Json::yes there is a flag --json.
+  // Adds the flag --json if Json::yes.
   explicit Errand(const ErrandText& text, Json json = Json::yes) : text_(text), has_json_(json) {}
 
-  // The subcommand's own flags.
+  // Adds a flag of the subcommand itself.
   void add(Flag flag) { flags_.push_back(std::move(flag)); }
 
-  // To be called before read(): the first operand ends the flags.
+  // Ends the flags at the first operand. Must be called before read().
   void take_flags_in_front() { places_ = FlagPlaces::in_front; }
-  // Reads the words. Something: the subcommand is over, with this exit status, because it was
-  // --help or a mistake.
+  // Reads the words. Returns the exit status if the subcommand ends here, because of --help or a
+  // mistake.
   std::optional<int> read(Words words);
   const std::vector<std::string_view>& operands() const { return operands_; }
 
   bool json() const { return json_; }
   Duration patience() const;
-  // Whether the line has --timeout.
+  // Returns true if --timeout was given.
   bool has_timeout() const { return has_timeout_; }
-  // Instead of what flags and environment say.
+  // Replaces the addresses of flags and environment.
   void set_address(std::string_view list);
-  // From now on several servers are no mistake: --address more than once, or a list with commas. To
-  // be called before connect() and find().
+  // Allows several servers: --address more than once, or a comma-separated list. Must be called
+  // before connect() and find().
   void allow_several() { allows_several_ = true; }
 
-  // Connects. Something: that failed, and the message is printed.
+  // Connects to the server. On failure prints a message and returns the exit status.
   std::optional<int> connect();
-  // Makes the servers without connecting.
+  // Resolves the addresses into servers() without connecting. Returns as connect() does.
   std::optional<int> find();
-  // Requires: connect() or find() went well.
+  // Requires: connect() or find() succeeded.
   Remote& server() { return servers_.front(); }
-  // Who waits for longer than this asks again, so that a server that is gone is noticed.
+  // Longest wait of one command, in seconds. A caller that waits longer asks again, and so notices
+  // that the server is gone.
   static constexpr std::uint64_t kTurnS = 30;
-  // Asks server() what it may answer so many seconds later than other commands. At most kTurnS.
+  // Asks server() a command that may be answered `seconds` later than other commands. Requires:
+  // seconds <= kTurnS.
   std::optional<Response> ask_and_wait(std::string_view command, std::uint64_t seconds);
-  // All that were named, at least one; each once, however often it was named.
+  // Returns the servers that were named, at least one, without repetitions.
   std::deque<Remote>& servers() { return servers_; }
 
   // Each prints a line to stderr and returns the exit status.
-  int mistake(const std::string& reason) const;  // On the command line.
-  int no(const std::string& reason) const;       // The answer is no.
-  int local(const std::string& reason) const;    // A file fails, say.
-  int failed() const;                            // What server() says.
+  int mistake(const std::string& reason) const;  // A mistake on the command line.
+  int no(const std::string& reason) const;       // A negative result.
+  int local(const std::string& reason) const;    // A local failure, such as a file.
+  int failed() const;                            // The failure of server().
   int failed(const Remote& server) const;
-  int failed(std::string_view advice) const;  // What server() says, and what would help.
+  int failed(std::string_view advice) const;  // The failure of server(), and advice.
   void warn(const std::string& line) const;
-  // The end of a subcommand whose results are written: the status, unless they could not be.
+  // Flushes stdout and returns the exit status, which changes if stdout could not be written.
   int done(int status = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// Whether a backlog grows, told from how many ready jobs a tube had at the last samples.
+// Detects a growing backlog from the ready jobs of a tube at the last samples.
 
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace haricot::tool {
 
-// Whether all of the newer half of the counts is above all of the older half, which has the middle
-// one of an odd number. Fewer than four say nothing. `ready`: the oldest first.
+// Returns true if every count of the newer half exceeds every count of the older half, which
+// includes the middle of an odd number. Returns false for fewer than four counts. `ready` is
+// ordered from oldest to newest.
 bool is_growing(std::span<const std::uint32_t> ready);
 
 }  // namespace haricot::tool

@@ -22,12 +22,12 @@ std::string job_called(std::uint64_t id) {
   return "job " + std::to_string(id);
 }
 
-// Servers that are older than reserve-job read it as a reserve with garbage after it.
+// A server without reserve-job parses the command as a malformed reserve.
 bool lacks_reserve_job(const Response& answer) {
   return answer.code == ReplyCode::bad_format || answer.code == ReplyCode::unknown_command;
 }
 
-// Whoever asked may have kept a part of the body only.
+// Returns false if the caller stored only a part of the body.
 bool has_whole_body(const Response& taken) {
   ReplyLine line;
   return read_reply_line(taken.line, line) && line.body_bytes == taken.body.size();
@@ -112,7 +112,7 @@ void JobMove::lose() {
   fail();
 }
 
-// The job is reserved, or peeked at if it is held; or it is not.
+// Handles the answers to reserve-job, or to peek for a held job.
 void JobMove::took_job(const std::vector<Response>& answers) {
   const Response& taken = answers[1];
   if (taken.code == ReplyCode::not_found) return end(Outcome::gone);
@@ -127,14 +127,14 @@ void JobMove::took_job(const std::vector<Response>& answers) {
   ttr_s_ = after.number("ttr").value_or(1);
   body_ = taken.body;
   if (is_held()) {
-    // Its group may have ended meanwhile, or somebody has kicked it: then it is what it is now.
+    // Meanwhile its group may have ended, or a client may have kicked it.
     const std::string* state = after.find("state");
     if (state == nullptr || *state != name_of(Place::delayed)) return end(Outcome::gone);
     place_ = Place::delayed;
     delay_s_ = after.number("delay").value_or(0);
   } else {
-    // A worker that had the job a moment ago has decided what it is now, which nobody can see any
-    // more: then it is ready, as after the end of a connection.
+    // A worker has just held the job and decided its new state, which cannot be known. Treats it as
+    // ready, the state after the end of a connection.
     place_ = place_at_reserve(before, after).value_or(Place::ready);
     if (place_ == Place::delayed) {
       delay_s_ = remaining_delay_s(before.number("time-left").value_or(0));
@@ -156,7 +156,7 @@ void JobMove::begin_copy() {
 }
 
 void JobMove::copied(const Response& use, const Response& put) {
-  // Whom the server refuses a tube uses the one before it still, and the copy is there.
+  // If `use` failed, the connection still uses its previous tube, and the copy is there.
   const bool is_elsewhere = use.code != ReplyCode::now_using;
   const std::optional<KeyOwner> owner = read_key_owner(put.line);
   if (owner && !is_elsewhere) return leave(describe(*owner));
@@ -169,7 +169,7 @@ void JobMove::copied(const Response& use, const Response& put) {
   }
   const Response& no = is_elsewhere ? use : put;
   refused_ = {is_elsewhere ? "use" : "put", no.code, no.line};
-  // The server may have had no memory to make the job ready. Then it has buried it.
+  // The server buries a new job if it has no memory to make it ready.
   if (!owner && (put.code == ReplyCode::buried_new || put.code == ReplyCode::inserted)) {
     copy_ = put.number;
     return ask(Step::drop_copy, "delete", {line_of("delete", copy_)});
@@ -180,7 +180,7 @@ void JobMove::copied(const Response& use, const Response& put) {
 void JobMove::removed(const Response& deleted) {
   if (deleted.code == ReplyCode::deleted) return end(Outcome::moved);
   if (deleted.code != ReplyCode::not_found) return refuse("delete", deleted);
-  // Its TTR has ended meanwhile, and it is its worker's again: so the other one has to go.
+  // Its TTR has ended, and another worker may hold it, so delete the copy.
   ask(Step::undo, "delete", {line_of("delete", copy_)});
 }
 
@@ -211,7 +211,7 @@ void JobMove::gave_back(const Response& answer) {
     return end(outcome_);
   }
   if (answer.code == ReplyCode::buried) {
-    // To reserve it was its last try. A kick gives it one more.
+    // Reserving the job used up its last try. A kick grants one more.
     if (place_ == Place::ready) return ask(Step::kick, "kick-job", {line_of("kick-job", id_)});
     messages_.push_back(job_called(id_) + " is buried now, as it has no try left");
     return end(outcome_);

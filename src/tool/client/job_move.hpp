@@ -1,10 +1,11 @@
-// Moving one job to another tube of its server, so that at no moment it is in neither of them.
+// Moves one job to another tube of its server; at every moment the job is in at least one of the
+// two.
 //
-// The protocol has no command for it. The job is reserved, so that no worker has it meanwhile, put
-// into the other tube, and then deleted. Between the put and the deletion it is in both. A held job
-// is not reserved but peeked at: if it had to stay, it would not wait for its group any more.
+// The protocol has no command for it. The job is reserved, to keep workers away, put into the other
+// tube, and then deleted; between put and deletion it is in both. A held job is peeked at instead
+// of reserved, because a reserved job would no longer wait for its group if the move failed.
 //
-// JobMove has no connection: it says what is to be asked, and is told the answers.
+// JobMove has no connection: it returns the next commands and is given the answers.
 
 #pragma once
 
@@ -22,56 +23,56 @@
 
 namespace haricot::tool {
 
-// A buried job is put with this delay and then buried, so that no worker gets it in between.
+// Initial delay of a copy that will be buried, so that no worker gets it in between.
 inline constexpr std::uint64_t kDelayBeforeBuryS = 3600;
 
-// The delay to put a job with that has been seen with so many whole seconds left: never too short.
+// Returns the delay to put a job with if `time_left_s` whole seconds are left. Rounds up, so the
+// delay is never too short.
 std::uint64_t remaining_delay_s(std::uint64_t time_left_s);
 
-// Where a job was when it was reserved, from its statistics right before that and right after.
-// Nothing: somebody held it, or its statistics are none.
+// Returns the state of a job at the time it was reserved, from its statistics just before and just
+// after. Returns nothing if a worker held it in between, or the statistics are incomplete.
 std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& after);
 
 class JobMove final {
  public:
   enum class Outcome : std::uint8_t {
     moved,
-    gone,    // The job is not there any more, a worker holds it, or it is not in a place that is
-             // meant.
-    stayed,  // It could not be moved, and is where it was.
-    failed,  // The server was lost, or has refused().
+    gone,    // Deleted, held by a worker, or not in one of the wanted states.
+    stayed,  // Could not be moved, and is in the old tube.
+    failed,  // The connection was lost, or the server has refused().
   };
 
-  // What the server answered to a command that has to be done.
+  // A necessary command that the server refused, and its answer.
   struct Refusal {
     std::string_view command;
     ReplyCode code = ReplyCode::none;
     std::string line;
   };
 
-  // `tags`: those of the job, which it keeps; with `aft` it is held. Requires: the tubes are two,
-  // and the server takes these tags.
+  // `tags` are the tags of the job, which the copy keeps; a tag `aft` makes it a held job.
+  // Requires: the tubes differ, and the server accepts these tags.
   JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags, PlaceFlags places);
 
   bool is_over() const { return commands_.empty(); }
-  // What is to be asked now, on one connection, each with its CR LF; and its name for a message.
-  // Requires: it is not over.
+  // Returns the next commands, each with its CR LF, for one connection; name() describes them in
+  // messages. Requires: !is_over().
   const std::vector<std::string>& commands() const { return commands_; }
   std::string_view name() const { return name_; }
-  // Tells the answers to all of commands(), in their order.
+  // Takes the answers to all of commands(), in order.
   void take(const std::vector<Response>& answers);
-  // There are none: the server is lost.
+  // Ends the move because the connection was lost.
   void lose();
 
-  // What it has come to. Requires: it is over.
+  // Requires: is_over().
   Outcome outcome() const { return outcome_; }
-  // What a person has to know, a sentence each: why the job stays, or where it may be.
+  // Messages for the operator: reasons for staying, or the places where the job may be.
   const std::vector<std::string>& messages() const { return messages_; }
-  // Nothing: the server was lost.
+  // Empty if the connection was lost.
   const std::optional<Refusal>& refused() const { return refused_; }
 
  private:
-  // What was asked last.
+  // The commands that were sent last.
   enum class Step : std::uint8_t {
     take_job,
     copy,
@@ -91,17 +92,17 @@ class JobMove final {
   void removed(const Response& deleted);
   void undone(const Response& deleted);
   void gave_back(const Response& answer);
-  // Makes of the reserved job what it was; then it has come to this.
+  // Returns the reserved job to its state, then ends with this outcome.
   void give_back(Outcome outcome);
   void leave(const std::string& why);
   void end(Outcome outcome);
   void refuse(std::string_view command, const Response& answer);
-  // The server has failed in the middle of a step.
+  // Ends the move after a failure within a step, and adds a message about the job's place.
   void fail();
 
-  std::string job_here() const;    // "job 7 is in tube mail", as
-  std::string copy_there() const;  // "in tube news as job 9", and
-  std::string stays() const;       // "job 7 stays in tube mail".
+  std::string job_here() const;    // For example "job 7 is in tube mail".
+  std::string copy_there() const;  // For example "in tube news as job 9".
+  std::string stays() const;       // For example "job 7 stays in tube mail".
 
   std::uint64_t id_;
   std::string from_;
@@ -116,15 +117,15 @@ class JobMove final {
   std::vector<std::string> messages_;
   std::optional<Refusal> refused_;
 
-  // What is known of the job since it was reserved.
+  // The job as it was when it was taken.
   Place place_ = Place::ready;
   std::uint64_t priority_ = 0;
-  std::uint64_t delay_s_ = 0;  // Of a delayed job: what is left.
+  std::uint64_t delay_s_ = 0;  // Time left of a delayed job.
   std::uint64_t ttr_s_ = 0;
   std::string body_;
-  std::uint64_t copy_ = 0;  // The id of the copy, when there is one.
-  std::string why_;         // Of a job that stays.
-  bool is_twice_ = false;   // Such a job is in both tubes.
+  std::uint64_t copy_ = 0;  // Id of the copy, once there is one.
+  std::string why_;         // Reason for Outcome::stayed.
+  bool is_twice_ = false;   // The job that stays is in both tubes.
 };
 
 }  // namespace haricot::tool

@@ -24,7 +24,7 @@ bool ask_bodies(Remote& server, std::span<StatsText> jobs,
   const auto take_answer = [&](const Answer& answer) {
     CHECK(at < jobs.size());
     StatsText& job = jobs[at++];
-    // A job that is not found has gone meanwhile.
+    // A job that is not found was deleted meanwhile.
     if (answer.code == ReplyCode::found) take(job, answer.body);
   };
   return server.ask("peek", commands, jobs.size(), take_answer);

@@ -1,4 +1,4 @@
-// What scan-jobs and list-jobs answer: some jobs, and where the next page begins.
+// Answers of scan-jobs and list-jobs: a page of jobs and the beginning of the next page.
 
 #pragma once
 
@@ -15,19 +15,19 @@
 
 namespace haricot::tool {
 
-// The most jobs that a server takes for a page.
+// Largest number of jobs in a page that a server accepts.
 inline constexpr std::uint64_t kPageJobsMax = kPageItemsMax;
 
 struct JobPage {
-  std::uint64_t next = 0;       // Where the next page begins; 0: this was the last one.
-  std::vector<StatsText> jobs;  // Each with the keys of stats-job, or other ones.
+  std::uint64_t next = 0;       // First id of the next page; 0 after the last page.
+  std::vector<StatsText> jobs;  // Each with keys of stats-job, and perhaps others.
 };
 
-// Nothing: it is no such answer, or a job in it has no id.
+// Returns nothing if the text is no such answer, or a job in it has no id.
 std::optional<JobPage> parse_job_page(std::string_view answer);
 
-// Asks for the bodies of these jobs, all at once. `take` gets each job that is there still, in
-// their order; it may move the job away. False: the server failed, and server.failure() says how.
+// Asks for the bodies of all these jobs at once. `take` gets each job that still exists, in order,
+// and may move it. Returns false if the server failed; server.failure() has the reason.
 [[nodiscard]] bool ask_bodies(
     Remote& server, std::span<StatsText> jobs,
     const std::function<void(StatsText& job, std::string_view body)>& take);

@@ -43,7 +43,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Reads from the front of a text. Each function returns false for what is no JSON.
+// Reads from the front of a text. Functions return false for invalid JSON.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -52,7 +52,7 @@ class Reader {
     skip_blanks();
     return rest_.empty();
   }
-  // Takes the character, if it is the next one after blanks.
+  // Takes the character if it is the next one after blanks.
   bool take(char c) {
     skip_blanks();
     if (!rest_.starts_with(c)) return false;
@@ -107,7 +107,7 @@ bool Reader::read_string(std::string& to) {
   return false;
 }
 
-// Four hexadecimal digits.
+// Reads four hexadecimal digits.
 bool Reader::read_unit(std::uint32_t& unit) {
   if (rest_.size() < 4) return false;
   unit = 0;
@@ -133,7 +133,7 @@ bool Reader::read_escape(std::string& to) {
   }
   std::uint32_t code = 0;
   if (c != 'u' || !read_unit(code)) return false;
-  if (code >= 0xdc00 && code < 0xe000) return false;  // The second half of a pair, alone.
+  if (code >= 0xdc00 && code < 0xe000) return false;  // A low surrogate without its high one.
   if (code >= 0xd800 && code < 0xdc00) {
     std::uint32_t low = 0;
     if (!rest_.starts_with("\\u")) return false;

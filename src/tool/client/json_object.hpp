@@ -1,5 +1,4 @@
-// JSON that is an object whose values are plain: what `haricot export` writes, read back, and what
-// a program asks for over HTTP.
+// JSON objects with plain values: lines of `haricot export`, and requests over HTTP.
 
 #pragma once
 
@@ -15,28 +14,34 @@ namespace haricot::tool {
 class JsonObject final {
  public:
   struct Value {
-    enum class Kind : std::uint8_t { string, number, word, numbers };  // word: true, false or null.
+    enum class Kind : std::uint8_t {
+      string,
+      number,
+      word,
+      numbers
+    };  // A word is true, false or
+        // null.
     Kind kind = Kind::word;
-    std::string text;  // Of a string, its bytes in UTF-8; otherwise as it is written.
-    std::vector<std::string> items = {};  // Of an array of numbers.
+    std::string text;  // Decoded UTF-8 of a string; otherwise the text as written.
+    std::vector<std::string> items = {};  // Elements of an array of numbers.
   };
 
   enum class Arrays : bool { refused, of_numbers };
 
-  // Nothing: it is no such object, and `error` says why. Values that are objects or other arrays,
-  // and names that come twice, are refused.
+  // Returns nothing and sets `error` if the text is no such object. Rejects objects and other
+  // arrays as values, and repeated names.
   static std::optional<JsonObject> parse(std::string_view line, std::string& error,
                                          Arrays arrays = Arrays::refused);
 
   const std::vector<std::pair<std::string, Value>>& members() const { return members_; }
-  // Null: there is no such name.
+  // Returns null if there is no such name.
   const Value* find(std::string_view name) const;
 
  private:
   std::vector<std::pair<std::string, Value>> members_;
 };
 
-// The bytes that are written in base64, with their padding. Nothing: it is no base64.
+// Decodes base64 with padding. Returns nothing if the text is invalid.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace haricot::tool

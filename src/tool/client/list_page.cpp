@@ -9,7 +9,7 @@
 namespace haricot::tool {
 namespace {
 
-// Adds the item whose lines these are. False: they are none.
+// Adds the item that these lines describe. Returns false if they are malformed.
 bool add_item(const std::string& lines, ListPage& page) {
   std::optional<StatsText> item = StatsText::parse(std::string(kYamlBegin) + lines);
   if (!item || !item->number("id")) return false;
@@ -17,8 +17,8 @@ bool add_item(const std::string& lines, ListPage& page) {
   return true;
 }
 
-// Whether a line of an item, without its first two characters, is a key with lines below it, or one
-// of these lines. No key of today has lines below it.
+// Returns true if a line of an item, without its first two characters, is a key with lines below
+// it, or one of these lines. Only a newer server could send such keys.
 bool is_nested(std::string_view line) {
   const bool is_key_alone = line.ends_with(":\n") && line.find(':') + 2 == line.size();
   return is_key_alone || line.starts_with(' ') || line.starts_with("- ");
@@ -34,14 +34,14 @@ std::optional<ListPage> parse_list_page(std::string_view answer, std::string_vie
   ListPage page;
   bool has_list = false;
   bool is_in_list = false;
-  std::string lines;  // Of the item that is being read.
+  std::string lines;  // Lines of the current item.
   while (!answer.empty()) {
     const std::size_t bytes = answer.find('\n') + 1;
     std::string_view line = answer.substr(0, bytes);
     answer.remove_prefix(bytes);
     const bool is_first = line.starts_with("- ");
     if (is_first || line.starts_with("  ")) {
-      if (!is_in_list) continue;  // It belongs to a key of a newer server.
+      if (!is_in_list) continue;  // Belongs to an unknown key, from a newer server.
       if (is_first && !lines.empty() && !add_item(lines, page)) return std::nullopt;
       if (is_first) lines.clear();
       if (!is_first && lines.empty()) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<ListPage> parse_list_page(std::string_view answer, std::string_vie
       page.next = *next;
     } else if (line.find(':') == std::string_view::npos) {
       return std::nullopt;
-    }  // Another key: a newer server may say more.
+    }  // Ignores other keys, which a newer server may send.
   }
   if (!lines.empty() && !add_item(lines, page)) return std::nullopt;
   return has_list ? std::optional(std::move(page)) : std::nullopt;

@@ -1,4 +1,4 @@
-// A page of a list that a server shows page by page: scan-jobs, list-jobs, list-clients.
+// A page of a list that a server sends in pages: scan-jobs, list-jobs, list-clients.
 
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace haricot::tool {
 
-// The most items that a server takes for a page.
+// Largest number of items in a page that a server accepts.
 inline constexpr std::uint64_t kPageItemsMax = 1000;
 
 struct ListPage {
-  std::uint64_t next = 0;  // Where the next page begins; 0: this was the last one.
+  std::uint64_t next = 0;  // First id of the next page; 0 after the last page.
   std::vector<StatsText> items;
 };
 
-// `name` is the key under which the list stands. Nothing: it is no such answer, or an item in it
-// has no id.
+// Reads a page whose list has the key `name`. Returns nothing if the text is no such answer, or an
+// item in it has no id.
 std::optional<ListPage> parse_list_page(std::string_view answer, std::string_view name);
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// A table of what a server lists page by page (list_page.hpp): a line for each item, and titles.
+// A table of the items of a list page (list_page.hpp): titles, and a line for each item.
 
 #pragma once
 
@@ -13,14 +13,14 @@ namespace haricot::tool {
 
 struct ListColumn {
   std::string_view title;
-  std::string_view key;  // Of the item.
-  std::size_t width;     // At least.
+  std::string_view key;  // Key of the item.
+  std::size_t width;     // Minimum.
 };
 
-// Adds a cell, aligned right, after a blank if it is not the first one.
+// Appends a right-aligned cell, separated by a blank unless it is the first.
 void append_cell(std::string& line, std::string_view text, std::size_t width);
 
-// Both without the end of the line. What the item does not have is "-".
+// Return a line without its end. A key that the item lacks is shown as "-".
 std::string titles_of(std::span<const ListColumn> columns);
 std::string row_of(std::span<const ListColumn> columns, const StatsText& item);
 

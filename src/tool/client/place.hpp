@@ -1,4 +1,4 @@
-// The states in which anybody can reach a job: a worker that holds one is the only one to reach it.
+// The states in which every client can reach a job. A reserved job is reachable only by its holder.
 
 #pragma once
 

@@ -20,7 +20,7 @@ constexpr StateRow kStates[] = {{"READY", "ready"},
                                 {"BURIED", "buried"},
                                 {"DELETED", "deleted"}};
 
-// Of put. Requires: the word is one of kTagWords.
+// Returns the flag of `put` that makes the tag. Requires: the word is one of kTagWords.
 std::string_view flag_of(std::string_view word) {
   if (word == kTriesTag) return "--tries";
   if (word == kLaneTag) return "--concurrency";
@@ -28,7 +28,7 @@ std::string_view flag_of(std::string_view word) {
   return word == kGroupTag ? "--group" : "--after";
 }
 
-// The tag without a blank. Nothing: it is no value of it.
+// Returns the tag without a leading blank, or nothing if the value is invalid for it.
 std::optional<std::string> tag_text(std::string_view word, std::string_view value) {
   std::string text = std::string(word) + ":";
   text += value;
@@ -61,7 +61,7 @@ PutTags tags_of(const StatsText& job) {
   PutTags tags;
   for (const std::string_view word : kTagWords) {
     const std::string* value = word == kAfterTag && !is_held(job) ? nullptr : job.find(word);
-    // What a newer server may write there is no value for this tool to send.
+    // Skips values that only a newer server can have.
     if (value != nullptr) static_cast<void>(tags.add(word, *value));
   }
   return tags;
@@ -86,7 +86,7 @@ bool TagSupport::ask() {
   if (words_) return true;
   const std::optional<Response> response = server_.ask("capabilities");
   if (!response) return false;
-  // beanstalkd answers UNKNOWN_COMMAND; whatever else is no list says as little of tags.
+  // beanstalkd answers UNKNOWN_COMMAND. Any answer that is not a list means no tags.
   if (response->code == ReplyCode::ok) words_ = parse_list(response->body);
   if (!words_) words_.emplace();
   return true;
@@ -109,7 +109,7 @@ bool TagSupport::takes(const PutTags& tags) {
   for (const std::string_view word : kTagWords) {
     if (!tags.has(word) || has(word)) continue;
     missing_ = word;
-    // It asks for the server's version, once.
+    // refuse() asks for the server's version, so call it once for each tag.
     if (word != refused_) {
       const std::string name = names_ == Names::flags ? std::string(flag_of(word))
                                                       : "the tag " + std::string(word) + " of put";

@@ -1,8 +1,8 @@
-// The tags of a put (docs/beyond.md, tags) as the tool sends them: made from flags, from a line
-// of JSON, or from a job that a server has listed.
+// The tags of a put (docs/beyond.md, tags), made from flags, from a line of JSON, or from a job
+// that a server has listed.
 //
-// A server that lacks a tag answers BAD_FORMAT, and takes the body for commands. So whoever sends a
-// tag asks TagSupport first.
+// A server that does not know a tag answers BAD_FORMAT and parses the body as commands. So check
+// TagSupport before sending a tag.
 
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace haricot::tool {
 
-// Their words, in the order in which the tool writes them. Where a job is shown, its tags are keys
-// with these names.
+// The words of the tags, in the order in which the tool writes them. A listed job has its tags as
+// keys with these names.
 inline constexpr std::string_view kTriesTag = "try";
 inline constexpr std::string_view kLaneTag = "con";
 inline constexpr std::string_view kUniqueTag = "idp";
@@ -27,32 +27,33 @@ inline constexpr std::string_view kGroupTag = "grp";
 inline constexpr std::string_view kAfterTag = "aft";
 inline constexpr std::array kTagWords = {kTriesTag, kLaneTag, kUniqueTag, kGroupTag, kAfterTag};
 
-// The tags as they follow the numbers of a put: a blank before each of them.
+// Tags in the form that follows the numbers of a put, each after a blank.
 class PutTags final {
  public:
-  // Adds a tag. False: it is no value of this tag, and nothing has changed. Requires: the word is
-  // one of kTagWords, and no tag with it was added.
+  // Adds a tag. Returns false and changes nothing if the value is invalid. Requires: the word is
+  // one of kTagWords and was not added before.
   [[nodiscard]] bool add(std::string_view word, std::string_view value);
 
   bool empty() const { return text_.empty(); }
-  // Whether a tag with this word was added, and its value; empty: none was.
+  // Returns true if a tag with this word was added. value() returns its value, or an empty text.
   bool has(std::string_view word) const { return !value(word).empty(); }
   std::string_view value(std::string_view word) const;
-  // " try:3 con:mail:2", say.
+  // Returns, for example, " try:3 con:mail:2".
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
 };
 
-// Whether a job of scan-jobs or list-jobs waits for the end of a group.
+// Returns true if a job of scan-jobs or list-jobs waits for the end of a group.
 bool is_held(const StatsText& job);
 
-// The tags of a job of scan-jobs or list-jobs, those that this tool knows: what a put needs to make
-// another one like it. A job that waits for its group no more has no `aft`.
+// Returns the tags of a job of scan-jobs or list-jobs that this tool knows, for putting an equal
+// job. Omits `aft` if the job no longer waits for its group.
 PutTags tags_of(const StatsText& job);
 
-// The line of a put, with its CR LF. No server takes one that is_too_long().
+// The numbers of a put. put_line() returns its line with CR LF; no server accepts a line for which
+// is_too_long() is true.
 struct PutNumbers {
   std::uint64_t priority = 0;
   std::uint64_t delay_s = 0;
@@ -62,47 +63,50 @@ struct PutNumbers {
 std::string put_line(const PutNumbers& numbers, const PutTags& tags);
 bool is_too_long(std::string_view put_line);
 
-// Which tags a server takes. It is asked once, and only if somebody wants to know.
+// The tags that a server accepts. Asks the server once, when they are first needed.
 class TagSupport final {
  public:
-  // What messages call a tag: by its word, or by the flag of put that makes it.
+  // The name of a tag in messages: its word, or the flag of `put` that makes it.
   enum class Names : bool { words, flags };
 
-  // The server has to outlive it, and to stay connected.
+  // Requires: the server outlives the object and stays connected.
   explicit TagSupport(Remote& server, Names names = Names::words)
       : server_(server), names_(names) {}
 
-  // False: the server lacks one of these tags, or failed; its failure() says so, and lacks() says
-  // which of the two it is. Requires: nothing else has set failure() since this was false.
+  // Returns false if the server does not know one of these tags, or failed; lacks() is true in the
+  // first case. failure() of the server has the message, unless something else has set it since
+  // takes() last returned false.
   [[nodiscard]] bool takes(const PutTags& tags);
-  // Whether it takes all tags that this tool knows. Nothing: it failed.
+  // Returns true if the server accepts all tags that this tool knows; nothing if it failed.
   std::optional<bool> takes_all();
-  // Whether the last takes() was false because the server lacks a tag.
+  // Returns true if the last takes() returned false because the server does not know a tag.
   bool lacks() const { return !missing_.empty(); }
 
  private:
   bool ask();
-  // Requires: ask() went well.
+  // Requires: ask() returned true.
   bool has(std::string_view word) const;
 
   Remote& server_;
   Names names_;
-  std::optional<std::vector<std::string>> words_;  // Nothing: it was not asked yet.
+  std::optional<std::vector<std::string>> words_;  // Tags and commands of the server; empty until
+                                                   // it was asked.
   std::string_view missing_;                       // One of kTagWords, or empty.
-  std::string_view refused_;                       // What failure() names.
+  std::string_view refused_;                       // The tag that failure() names.
 };
 
-// The job that has the key of a put already. The put has made no other one.
+// The job that owns the key of a put. The put created no other job.
 struct KeyOwner {
   std::uint64_t id = 0;
   std::string_view state;                 // ready, reserved, delayed, buried or deleted.
-  std::optional<std::uint64_t> priority;  // The put has raised it to this.
+  std::optional<std::uint64_t> priority;  // Set if the put raised the priority to this.
 };
 
-// Nothing: the line is not `INSERTED <id> <STATE> [<pri>]`.
+// Returns nothing unless the line is `INSERTED <id> <STATE> [<pri>]`.
 std::optional<KeyOwner> read_key_owner(std::string_view line);
 
-// "a job with this key is there already: 12, ready", and the priority if it was raised.
+// Returns, for example, "a job with this key is there already: 12, ready", with the priority if it
+// was raised.
 std::string describe(const KeyOwner& owner);
 
 }  // namespace haricot::tool

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kForeignBytesShown = 60;
 
-// What an answer that refuses a command means to an operator; empty: nothing is known of it.
+// Explains to an operator why a command was refused; empty if there is nothing to add.
 std::string_view explanation(ReplyCode code) {
   switch (code) {
     case ReplyCode::draining:

@@ -1,4 +1,5 @@
-// A server that is asked, and whose answers are wanted as a whole: for what an operator does.
+// A server, asked one command or a few at a time and answered in full, as operators' subcommands
+// need.
 
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace haricot::tool {
 
-// An answer that may be kept.
+// An answer that owns its texts.
 struct Response {
   ReplyCode code = ReplyCode::none;
   std::uint64_t number = 0;
@@ -26,53 +27,50 @@ struct Response {
   std::string body;
 };
 
-// What went wrong, in words for a person, and the exit status that says it to a script.
+// A failure: its reason for a person, and the exit status for a script.
 struct Failure {
   std::string reason;
   int status = 0;
 };
 
-// All calls that return false or nothing have set failure(). One that could not reach the server,
-// or did not understand it, has closed the connection.
+// Each call that returns false or nothing has set failure(). If the server was unreachable or sent
+// something unintelligible, the connection is closed.
 class Remote final {
  public:
-  // How long the server may stay silent.
+  // `patience` limits the time for each answer.
   Remote(Address address, Duration patience) : address_(std::move(address)), patience_(patience) {}
 
-  // The same from now on, also on an open connection.
+  // Changes the time limit, also of an open connection.
   void set_patience(Duration patience);
 
   [[nodiscard]] bool open();
   bool is_open() const { return dialogue_.has_value(); }
   void close() { dialogue_.reset(); }
 
-  // See Dialogue::also_watch; holds for connections that are opened later.
+  // See Dialogue::also_watch. Applies to later connections, too.
   void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready);
 
-  // Sends commands, each with its CR LF, and hands over their answers in order.
+  // Sends commands, each with its CR LF, and passes their answers to `take` in order.
   [[nodiscard]] bool ask(std::string_view name, std::string_view commands, std::uint64_t answers,
                          const std::function<void(const Answer&)>& take);
 
-  // Sends one command, without CR LF. Whatever the server answers is good.
+  // Sends one command without CR LF and returns its answer, whatever it is.
   std::optional<Response> ask(std::string_view command);
-  // The same, but an answer with another code than this or NOT_FOUND is a failure.
+  // Sends one command without CR LF. An answer other than this code or NOT_FOUND is a failure.
   std::optional<Response> ask(std::string_view command, ReplyCode wanted);
 
-  // Sends commands, each with its CR LF, and returns their answers in order. Whatever the server
-  // answers is good.
+  // Sends commands, each with its CR LF, and returns their answers in order, whatever they are.
   std::optional<std::vector<Response>> ask_together(std::string_view name,
                                                     std::string_view commands,
                                                     std::uint64_t answers);
 
-  // Such commands as stats-tube. NOT_FOUND is no failure: `is_there` is false then, and there are
-  // no lines.
+  // Sends a command such as stats-tube. On NOT_FOUND returns no lines and sets `is_there` to false.
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);
   std::optional<std::vector<std::string>> ask_list();
 
-  // Sets failure() for an answer that is not what was hoped for: the server is too old, or it says
-  // no for a reason of its own.
+  // Sets failure() for an unwanted answer: the server does not know the command, or refuses it.
   void refuse(std::string_view command, ReplyCode code, std::string_view line);
-  // The same for an answer that cannot be read: no beanstalk server gives it.
+  // Sets failure() for an answer that cannot be parsed: the server is no beanstalk server.
   void cannot_read(std::string_view command);
 
   const Failure& failure() const { return failure_; }

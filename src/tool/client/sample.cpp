@@ -63,7 +63,7 @@ bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sampl
   std::string odd;
   const auto take = [&](const Answer& answer) {
     std::string& name = wanted[next++];
-    if (answer.code == ReplyCode::not_found) return;  // It went meanwhile.
+    if (answer.code == ReplyCode::not_found) return;  // The tube was deleted meanwhile.
     std::optional<TubeStats> tube = tube_stats(std::move(name), std::string(answer.body));
     if (answer.code == ReplyCode::ok && tube) {
       sample.tubes.push_back(std::move(*tube));
@@ -93,7 +93,7 @@ bool take_times(Remote& server, Sample& sample) {
   std::size_t next = 0;
   const auto take = [&](const Answer& answer) {
     TubeStats& tube = sample.tubes[next++];
-    // Of a tube that went meanwhile nothing is known.
+    // Skips tubes that were deleted meanwhile.
     if (answer.code == ReplyCode::ok) static_cast<void>(add_times(tube, answer.body));
   };
   return server.ask(kCommand, commands, sample.tubes.size(), take);

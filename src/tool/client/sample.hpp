@@ -1,4 +1,4 @@
-// What a server says of itself and its tubes at one moment, and how fast it is between two.
+// Statistics of a server and its tubes at one moment, and rates between two moments.
 
 #pragma once
 
@@ -14,12 +14,12 @@
 namespace haricot::tool {
 
 struct Sample {
-  Instant at;  // When the last answer was there.
+  Instant at;  // Arrival of the last answer.
   StatsText server;
   std::vector<TubeStats> tubes;
 };
 
-// A second's worth. Nothing: not known.
+// Rates per second; empty if unknown.
 struct ServerRates {
   std::optional<double> commands;
   std::optional<double> puts;
@@ -27,23 +27,23 @@ struct ServerRates {
   std::optional<double> deletes;
   std::optional<double> timeouts;
   std::optional<double> connections;
-  std::optional<double> cpu_percent;  // Of one core.
+  std::optional<double> cpu_percent;  // Percent of one core.
 };
 
-// Whether the name matches one of the shell patterns, or there is none.
+// Returns true if the name matches one of the shell patterns, or if there are no patterns.
 bool is_wanted(const std::string& name, const std::vector<std::string>& patterns);
 
-// Asks the server. Tubes whose name matches none of the shell patterns are left out; without
-// patterns none is. False: server.failure() says why.
+// Asks the server for its statistics and those of the tubes that is_wanted() accepts. Returns false
+// if the server failed; server.failure() has the reason.
 [[nodiscard]] bool take_sample(Remote& server, const std::vector<std::string>& patterns,
                                Sample& sample);
 
-// Adds the times of the tubes, if the server tells them (stats-tube-detail). False:
-// server.failure() says why.
+// Adds the times of the tubes if the server has stats-tube-detail. Returns false if the server
+// failed; server.failure() has the reason.
 [[nodiscard]] bool take_times(Remote& server, Sample& sample);
 
-// Both are nothing where the server is not the same process any more. A tube that was not there
-// before began with nothing.
+// Calculate rates of the server and of the tubes in `now`; empty if the server was restarted in
+// between. The counters of a tube that is new begin at 0.
 ServerRates rates_between(const Sample& before, const Sample& now);
 void set_tube_rates(const Sample& before, Sample& now);
 

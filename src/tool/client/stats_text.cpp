@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
-// These are text even where they look like a number.
+// Keys whose values are text even if they look like numbers.
 constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
                                           "os",   "platform", kOurVersionKey, "con",     "idp",
                                           "grp",  "aft",      "used",         "address"};
@@ -82,7 +82,7 @@ std::optional<double> StatsText::decimal(std::string_view key) const {
 }
 
 std::string StatsText::json_value(const Line& line) const {
-  // A job's id is a number, and stands first; a server's is 16 digits of a hexadecimal number.
+  // The id of a job is a number and comes first; the id of a server is 16 hexadecimal digits.
   const bool is_text =
       std::find(std::begin(kTextKeys), std::end(kTextKeys), line.key) != std::end(kTextKeys) ||
       (line.key == "id" && &line != &lines_.front());

@@ -1,8 +1,7 @@
-// What a subcommand is about: the tubes and the jobs that its line names.
+// The tubes and jobs that the command line of a subcommand names.
 //
-// A tube is an operand or the value of --tube, which mean the same. An operand that is digits is
-// the id of a job, where ids are taken; there a tube whose name is digits has to be named by
-// --tube.
+// A tube is an operand or the value of --tube. Where ids of jobs are accepted, an operand of digits
+// is an id, so a tube with such a name needs --tube.
 
 #pragma once
 
@@ -23,20 +22,20 @@ class Subjects final {
   enum class Ids : bool { no, yes };
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
-  // The errand outlives the object, and the object the errand's read().
+  // Requires: the errand outlives the object, and the object exists until the errand's read()
+  // returns.
   explicit Subjects(Errand& errand) : errand_(errand) {}
 
-  // Adds --tube, which may come more than once. For subcommands whose operands are something else,
-  // it is all that there is to be called.
+  // Adds --tube, which may be repeated. A subcommand with other operands does not call take().
   void add_tube_flag(std::string_view help = "the tube, as a flag");
 
-  // Takes the operands of the errand, but the last `others`. Something: a mistake, and the exit
-  // status; its message is printed. To be called after read() of the errand.
+  // Takes the operands of the errand, except the last `others`. On a mistake prints a message and
+  // returns the exit status. Must be called after read() of the errand.
   std::optional<int> take(std::size_t tubes_max, Ids ids = Ids::no, std::size_t others = 0);
 
-  // Those of --tube, and then the operands. Each once.
+  // Values of --tube, then operands. No tube comes twice.
   const std::vector<std::string>& tubes() const { return tubes_; }
-  // The only one or the first one; empty: there is none.
+  // Returns the first tube, or an empty text if there is none.
   std::string tube() const { return tubes_.empty() ? std::string() : tubes_.front(); }
   const std::vector<std::uint64_t>& ids() const { return ids_; }
   bool empty() const { return tubes_.empty() && ids_.empty(); }
@@ -47,8 +46,8 @@ class Subjects final {
   std::vector<std::uint64_t> ids_;
 };
 
-// Adds --tube for subcommands that take patterns of tubes, and patterns as operands. More than one
-// may come; they are added to `to`, which outlives the errand's read().
+// Adds --tube for subcommands that accept patterns of tubes, also as operands. Adds the values,
+// which may be several, to `to`. Requires: `to` outlives the errand's read().
 void add_pattern_flag(Errand& errand, std::vector<std::string>& to);
 
 }  // namespace haricot::tool

@@ -20,7 +20,7 @@ std::optional<double> sum_of_rates(const std::vector<const TubeStats*>& parts,
   return sum;
 }
 
-// The report of a tube that had all of these jobs.
+// Returns the report of a tube with the jobs of all parts.
 std::string report_of(const std::string& name, const std::vector<const TubeStats*>& parts) {
   std::vector<StatsText> reports;
   std::uint64_t pause = 0;
@@ -41,7 +41,7 @@ std::string report_of(const std::string& name, const std::vector<const TubeStats
          "\n";
 }
 
-// Percentiles cannot be added up.
+// Takes the maximum of each time, because percentiles cannot be added.
 std::optional<TubeTimes> slowest_of(const std::vector<const TubeStats*>& parts) {
   constexpr std::uint64_t TubeTimes::*kTimes[] = {&TubeTimes::oldest_ready_s,
                                                   &TubeTimes::wait_p50_ms, &TubeTimes::wait_p99_ms,

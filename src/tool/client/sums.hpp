@@ -1,4 +1,4 @@
-// The statistics of several servers, added up.
+// Sums of the statistics of several servers.
 
 #pragma once
 
@@ -12,17 +12,15 @@
 
 namespace haricot::tool {
 
-// Whether the sum of such values of several servers means something: numbers of jobs, of commands,
-// of connections.
+// Returns true if values of this key can be added: numbers of jobs, commands or connections.
 bool is_summable(std::string_view key);
 
-// The summable keys of all of them, in the order in which they first come. A key that only some
-// servers have is the sum of those.
+// Adds up the summable keys, in the order of their first occurrence. A key that some servers lack
+// is the sum over the others.
 StatsText sum_of(std::span<const StatsText> servers);
 
-// Each tube that one of the servers has, once. Its rates are known if they are at all servers that
-// have the tube; it is paused as long as the longest of their pauses, and its times are
-// the longest.
+// Returns each tube that at least one server has. A rate is known if it is known at all servers
+// that have the tube. Pause and times are the longest ones.
 std::vector<TubeStats> sum_of_tubes(std::span<const Sample> servers);
 
 }  // namespace haricot::tool

@@ -14,12 +14,13 @@
 namespace haricot::tool {
 namespace {
 
-// A column of numbers has the member of TubeStats that it shows, a column of times its members of
-// TubeTimes: one, or the median and the 99th percentile. The column of names has none.
+// A column of the table. A column of numbers has its member of TubeStats; a column of times has one
+// or two members of TubeTimes: a time, or the median and the 99th percentile. The column of names
+// has none.
 struct ColumnRow {
   TubeColumn column;
   std::string_view title;
-  std::size_t width;  // At least: so that columns seldom move.
+  std::size_t width;  // Minimum, so that columns seldom move.
   std::uint64_t TubeStats::*count = nullptr;
   std::optional<double> TubeStats::*rate = nullptr;
   std::uint64_t TubeTimes::*time = nullptr;
@@ -48,7 +49,7 @@ const ColumnRow& row_of(TubeColumn column) {
   return kColumns[static_cast<std::size_t>(column)];
 }
 
-// A rate that is not known is below all that are known.
+// Ranks unknown rates below all known ones.
 double rank(std::optional<double> rate) {
   return rate.value_or(-1);
 }
@@ -61,7 +62,7 @@ std::string time_cell(const TubeStats& tube, const ColumnRow& row) {
   return p99 == 0 ? "-" : format_milliseconds(first) + "/" + format_milliseconds(p99);
 }
 
-// Nothing is below all times that are known.
+// Returns nothing for unknown times, which ranks below all known ones.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> times_of(const TubeStats& tube,
                                                                 const ColumnRow& row) {
   if (!tube.times) return std::nullopt;
@@ -107,7 +108,7 @@ std::optional<TubeStats> tube_stats(std::string name, std::string report) {
   tube.watching = all->number("current-watching");
   tube.puts = number("total-jobs");
   tube.deletes = all->number("cmd-delete");
-  // Near its end a pause has 0 seconds left; where it is still a pause, one is shown.
+  // Near its end a pause has 0 seconds left, so show 1 while it lasts.
   if (number("pause") > 0) tube.paused_s = std::max<std::uint64_t>(number("pause-time-left"), 1);
   tube.report = std::move(report);
   return tube;
@@ -164,7 +165,7 @@ void sort_tubes(std::vector<TubeStats>& tubes, TubeColumn column, bool reversed)
 }
 
 TubeTable tube_table(const std::vector<TubeStats>& tubes) {
-  // What stands in each column but the last one, the titles first.
+  // The cells of each line except the name; the first line has the titles.
   std::vector<std::vector<std::string>> lines(tubes.size() + 1);
   const bool has_times = std::any_of(tubes.begin(), tubes.end(),
                                      [](const TubeStats& tube) { return tube.times.has_value(); });
@@ -217,7 +218,7 @@ std::string to_json(const TubeStats& tube) {
 std::string format_rate(std::optional<double> rate) {
   if (!rate) return "-";
   char text[40];
-  // 9.96 would be shown as 10.0.
+  // A rate of 9.96 would be shown as 10.0.
   const bool is_small = *rate > 0 && *rate < 9.95;
   std::snprintf(text, sizeof text, is_small ? "%.1f" : "%.0f", *rate);
   return text;
