@@ -1,4 +1,4 @@
-// haricot bury: sets jobs aside until somebody kicks them.
+// haricot bury: sets jobs aside until they are kicked.
 
 #include <algorithm>
 #include <string>

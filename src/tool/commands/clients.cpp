@@ -26,7 +26,7 @@ struct Choice {
   bool only_holding = false;
 };
 
-// Prints a page, and returns how many clients that were.
+// Prints a page and returns the number of clients printed.
 std::uint64_t show(const ListPage& page, const Choice& choice, std::uint64_t shown, bool json) {
   std::string text;
   std::uint64_t added = 0;
@@ -58,7 +58,7 @@ int clients(Words words) {
     shown += show(page, choice, shown, errand.json());
     return shown < choice.count && errand.done() == 0;
   };
-  // How many of a page hold jobs is not known before.
+  // With --holding the number of matches in a page is unknown, so ask for full pages.
   const std::uint64_t page_items = choice.only_holding ? kPageItemsMax : choice.count;
   if (!ask_clients(errand.server(), choice.from, page_items, take)) return errand.failed();
   return shown > 0 ? errand.done() : errand.no("there is no such connection");

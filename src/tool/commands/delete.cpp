@@ -1,4 +1,4 @@
-// haricot delete: jobs by their ids, or all of a tube that are in a state.
+// haricot delete: deletes jobs by id, or the jobs of a tube in some states.
 
 #include <string>
 

@@ -94,7 +94,7 @@ class Drain {
   bool has_warned_ = false;
 };
 
-// Begins or ends drain mode. False: the server refuses, or failed.
+// Begins or ends drain mode. Returns false if the server refuses or fails.
 bool switch_mode(Errand& errand, bool is_start) {
   Remote& server = errand.server();
   const ReplyCode wanted = is_start ? ReplyCode::draining : ReplyCode::not_draining;
@@ -120,7 +120,7 @@ int run(Errand& errand, const Choice& choice) {
   return errand.done();
 }
 
-// What is wrong with the line, if something is.
+// Checks the flags and operands. On a mistake prints a message and returns the exit status.
 std::optional<int> check(const Errand& errand, const Choice& choice) {
   for (const std::string_view word : errand.operands()) {
     if (word != "start" && word != "stop" && word != "on" && word != "off") continue;

@@ -1,4 +1,4 @@
-// haricot export: all jobs as lines of JSON.
+// haricot export: writes all jobs as lines of JSON.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr ErrandText kText = {
 constexpr std::string_view kAdvice =
     "--by-id asks it for each id instead, or stop it and use haricot binlog dump --json";
 
-// Bodies that are asked for at once: so many, and fewer if they are large.
+// Bounds of the bodies that are requested at once.
 constexpr std::size_t kPeeksMax = 100;
 constexpr std::uint64_t kPeekBytesMax = 1024 * 1024;
 
@@ -51,7 +51,8 @@ class Export {
   Export(Errand& errand, bool is_quiet)
       : errand_(errand), progress_("exported", is_quiet, Progress::Results::as_they_come) {}
 
-  // False: it is over, with `status`; the message is printed.
+  // Adds the jobs of a tube, or of the server if the name is empty, to all_. On failure prints a
+  // message, sets `status` and returns false.
   bool count_jobs(const std::string& tube, int& status) {
     bool is_there = false;
     const std::string command = tube.empty() ? "stats" : "stats-tube " + tube;
@@ -68,7 +69,8 @@ class Export {
     return stats && is_there;
   }
 
-  // Of one tube, or with an empty name of all. Something: it is over, with this status.
+  // Writes the jobs of a tube, or of the server if the name is empty, except held jobs. On failure
+  // returns the exit status.
   std::optional<int> run(const std::string& tube) {
     for (std::uint64_t from = 1; from != 0;) {
       std::string command =
@@ -97,8 +99,8 @@ class Export {
     return std::nullopt;
   }
 
-  // Writes the held jobs that run() has met, when all other jobs are written. Something: it is
-  // over, with this status.
+  // Writes the held jobs that run() has collected; called after all other jobs are written. On
+  // failure returns the exit status.
   std::optional<int> write_held() {
     std::vector<HeldJob> ties;
     for (const StatsText& job : held_)
@@ -108,7 +110,8 @@ class Export {
     return write_in_batches(jobs) ? std::nullopt : std::optional(fail());
   }
 
-  // The same of a server that cannot list jobs, for all of these tubes.
+  // Writes the jobs of these tubes, for a server that cannot list jobs. On failure returns the exit
+  // status.
   std::optional<int> run_by_id(std::vector<std::string> tubes, bool is_quiet) {
     JobSearch search(errand_.server(), std::move(tubes));
     Progress searching("asked for ids:", is_quiet);
@@ -132,7 +135,8 @@ class Export {
   }
 
  private:
-  // Bodies whose sizes nobody knows. Nothing: the server failed.
+  // Returns the number of bodies to request at once when their sizes are unknown; nothing if the
+  // server failed.
   std::optional<std::size_t> bodies_at_once() {
     bool is_there = false;
     const std::optional<StatsText> stats = errand_.server().ask_stats("stats", is_there);
@@ -166,7 +170,7 @@ class Export {
     return value == nullptr ? std::string() : *value;
   }
 
-  // False: the server failed.
+  // Returns false if the server failed.
   bool write_in_batches(std::vector<StatsText>& jobs) {
     for (std::size_t begin = 0; begin < jobs.size();) {
       const std::size_t end = batch_end(jobs, begin);
@@ -176,7 +180,7 @@ class Export {
     return true;
   }
 
-  // False: the server failed.
+  // Returns false if the server failed.
   bool write_jobs(std::span<StatsText> jobs) {
     const bool is_good =
         ask_bodies(errand_.server(), jobs,
@@ -197,7 +201,7 @@ class Export {
   Progress progress_;
   std::uint64_t all_ = 0;
   std::uint64_t written_ = 0;
-  std::vector<StatsText> held_;  // Without their bodies.
+  std::vector<StatsText> held_;  // Without bodies.
 };
 
 }  // namespace

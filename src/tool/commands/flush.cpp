@@ -1,4 +1,4 @@
-// haricot flush: deletes the jobs of a tube, at once where the server can.
+// haricot flush: deletes the jobs of a tube, with one command if the server has flush-tube.
 
 #include <string_view>
 

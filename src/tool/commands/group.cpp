@@ -1,4 +1,4 @@
-// haricot group: how many jobs of a group are left, once or until none is.
+// haricot group: shows how many jobs of a group are left, once or until it has ended.
 
 #include <string>
 
@@ -43,7 +43,7 @@ class Group {
   int run() {
     if (!watch(errand_, choice_.watching, [this] { return look(); })) return errand_.failed();
     if (errand_.json()) print(json());
-    // A group that has ended is what --wait has waited for, and otherwise one that is not there.
+    // The end of the group is success for --wait; otherwise it means that there is no such group.
     if ((left_.jobs() == 0) == choice_.waits) return errand_.done();
     if (choice_.waits || errand_.json()) return errand_.done(kExitFailure);
     return errand_.no("the server has no job of group " + choice_.name);
@@ -86,7 +86,7 @@ class Group {
 int group(Words words) {
   Errand errand(kText);
   Choice choice;
-  choice.watching.has_limit = true;  // Without --wait it looks once.
+  choice.watching.has_limit = true;  // Without --wait, checks once.
   errand.add({'w', "wait", "S", "wait for its end; give up after S, with status 1 (or forever)",
               [&choice](std::string_view value) {
                 choice.waits = true;
@@ -104,7 +104,7 @@ int group(Words words) {
     return errand.mistake("that is no group's name: it has 1 to 100 bytes, as those of a tube's");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
-  // Whoever lacks groups answers to stats-group as to a line that is wrong.
+  // A server without groups answers stats-group like a malformed command.
   TagSupport support(errand.server());
   return support.takes(tags) ? Group(errand, choice).run() : errand.failed();
 }

@@ -1,4 +1,4 @@
-// haricot import: jobs from lines of JSON.
+// haricot import: puts jobs from lines of JSON.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,7 @@ constexpr ErrandText kText = {
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
-// No body takes more bytes in JSON than six for each of its own, and no line needs more besides.
+// JSON needs at most six bytes for each byte of a body; the other keys of a line fit into 64 KiB.
 constexpr std::size_t kLineBytesMax = std::size_t{6} * kJobBytesMaxLimit + 64 * 1024;
 
 constexpr std::string_view kTagAdvice = "; --without-tags leaves tags out";
@@ -72,7 +72,7 @@ class Import {
     Over over;
     if (!input.read_lines(errand_, kLineBytesMax, take, send_all, over)) return stop();
     if (over) return *over;
-    // The line after the last one is where an import goes on that was interrupted at its end.
+    // An import that was interrupted at the end of the file resumes at the line after the last one.
     const bool is_behind = choice_.from_line > line_ + 1;
     if (is_behind) {
       progress_.clear();
@@ -83,27 +83,28 @@ class Import {
   }
 
  private:
-  // A job of the batch that is under way.
+  // A job of the current batch.
   struct Pending {
     std::uint64_t line = 0;
-    std::uint64_t id = 0;  // 0: not put yet.
+    std::uint64_t id = 0;  // 0 until it is put.
     std::uint64_t priority = 0;
     bool is_buried = false;
-    bool uses = false;  // Its tube is the first thing that the server is asked for.
-    std::string asked;  // The group that the server is asked for before the put; empty: none.
+    bool uses = false;  // A `use` for its tube precedes its other commands.
+    std::string asked;  // Group that is checked with stats-group before the put; empty if none.
   };
 
-  // What the answers to a batch have said so far.
+  // State while the answers to a batch arrive.
   struct Answered {
     std::size_t puts = 0;
-    // Whom the server refuses a tube uses the one before it still: those jobs have to go again.
+    // After a failed `use` the connection still uses the previous tube, so jobs that were put there
+    // have to be deleted.
     bool is_elsewhere = false;
     std::vector<std::uint64_t> misplaced;
   };
 
   using Over = InputText::Over;
 
-  // The lines cannot be read to their end.
+  // Ends the import before the last line, because reading failed or a signal arrived.
   int stop() {
     if (!is_interrupted()) return end(kExitLocal);
     progress_.clear();
@@ -112,15 +113,15 @@ class Import {
     return end(kExitFailure);
   }
 
-  // If the server lacks a tag, looks whether a line has it, before anything is put. A pipe can be
-  // read only once: there the line is met when those before it are imported.
+  // If the server lacks a tag, searches the lines for it before anything is put. A pipe can be read
+  // only once: there such a line is found after the lines before it are imported.
   Over look_ahead(InputText& input) {
     const std::optional<std::int64_t> position = input.position();
     if (!position) return std::nullopt;
     const std::optional<bool> takes_all = tags_.takes_all();
     if (!takes_all) return errand_.failed();
     if (*takes_all) return std::nullopt;
-    bool is_bad = false;  // The import ends at a bad line.
+    bool is_bad = false;  // The import will end at this line, so later ones do not matter.
     const auto look = [&](std::string_view line) -> Over {
       ++line_;
       std::string error;
@@ -150,7 +151,7 @@ class Import {
   }
   std::string line_name() const { return "line " + std::to_string(line_) + ": "; }
 
-  // False: the server failed.
+  // Returns false if the server failed.
   bool ask_limits() {
     bool is_there = false;
     const std::optional<StatsText> stats = errand_.server().ask_stats("stats", is_there);
@@ -185,10 +186,10 @@ class Import {
     return is_full && is_interrupted() ? Over(stop()) : std::nullopt;
   }
 
-  // Whether the server would take the job: if not, sets `error`, and the status if it is another
-  // one. False: the server failed.
+  // Checks if the server would accept the job; if not, sets `error`, and `status` if it differs
+  // from the default. Returns false if the server failed.
   bool check(ImportJob& job, std::string& error, int& status) {
-    const InterruptBlock block;  // It may ask the server.
+    const InterruptBlock block;  // The check may ask the server.
     if (choice_.without_tags && !job.tags.empty()) {
       job.tags = {};
       ++untagged_;
@@ -206,7 +207,7 @@ class Import {
     return true;
   }
 
-  // How to go on with a job whose tags the server does not take.
+  // Returns advice for a job whose tags the server does not accept.
   std::string advice() const {
     std::string text(kTagAdvice);
     if (line_ > 1 && !choice_.dry_run) {
@@ -227,7 +228,7 @@ class Import {
     if (uses) commands_ += "use " + job.tube + "\r\n";
     if (uses) ++answers_;
     tube_ = job.tube;
-    // The answer to a put does not say whether the job is held.
+    // Ask for the group, because the answer to a put does not show if the job is held.
     std::string asked(job.tags.value(kAfterTag));
     if (!asked.empty() && !groups_.insert(asked).second) asked.clear();
     if (!asked.empty()) commands_ += "stats-group " + asked + "\r\n";
@@ -245,10 +246,11 @@ class Import {
                         .asked = std::move(asked)});
   }
 
-  // Puts what was collected. False: the server failed or refused; refused_ says which.
+  // Puts the current batch. Returns false if the server failed, or refused a job; refused_ is set
+  // in the second case.
   bool send() {
     if (pending_.empty()) return true;
-    // So that what is known of the lines is true: the batch is a second's work at most.
+    // A signal must not leave the state of the lines unknown. A batch takes at most about a second.
     const InterruptBlock block;
     sent_to_ = pending_.back().line;
     Answered answered;
@@ -290,7 +292,7 @@ class Import {
     }
     if (is_put) {
       job.id = answer.number;
-      // For lack of memory the server has buried what is to be ready.
+      // The server had no memory to make the job ready and has buried it already.
       if (answer.code == ReplyCode::buried_new) job.is_buried = false;
       ++done_;
       return;
@@ -298,14 +300,15 @@ class Import {
     report_refusal(job.line, answer);
   }
 
-  // The job that has the key is somebody else's: it must not be buried.
+  // Reports a duplicate. The owner of the key is not of this import, so its id is not kept for
+  // burying.
   void report_taken_key(std::uint64_t line, const KeyOwner& owner) {
     progress_.clear();
     errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(owner));
     ++taken_keys_;
   }
 
-  // Whoever imports a part of what was exported may not mean that.
+  // Warns about a group without jobs: the import may cover only a part of the export.
   void report_no_group(const Pending& job) {
     progress_.clear();
     errand_.warn("line " + std::to_string(job.line) + ": the server has no job of group " +
@@ -342,7 +345,7 @@ class Import {
     return true;
   }
 
-  // Buries those of the batch that are to be buried: they are delayed until now.
+  // Buries the jobs of the batch that were buried in the export; until now they are delayed.
   bool bury_some() {
     std::string commands;
     std::uint64_t answers = 0;
@@ -434,18 +437,18 @@ class Import {
   std::uint64_t line_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t bad_lines_ = 0;
-  std::uint64_t taken_keys_ = 0;            // Lines whose keys other jobs have.
-  std::uint64_t untagged_ = 0;              // Jobs whose tags are left out.
-  std::string tube_;                        // The one that is used.
-  std::unordered_set<std::string> groups_;  // Those that the server was asked for.
+  std::uint64_t taken_keys_ = 0;            // Lines whose keys other jobs own.
+  std::uint64_t untagged_ = 0;              // Jobs put without their tags.
+  std::string tube_;                        // Tube that the connection uses.
+  std::unordered_set<std::string> groups_;  // Groups that were checked with stats-group.
 
   std::vector<Pending> pending_;
   std::string commands_;
-  std::uint64_t answers_ = 0;  // That the commands get.
-  std::uint64_t sent_to_ = 0;  // The last line whose put was sent, and the last one answered.
+  std::uint64_t answers_ = 0;  // Expected answers to commands_.
+  std::uint64_t sent_to_ = 0;  // Last line whose put was sent, and last line that was answered.
   std::uint64_t answered_to_ = 0;
   bool is_burying_ = false;
-  std::optional<Response> refused_;  // The first answer that refused a put.
+  std::optional<Response> refused_;  // First answer that refused a put.
   std::uint64_t not_taken_ = 0;
   std::uint64_t first_refused_ = 0;
   std::uint64_t last_refused_ = 0;

@@ -13,15 +13,15 @@ namespace {
 
 using Value = JsonObject::Value;
 
-// Every key that a line may have: what it says of a job, and what else export, peek --json and
+// All keys that a line may have: those that are read, and others that export, peek --json and
 // binlog dump --json write.
 constexpr std::string_view kKnownKeys[] = {
     "tube",  "body",     "body_base64", "state",   "pri",      "ttr",      "delay",   "time-left",
     "held",  "id",       "age",         "file",    "reserves", "holder",   "bytes",   "timeouts",
     "kicks", "releases", "buries",      kTriesTag, kLaneTag,   kUniqueTag, kGroupTag, kAfterTag};
 
-// False: there is a key that nobody knows, a mistyped one perhaps, so the job would not be the one
-// that was meant.
+// Returns false if the line has an unknown key. It may be a mistyped one, and then the job would
+// differ from the intended one.
 bool check_keys(const JsonObject& line, std::string& error) {
   for (const auto& [key, value] : line.members()) {
     if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key) != std::end(kKnownKeys)) {
@@ -35,7 +35,8 @@ bool check_keys(const JsonObject& line, std::string& error) {
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
-// Takes a number, if the line has it. False: it is none, or too large.
+// Reads a number into `to` if the line has the key. Returns false if the value is no number, or too
+// large.
 bool take_number(const JsonObject& line, std::string_view name, std::uint64_t& to,
                  std::string& error) {
   const Value* value = line.find(name);
@@ -57,7 +58,7 @@ bool take_tube(const JsonObject& line, std::string& to, std::string& error) {
     error = "it has no \"tube\"";
     return false;
   }
-  // Some writers of JSON make a number of a name that is made of digits.
+  // Some JSON writers turn a name of digits into a number.
   to = tube->kind == Value::Kind::word ? std::string() : tube->text;
   if (is_tube_name(to)) return true;
   error = "\"tube\" is not a tube's name";
@@ -102,7 +103,7 @@ bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
   return true;
 }
 
-// Whether the job waits for the end of a group. False in the first place: "held" is no truth value.
+// Sets `to` if the job waits for the end of a group. Returns false if "held" is no boolean.
 bool take_held(const JsonObject& line, bool& to, std::string& error) {
   const Value* held = line.find("held");
   if (held == nullptr) return true;
@@ -115,9 +116,9 @@ bool take_held(const JsonObject& line, bool& to, std::string& error) {
 bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& error) {
   for (const std::string_view word : kTagWords) {
     const Value* value = line.find(word);
-    // What a job has waited for says nothing any more.
+    // The group that a job has waited for earlier does not matter.
     if (value == nullptr || (word == kAfterTag && !is_held)) continue;
-    // As with tubes, a key that is made of digits may have become a number.
+    // As with tubes, a key of digits may have become a number.
     if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
     error = "\"" + std::string(word) + "\" is no value of this tag";
     return false;

@@ -1,5 +1,5 @@
-// A job as a line of JSON: how `haricot import` reads what `haricot export`, `haricot peek --json`
-// and `haricot binlog dump --json` write.
+// A job as a line of JSON. `haricot import` reads it; `haricot export`, `haricot peek --json` and
+// `haricot binlog dump --json` write it.
 
 #pragma once
 
@@ -15,8 +15,9 @@ namespace haricot::tool {
 
 struct ImportJob {
   std::string tube;
-  Place place = Place::ready;  // A job that was reserved is ready.
-  bool is_deleted = false;     // Of the job only its key is left: nothing else is read.
+  Place place = Place::ready;  // A reserved job is imported as ready.
+  bool is_deleted = false;  // The line describes only a key that has outlived its job; nothing else
+                            // is read.
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;  // 0 unless the job is delayed.
   std::uint64_t ttr_s = 60;
@@ -24,8 +25,8 @@ struct ImportJob {
   std::string body;
 };
 
-// Nothing: the line is no job, and `error` says why. `tube`, if it is not empty, is the tube of the
-// job whatever the line says.
+// Returns nothing and sets `error` if the line is invalid. `tube`, unless empty, replaces the tube
+// of the line.
 std::optional<ImportJob> parse_import_line(std::string_view line, const std::string& tube,
                                            std::string& error);
 

@@ -14,7 +14,7 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-// A signal between a look at is_interrupted() and the wait is seen after this time.
+// Longest time until a signal is noticed that arrives between is_interrupted() and poll().
 constexpr int kLookMs = 200;
 
 }  // namespace
@@ -85,7 +85,7 @@ bool InputText::read_lines(const Errand& errand, std::size_t bytes_max,
   std::string text;
   bool is_first = true;
   for (bool is_over = false; !is_over;) {
-    // What is left of the last piece has no line end.
+    // The rest of the last piece contains no line end.
     std::size_t from = text.size();
     if (!read(errand, bytes_max, text, is_over)) return false;
     if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';

@@ -1,4 +1,4 @@
-// What a command reads from stdin, or from a file instead.
+// The input of a command, from stdin or a file.
 
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace haricot::tool {
 
-// What goes out at once where many jobs are put: so many, or as many as have so many bytes.
+// Bounds of a batch of puts: number of jobs, and bytes.
 inline constexpr std::size_t kBatchJobs = 500;
 inline constexpr std::size_t kBatchBytes = 1024 * 1024;
 
-// Whether a line has nothing in it but blanks and tabs.
+// Returns true if the line contains only blanks and tabs.
 bool is_blank(std::string_view line);
 
 class InputText final {
@@ -28,31 +28,32 @@ class InputText final {
   // false.
   bool open(const Errand& errand, const std::string& path);
 
-  // For messages.
+  // Name for messages.
   const std::string& name() const { return name_; }
 
-  // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
-  // text has more bytes than this now; then the message is printed. Or is_interrupted(), and there
-  // is no message. `is_over`: that was the end.
+  // Appends available input to `text`, and waits if there is none. Sets `is_over` at the end of the
+  // input. Returns false if reading failed or `text` exceeds `bytes_max`, after printing a message;
+  // or, without a message, if is_interrupted().
   bool read(const Errand& errand, std::size_t bytes_max, std::string& text, bool& is_over);
 
-  using Over = std::optional<int>;  // Something: it is over, with this status.
+  using Over = std::optional<int>;  // Set to the exit status when the subcommand has to end.
 
-  // Hands over each line, whoever wrote it: without CR LF or LF, and the first one without the mark
-  // of UTF-8 (BOM). Calls `pause` whenever no more is there for the moment, and at the end. Nothing
-  // in `over`: neither of the two has ended it. False: as read(); `pause` was called before it. A
-  // line may have so many bytes.
+  // Passes each line to `take`, without its LF or CR LF and without a byte order mark. Calls
+  // `pause` when all available input is taken, and at the end. Stops when one of the two returns a
+  // status, and stores it in `over`. Returns false in the cases of read(); `pause` was called
+  // before.
   bool read_lines(const Errand& errand, std::size_t bytes_max,
                   const std::function<Over(std::string_view)>& take,
                   const std::function<Over()>& pause, Over& over);
 
-  // How much was read, of how many bytes; 0: unknown.
+  // Bytes read so far, and bytes in all; 0 if unknown.
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  // Where the next read begins. Nothing: it is no file, and so can be read only once.
+  // Returns the position of the next read, or nothing if the input is no file and can be read only
+  // once.
   std::optional<std::int64_t> position() const;
-  // Goes back to what position() was. False: the message is printed.
+  // Returns to an earlier position(). On failure prints a message and returns false.
   bool go_back(const Errand& errand, std::int64_t position);
 
  private:

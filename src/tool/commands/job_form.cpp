@@ -13,8 +13,8 @@
 namespace haricot::tool {
 namespace {
 
-// Adds what stats-job does not tell: the tags of the job, if the server can list jobs. False: the
-// server failed.
+// Adds the tags of the job, which stats-job lacks, if the server can list jobs. Returns false if
+// the server failed.
 bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
   const std::optional<Response> response = server.ask("scan-jobs " + std::to_string(id) + " 1");
   if (!response) return false;

@@ -1,4 +1,4 @@
-// How a job that the server has sent is printed.
+// Prints a job that the server has sent.
 
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace haricot::tool {
 
-// Otherwise the body is printed: as it is, or so that a terminal can show it.
+// Form of the output. By default the body is printed: unchanged, or on a terminal with escapes.
 struct JobForm {
   bool only_id = false;
-  bool raw = false;  // As it is, also to a terminal.
+  bool raw = false;  // Unchanged, also on a terminal.
 };
 
-// The flags --id and --raw.
+// Adds the flags --id and --raw.
 void add_form_flags(Errand& errand, JobForm& form);
 
-// Prints the job; with --json its statistics, for which the server is asked, and its body.
-// Something: that failed, the message is printed, and this is the exit status.
+// Prints the job. With --json asks the server for its statistics, and prints them with the body. On
+// failure prints a message and returns the exit status.
 std::optional<int> print_job(Errand& errand, const Response& job, const JobForm& form);
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// Moving jobs of a tube to another one of the server of an errand (tool/client/job_move.hpp).
+// Moves jobs of a tube to another tube of an errand's server (tool/client/job_move.hpp).
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace haricot::tool {
 
 class JobMover final {
  public:
-  // Requires: the tubes are two, and the connection is open.
+  // Requires: the tubes differ, and the connection is open.
   JobMover(Errand& errand, std::string from, std::string to, PlaceFlags places)
       : errand_(errand),
         support_(errand.server()),
@@ -22,8 +22,8 @@ class JobMover final {
         to_(std::move(to)),
         places_(places) {}
 
-  // `tags`: those of the job, which it keeps. What a person has to know is printed. If it has
-  // failed, the server's failure() says why.
+  // Moves a job; `tags` are its tags, which the copy keeps. Prints messages for the operator. After
+  // Outcome::failed the server's failure() has the reason.
   JobMove::Outcome move(std::uint64_t id, const PutTags& tags);
 
  private:

@@ -1,4 +1,4 @@
-// What a subcommand has done to one job after the other, and its report of that.
+// Counts the jobs that a subcommand handles one by one, and reports them.
 
 #pragma once
 
@@ -13,27 +13,28 @@ namespace haricot::tool {
 
 class JobRound final {
  public:
-  // `done` is the word for what was done to a job: deleted, say.
+  // `done` is the participle for the report, such as "deleted".
   JobRound(Errand& errand, std::string_view done) : errand_(errand), done_(done) {}
 
-  // The flag --quiet: what went well is not printed. `to` is for quiet().
+  // Adds the flag --quiet, which suppresses the report of success. Pass `to` to quiet().
   static void add_quiet_flag(Errand& errand, bool& to);
   void quiet(bool is_quiet) { is_quiet_ = is_quiet; }
   bool is_quiet() const { return is_quiet_; }
 
-  // A job was asked for by its id.
+  // Records the result for a job that was requested by id.
   void add(std::uint64_t id, bool is_done);
-  // Jobs that were come upon were done.
+  // Adds jobs that were not requested by id.
   void count(std::uint64_t jobs = 1) { count_ += jobs; }
   std::uint64_t counted() const { return count_; }
 
-  // Prints `deleted 3`, and each id that was not found, `or` something else, to stderr. Returns the
-  // exit status: 0 if no id was missing. That a tube has nothing to do is no failure.
+  // Prints `deleted 3` to stdout, and a line to stderr for each id that was not found, with
+  // `or_what` as another possible reason. Returns the exit status: 0 if all ids were found. A tube
+  // without jobs is no failure.
   int end(std::string_view or_what);
-  // The same, where the server failed in between.
+  // Prints the report after a failure of the server, and returns its exit status.
   int fail();
-  // The same for a tube that is not there, which is said: it has no jobs. No failure either,
-  // because a tube goes with its last job.
+  // Reports that the tube does not exist, and returns the exit status 0: a tube vanishes with its
+  // last job.
   int end_without(const std::string& tube);
 
   Errand& errand() { return errand_; }

@@ -10,7 +10,7 @@
 namespace haricot::tool {
 namespace {
 
-// Ids that are asked for at once.
+// Number of ids that are requested at once.
 constexpr std::uint64_t kIdsPerRound = 1000;
 
 }  // namespace
@@ -43,7 +43,7 @@ std::optional<std::vector<StatsText>> JobSearch::ask_jobs(std::span<const std::u
 bool JobSearch::find_bound() {
   const std::string tube = "haricot-export-" + std::to_string(::getpid());
   if (!server_.ask("use " + tube, ReplyCode::now_using)) return false;
-  // So far ahead that no worker ever gets it, not even one that watches all tubes.
+  // The longest delay, so that no worker gets the job, even one that watches all tubes.
   const auto put = server_.ask_together("put", "put 4294967295 4294967295 1 0\r\n\r\n", 1);
   if (!put) return false;
   const Response& answer = put->front();
@@ -104,8 +104,8 @@ bool JobSearch::drop_gone() {
   return true;
 }
 
-// Found jobs only go away. So if there are at the end as many of them as there were jobs at the
-// beginning, then they were all jobs at the beginning, and nothing is left to be found.
+// Returns true if all jobs are found. Found jobs can only vanish. So if at least as many of them
+// still exist after counting as the count says, they are all jobs of that moment.
 std::optional<bool> JobSearch::has_all() {
   const std::optional<std::uint64_t> count = count_jobs();
   if (!count) return std::nullopt;
@@ -116,8 +116,8 @@ std::optional<bool> JobSearch::has_all() {
 
 std::optional<std::vector<std::uint64_t>> JobSearch::find(const Show& show) {
   if (!find_bound()) return std::nullopt;
-  // Where jobs come and go, to look whether all are found may cost a walk over those that are. So
-  // it is not done more often than so many ids were asked for.
+  // While jobs come and go, has_all() may ask for all found jobs again. So call it only after
+  // asking for as many new ids.
   std::uint64_t next_look = 0;
   while (bound_ == 0 || asked_ + 1 < bound_) {
     if (asked_ >= next_look) {

@@ -1,4 +1,4 @@
-// haricot jobs: a table of jobs, page by page.
+// haricot jobs: prints a table of jobs, page by page.
 
 #include <algorithm>
 #include <iterator>
@@ -33,9 +33,9 @@ constexpr ErrandText kText = {
     "    haricot jobs mail --next --count 10                 # what workers get next\n"
     "    haricot jobs mail --match customer-17\n"};
 
-// Bodies that are asked for at once.
+// Number of bodies that are requested at once.
 constexpr std::size_t kPeeks = 100;
-// More tubes than these are not scanned one by one: then it costs less to be told all jobs.
+// Largest number of tubes that are scanned one by one. Beyond it, listing all jobs costs less.
 constexpr std::ptrdiff_t kScansMax = 16;
 
 constexpr std::string_view kStates[] = {"ready", "reserved", "delayed", "buried"};
@@ -81,7 +81,7 @@ class Jobs {
             choice.text.empty() ? Progress::Results::as_they_come : Progress::Results::at_end),
         left_(choice.count) {}
 
-  // What is said if no job was found.
+  // Returns the message for an empty result.
   std::string none() const {
     if (choice_.tube.empty()) return "there is no such job";
     const bool is_state =
@@ -106,12 +106,13 @@ class Jobs {
  private:
   enum class Order : bool { as_told, by_id };
 
-  // How many jobs a page has. Which of them match is known only when their bodies are here.
+  // Returns the number of jobs to request in a page. With --match full pages, because the number of
+  // matches is unknown before the bodies arrive.
   std::uint64_t jobs_to_ask() const {
     return choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax;
   }
 
-  // These return something if it is over, with this status.
+  // These functions return the exit status if the subcommand has to end.
 
   std::optional<int> show_next() {
     const std::string state = choice_.state.empty() ? "ready" : choice_.state;
@@ -122,8 +123,8 @@ class Jobs {
     return over;
   }
 
-  // With a state it goes over the tubes that have such jobs, which may be few among all: scan-jobs
-  // takes a state only after a tube, and looks at all jobs of the server for each tube.
+  // With a state and no tube, goes through the tubes that have jobs in this state, which may be
+  // few. scan-jobs accepts a state only after a tube, and walks all jobs of the server each time.
   std::optional<int> scan_all() {
     if (!choice_.tube.empty() || choice_.state.empty()) return scan(choice_.tube);
     Sample sample;
@@ -139,7 +140,7 @@ class Jobs {
     return std::nullopt;
   }
 
-  // Whether list-jobs shows all its jobs in the state.
+  // Returns true if one list-jobs shows all jobs of the tube in the state.
   bool is_short(const TubeStats& tube) const {
     const std::uint64_t jobs = jobs_in(tube, choice_.state);
     return jobs == 0 || (jobs <= kPageJobsMax && choice_.state != "reserved");
@@ -151,7 +152,7 @@ class Jobs {
     return show_page(command, Order::by_id);
   }
 
-  // The jobs of a tube, or with an empty name of all.
+  // Shows the jobs of a tube, or of all tubes if the name is empty.
   std::optional<int> scan(const std::string& tube) {
     for (std::uint64_t from = choice_.from; from != 0 && left_ > 0;) {
       std::string command =
@@ -168,7 +169,7 @@ class Jobs {
     const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
     if (!response) return errand_.failed();
     if (response->code == ReplyCode::not_found) {
-      if (order == Order::by_id) return std::nullopt;  // The tube went meanwhile.
+      if (order == Order::by_id) return std::nullopt;  // The tube was deleted meanwhile.
       return errand_.no("there is no tube " + choice_.tube);
     }
     std::optional<JobPage> page = parse_job_page(response->body);
@@ -201,7 +202,8 @@ class Jobs {
     return status == 0 ? std::nullopt : std::optional(status);
   }
 
-  // Leaves only those jobs of the page whose body has the text in it. False: the server has failed.
+  // Keeps only the jobs of the page whose body contains the text. Returns false if the server
+  // failed.
   bool keep_matches() {
     std::vector<StatsText> matching;
     for (std::size_t begin = 0; begin < page_.jobs.size(); begin += kPeeks) {
@@ -234,7 +236,7 @@ class Jobs {
   std::uint64_t looked_at_ = 0;
   std::uint64_t left_;
   std::uint64_t shown_ = 0;
-  bool is_cut_off_ = false;  // There may be more jobs than the server lists at once.
+  bool is_cut_off_ = false;  // The server may have more jobs than list-jobs returns.
 };
 
 std::optional<int> check(const Errand& errand, const Choice& choice) {

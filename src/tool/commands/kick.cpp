@@ -35,7 +35,7 @@ int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool
 }  // namespace
 
 int kick(Words words) {
-  constexpr std::uint64_t kCountMax = 2147483647;  // What any server understands.
+  constexpr std::uint64_t kCountMax = 2147483647;  // Accepted by every server.
   Errand errand(kText);
   Subjects subjects(errand);
   std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// haricot move: jobs of a tube into another tube of the same server.
+// haricot move: moves the jobs of a tube into another tube of the same server.
 
 #include <algorithm>
 #include <limits>
@@ -77,8 +77,8 @@ class Move {
     PutTags tags;
   };
 
-  // Of what is there, as many at most as there were at first: so it ends although producers go on.
-  // False: the server failed, or somebody interrupts.
+  // Moves at most `bound` jobs, the number at the start, so that it ends although producers
+  // continue. Returns false if the server failed or a signal arrived.
   bool move_place(Place place, std::uint64_t bound) {
     while (bound > 0 && all_ > round_.counted()) {
       const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobsMax});
@@ -99,8 +99,8 @@ class Move {
     return true;
   }
 
-  // The next jobs in the order of service: as many as wanted, or from a server that cannot list
-  // them one. False: the server failed.
+  // Finds the next jobs in the order of service: up to `wanted`, or one if the server cannot list
+  // jobs. Returns false if the server failed.
   bool next_jobs(Place place, std::uint64_t wanted, std::vector<Listed>& jobs) {
     Remote& server = errand_.server();
     if (lists_jobs_) {
@@ -113,7 +113,7 @@ class Move {
       if (lists_jobs_) {
         const std::optional<JobPage> page = parse_job_page(listed->body);
         if (page) {
-          // Those that stay come first again and again.
+          // Skip jobs that could not be moved: they are still first in the list.
           for (const StatsText& job : page->jobs) {
             const std::uint64_t id = job.number("id").value_or(0);
             if (stayed_.count(id) == 0 && jobs.size() < wanted) jobs.push_back({id, tags_of(job)});
@@ -147,7 +147,7 @@ class Move {
   Progress progress_;
   std::uint64_t all_ = 0;
   bool lists_jobs_ = true;
-  std::set<std::uint64_t> stayed_;  // The ids of those that could not be moved.
+  std::set<std::uint64_t> stayed_;  // Ids of jobs that could not be moved.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// haricot pause: lets no job of a tube be reserved for a while.
+// haricot pause: stops reserves from a tube for some time.
 
 #include <string>
 

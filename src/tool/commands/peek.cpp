@@ -1,4 +1,4 @@
-// haricot peek: a job's body, without taking the job.
+// haricot peek: prints a job's body without reserving the job.
 
 #include <string>
 

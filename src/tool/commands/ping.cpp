@@ -1,4 +1,4 @@
-// haricot ping: does a server answer?
+// haricot ping: checks if a server answers.
 
 #include <poll.h>
 
@@ -36,7 +36,7 @@ std::string text_of(const StatsText* stats, const char* key) {
   return value == nullptr ? "unknown" : *value;
 }
 
-// Why the server takes no jobs, as far as its statistics say. Empty: it takes jobs.
+// Returns the reason why the server accepts no jobs, from its statistics; empty if it accepts them.
 std::string refusal_of(const StatsText& stats) {
   const auto is_set = [&stats](const char* key) { return stats.number(key).value_or(0) != 0; };
   if (text_of(&stats, "draining") == "true") return "it is in drain mode";
@@ -52,7 +52,7 @@ std::string writable_json(const std::string* refusal) {
   return ",\"writable\":false,\"reason\":" + json_string(*refusal);
 }
 
-// `refusal`: null if nobody asked for it.
+// `refusal` is null without --writable.
 void report(const Errand& errand, const std::string& address, const StatsText& stats, Duration time,
             const std::string* refusal) {
   char milliseconds[40];
@@ -79,7 +79,7 @@ struct Choice {
   bool writable = false;
 };
 
-// Tries until it is over, or until the end. Returns the exit status; the message is printed.
+// Retries until the answer is good, or until `end`. Prints the result and returns the exit status.
 int ping_one(const Errand& errand, Remote& server, const Choice& choice, Instant end) {
   while (true) {
     const Instant begin = os::read_clock();

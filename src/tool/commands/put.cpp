@@ -1,4 +1,4 @@
-// haricot put: jobs from words, a file, stdin, or the lines of them.
+// haricot put: puts jobs from operands, a file, stdin, or their lines.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,19 +45,19 @@ struct Choice {
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;
   std::uint64_t ttr_s = 60;
-  std::uint64_t tries = 0;  // 0: no such tag. An empty text below: the same.
+  std::uint64_t tries = 0;  // 0, or an empty text below, if there is no such tag.
   std::string concurrency;
   std::string unique;
   std::string group;
   std::string after;
-  PutTags tags;  // All of them.
+  PutTags tags;  // Made from the fields above.
   std::string file;
   bool lines = false;
   bool may_be_empty = false;
   bool quiet = false;
 };
 
-// Collects jobs, puts them at once, and prints what came of it.
+// Collects jobs, puts them together, and prints the results.
 class Batch {
  public:
   Batch(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
@@ -71,12 +71,12 @@ class Batch {
   }
   bool is_full() const { return lines_.size() >= kBatchJobs || commands_.size() >= kBatchBytes; }
 
-  // False: one was refused, or the server is gone; server().failure() says why.
+  // Returns false if a job was refused or the server failed; server().failure() has the reason.
   bool send();
 
  private:
   void print_job(std::uint64_t id, bool is_buried, const std::optional<KeyOwner>& owner);
-  // What messages say of the job that was answered last.
+  // Prefix of messages about the job that was answered last.
   std::string line_name() const {
     return choice_.lines ? "line " + std::to_string(line_) + ": " : "";
   }
@@ -84,11 +84,11 @@ class Batch {
   Errand& errand_;
   const Choice& choice_;
   std::string commands_;
-  std::vector<std::uint64_t> lines_;  // Where its jobs stand; 0: not in a line.
-  std::uint64_t line_ = 0;            // Of the job that was answered last.
+  std::vector<std::uint64_t> lines_;  // Line of each job; 0 if it is not from a line.
+  std::uint64_t line_ = 0;            // Line of the job that was answered last.
 };
 
-// `holder`: the job was there before, because it has the key.
+// `owner` is set if the put created no job, because this job owns the key.
 void Batch::print_job(std::uint64_t id, bool is_buried, const std::optional<KeyOwner>& owner) {
   if (choice_.quiet) return;
   if (errand_.json()) {
@@ -122,13 +122,13 @@ bool Batch::send() {
   const bool good = errand_.server().ask("put", commands_, lines_.size(), take);
   commands_.clear();
   lines_.clear();
-  flush();  // Whoever reads the ids gets them while the lines still come.
+  flush();  // A reader of the ids gets them while lines still arrive.
   if (good && refused) errand_.server().refuse("put", refused->code, refused->line);
   return good && !refused;
 }
 
-// An empty body is most often an accident: the command in front of the pipe has failed, or a file
-// was never written.
+// Puts all input as one job. Refuses an empty body by default: most often the command before the
+// pipe has failed, or the file was never written.
 int put_whole(Errand& errand, const Choice& choice, InputText& source, Batch& batch) {
   std::string body;
   for (bool is_over = false; !is_over;) {
@@ -156,7 +156,7 @@ int put_lines(Errand& errand, const Choice& choice, InputText& source, Batch& ba
   return errand.done(kExitLocal);
 }
 
-// Makes the tags of what the flags say.
+// Makes the tags from the flags. Returns false if one is invalid.
 bool set_tags(Choice& choice) {
   const std::string tries = choice.tries > 0 ? std::to_string(choice.tries) : "";
   return (tries.empty() || choice.tags.add(kTriesTag, tries)) &&
@@ -166,7 +166,8 @@ bool set_tags(Choice& choice) {
          (choice.after.empty() || choice.tags.add(kAfterTag, choice.after));
 }
 
-// What follows `idp:` for KEY or KEY:S, where S may have a unit. Empty: S is no number of seconds.
+// Returns the value of the tag `idp:` for KEY or KEY:S, where S may have a unit; empty if S is
+// invalid.
 std::string unique_value(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::string(text);
@@ -202,7 +203,7 @@ void add_tag_flags(Errand& errand, Choice& choice) {
               set_group(choice.after, kAfterTag), "a group's name of 1 to 100 bytes"});
 }
 
-// What is wrong with the flags, if something is.
+// Checks the flags and operands. On a mistake prints a message and returns the exit status.
 std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   if (has_words && (choice.lines || !choice.file.empty())) {
     return errand.mistake(
@@ -235,15 +236,15 @@ int put_words(Errand& errand, Batch& batch) {
   return batch.send() ? errand.done() : errand.failed();
 }
 
-// Whether stdin is what somebody has written for us: a pipe, a file, or a socket, as ssh may give.
+// Returns true if stdin is likely to have input for us: a pipe, a file, or a socket, as with ssh.
 bool has_input() {
   struct stat status {};
   return ::fstat(STDIN_FILENO, &status) == 0 &&
          (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-// `put mail < body`: the word may be the tube of that body, or a body that stdin has nothing to do
-// with, as in a loop of a shell.
+// Rejects `put mail < body`: the word may be the tube of that body, or a body while stdin is
+// unrelated, as in a loop of a shell.
 int unclear_words(const Errand& errand) {
   const std::string word(errand.operands().front());
   return errand.mistake("is '" + word +

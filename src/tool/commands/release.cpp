@@ -1,4 +1,4 @@
-// haricot release: makes jobs ready or delayed that no worker holds.
+// haricot release: makes jobs ready or delayed that are not reserved.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// haricot reserve: takes the next job, prints it, and does with it what it is told.
+// haricot reserve: reserves the next job, prints it, and ends the reservation as --then says.
 
 #include <algorithm>
 #include <string>
@@ -38,8 +38,8 @@ bool set_fate(Choice& choice, std::string_view value) {
   return value == "delete" || value == "bury" || value == "release";
 }
 
-// Waits for a job. Nothing: there is none, or the server failed; then `status` is set, and the
-// message is printed.
+// Waits for a job. Returns nothing if there is none or the server failed; then it has printed a
+// message and set `status`.
 std::optional<Response> wait_for_job(Errand& errand, const Choice& choice, int& status) {
   Remote& server = errand.server();
   std::uint64_t left_s = choice.wait_s;
@@ -69,7 +69,7 @@ int run(Errand& errand, const Choice& choice) {
   const std::optional<Response> job = wait_for_job(errand, choice, status);
   if (!job) return status;
   if (const std::optional<int> over = print_job(errand, *job, choice.form)) return *over;
-  // Whoever reads the output may not have got it: then the job is ready again.
+  // If the output could not be written, end here: the job becomes ready again.
   status = errand.done();
   if (status != 0 || !choice.has_ending) return status;
   switch (end_reservation(errand, job->number, choice.ending)) {

@@ -1,4 +1,4 @@
-// haricot stats: what a server says of itself, a tube or a job.
+// haricot stats: prints the statistics of a server, a tube or a job.
 
 #include <string>
 #include <utility>
@@ -34,12 +34,12 @@ constexpr std::string_view kServerKey = "server";
 
 constexpr std::string_view kDetailCommand = "stats-tube-detail";
 
-// What is asked for, and what it is called when it is not there.
+// The command that asks for the subject, and its name for messages.
 struct Subject {
   std::string command = "stats";
   std::string name;
   bool is_job = false;
-  std::string tube;  // Empty: it is no tube.
+  std::string tube;  // Empty if it is no tube.
 };
 
 Subject tube_subject(const std::string& tube) {
@@ -50,7 +50,7 @@ Subject job_subject(std::uint64_t id) {
   return {"stats-job " + std::to_string(id), "job " + std::to_string(id), true, {}};
 }
 
-// The keys that `key` may be short for, in the order in which they are looked for.
+// Returns the keys that `key` may abbreviate, in the order of preference.
 std::vector<std::string> whole_keys(const std::string& key) {
   if (key == "oldest") return {"age-oldest-ready"};
   return {key, "current-jobs-" + key, "current-" + key};
@@ -71,7 +71,7 @@ bool ask_tube(Remote& server, const std::string& tube, const std::string& key, S
   if (!found) return false;
   stats = std::move(*found);
   if (key.empty() || !is_there || find_key(stats, key) != nullptr) return true;
-  // A server that lacks the command, or the tube by now, lacks the key.
+  // If the server lacks the command, or the tube was deleted meanwhile, there is no such key.
   const auto detail = server.ask(std::string(kDetailCommand) + " " + tube);
   if (!detail) return false;
   std::optional<StatsText> more;
@@ -90,7 +90,7 @@ bool ask_empty_tube(Remote& server, const std::string& key, StatsText& stats) {
   bool is_there = false;
   if (!ask_tube(server, "default", key, usual, is_there)) return false;
   const StatsText::Line* line = find_key(usual, key);
-  if (line == nullptr) stats = std::move(usual);  // They are the keys that there are.
+  if (line == nullptr) stats = std::move(usual);  // Keeps the existing keys, for a suggestion.
   if (line != nullptr && usual.number(line->key)) stats.add({line->key, "0"});
   return true;
 }
@@ -124,8 +124,7 @@ std::optional<StatsText> ask(Remote& server, const Subject& subject, const std::
   return stats;
 }
 
-// Asks all servers. Leaves out one that fails: then the message is printed, and `status` is the
-// exit status.
+// Asks all servers. Leaves out a server that fails, after printing a message and setting `status`.
 std::vector<Part> ask_all(Errand& errand, const Subject& subject, const std::string& key,
                           int& status) {
   std::vector<Part> parts;
@@ -138,7 +137,7 @@ std::vector<Part> ask_all(Errand& errand, const Subject& subject, const std::str
   return parts;
 }
 
-// Leaves only the key, which may be short. False: there is no such key.
+// Keeps only the key, which may be abbreviated. Returns false if there is no such key.
 bool choose(std::vector<Part>& parts, const std::string& key) {
   std::vector<Part> chosen;
   for (const Part& part : parts) {
@@ -158,7 +157,7 @@ int no_key(const Errand& errand, const StatsText& stats, const std::string& key)
   return errand.no("there is no " + key + " in the statistics" + suggestion(key, keys));
 }
 
-// Of parts that have one key.
+// Prints the sum, or the value of each part. Requires: each part has exactly one key.
 void print_values(const std::vector<Part>& parts, const StatsText& sum) {
   const bool is_one = parts.size() == 1;
   if (!is_one && !sum.lines().empty()) {

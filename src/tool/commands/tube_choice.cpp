@@ -30,7 +30,7 @@ std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, b
 
 namespace {
 
-// `round`: null if there has to be such a tube.
+// `round` is null if a missing tube is a failure.
 std::optional<StatsText> use(Errand& errand, JobRound* round, const std::string& tube,
                              int& status) {
   bool is_there = false;

@@ -1,4 +1,4 @@
-// Jobs of a tube that are meant by their state: how an operator says so, and whether there are any.
+// Selection of a tube's jobs by state: flags, commands, and the use of the tube.
 
 #pragma once
 
@@ -12,24 +12,25 @@
 
 namespace haricot::tool {
 
-// peek-ready and the like.
+// Returns peek-ready, peek-delayed or peek-buried.
 std::string peek_command(Place place);
-// current-jobs-ready and the like.
+// Returns current-jobs-ready, -delayed or -buried.
 std::string count_key(Place place);
 
-// --ready, --delayed and --buried.
+// Adds the flags --ready, --delayed and --buried.
 void add_place_flags(Errand& errand, PlaceFlags& flags);
 
-// Whether the line names either ids, or a tube and how many of its jobs: by --count or --all.
-// Something: it does not, and this is the exit status; the message is printed.
+// Checks that the operands are either ids, or a tube with --count or --all. On a mistake prints a
+// message and returns the exit status.
 std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, bool has_count,
                                bool has_all);
 
-// Uses the tube, if it is there: to use one that is not would make it. Returns its statistics.
-// Nothing: the tube does not exist, or something failed. Then the message is printed, and `status`
-// is the exit status.
+// Uses the tube and returns its statistics. A tube that does not exist is not used, because that
+// would create it. If the tube does not exist, or the server failed, prints a message, sets
+// `status` and returns nothing.
 std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status);
-// The same for who does something to its jobs. That it does not exist is no failure.
+// Like use_tube() above, except that a tube that does not exist is no failure, for commands that
+// change its jobs.
 std::optional<StatsText> use_tube(JobRound& round, const std::string& tube, int& status);
 
 }  // namespace haricot::tool

@@ -13,14 +13,15 @@
 namespace haricot::tool {
 namespace {
 
-// Of each state, how many are to go at most. What is put meanwhile stays; so it comes to an end.
+// Returns the largest number of jobs to delete in a state. Jobs that are put later stay, so the
+// work ends.
 std::uint64_t bound_of(const TubeClearing& clearing, const StatsText& stats, Place place) {
   if (!clearing.places.has(place)) return 0;
   return std::min(clearing.count, stats.number(count_key(place)).value_or(0));
 }
 
-// Deletes what peek shows, up to a number. The next job is asked for along with the deletion of
-// this one, so each job costs one turn around.
+// Deletes up to `bound` jobs, each after a peek. Sends each peek together with the previous delete,
+// so a job costs one round trip. Returns false if the server failed.
 bool delete_place(Errand& errand, Place place, std::uint64_t bound, std::uint64_t all,
                   JobRound& round, Progress& progress) {
   if (bound == 0) return true;
@@ -37,7 +38,7 @@ bool delete_place(Errand& errand, Place place, std::uint64_t bound, std::uint64_
       if (answer.code != wanted && answer.code != ReplyCode::not_found) {
         odd = {answer.code, 0, std::string(answer.line), {}};
       }
-      // Not found: somebody was faster.
+      // Another client may have deleted the job first.
       if (is_deletion && answer.code == ReplyCode::deleted) round.count();
       if (!is_deletion) next = {answer.code, answer.number, {}, {}};
       is_deletion = false;
@@ -52,7 +53,7 @@ bool delete_place(Errand& errand, Place place, std::uint64_t bound, std::uint64_
   return true;
 }
 
-// Asks at the terminal whether the jobs that `stats` counts are to go.
+// Asks at the terminal for a confirmation, with the numbers of `stats`.
 bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
   std::string question = "Delete";
   for (const Place place : kPlaces) {
@@ -68,7 +69,7 @@ bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
          (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-// False: the server failed. Requires: the tube is used.
+// Deletes jobs one by one. Returns false if the server failed. Requires: the tube is used.
 bool delete_peeked(Errand& errand, const TubeClearing& clearing, const StatsText& stats,
                    JobRound& round) {
   Progress progress("deleted", clearing.quiet);
@@ -83,7 +84,8 @@ bool delete_peeked(Errand& errand, const TubeClearing& clearing, const StatsText
   return true;
 }
 
-// The same by the server's own command. Nothing: it has none, and nothing was deleted.
+// Deletes jobs with flush-tube. Returns false if the server failed, and nothing if it lacks the
+// command; then nothing was deleted.
 std::optional<bool> flush_states(Errand& errand, const TubeClearing& clearing, JobRound& round) {
   const std::string command = "flush-tube " + clearing.tube;
   std::vector<std::string> commands;
@@ -97,7 +99,7 @@ std::optional<bool> flush_states(Errand& errand, const TubeClearing& clearing, J
     const std::optional<Response> flushed = errand.server().ask(one);
     if (!flushed) return false;
     if (flushed->code == ReplyCode::unknown_command) return std::nullopt;
-    // A tube that is gone meanwhile has no jobs.
+    // A tube that was deleted meanwhile has no jobs.
     if (flushed->code == ReplyCode::flushed) {
       round.count(flushed->number);
     } else if (flushed->code != ReplyCode::not_found) {

@@ -1,4 +1,4 @@
-// Deleting the jobs of a tube that are in some states, as delete and flush do it.
+// Deletes the jobs of a tube in some states, for delete and flush.
 
 #pragma once
 
@@ -17,23 +17,22 @@ struct TubeClearing {
 
   std::string tube;
   PlaceFlags places;
-  std::uint64_t count = kAll;  // At most so many jobs.
-  bool yes = false;            // Nobody is asked.
+  std::uint64_t count = kAll;  // Largest number of jobs to delete.
+  bool yes = false;            // Skips the confirmation.
   bool quiet = false;
 };
 
-// The flags --yes and --quiet. `clearing` outlives the errand's read().
+// Adds the flags --yes and --quiet. Requires: `clearing` outlives the errand's read().
 void add_clearing_flags(Errand& errand, TubeClearing& clearing);
 
-// Whether somebody has said yes, or can be asked. Something: no, and this is the exit status; the
-// message is printed. To be called before a server is asked.
+// Checks that there is --yes or a terminal for the confirmation. Otherwise prints a message and
+// returns the exit status. Must be called before connecting.
 std::optional<int> check_consent(const Errand& errand, const TubeClearing& clearing);
 
-// Deletes the jobs that are there, and returns the exit status; what was done is printed. Asks at
-// the terminal first, unless `yes`. All jobs of a state go by flush-tube, if the server has it: at
-// once, and their keys are free. Otherwise it deletes what peek shows, one job after the other, and
-// only jobs that were peeked: of each state, at most as many as there were. So it comes to an end
-// although producers go on.
+// Deletes the jobs that exist at the start, prints the result and returns the exit status. Asks at
+// the terminal first, unless `yes`. If all jobs of a state go, uses flush-tube if the server has
+// it: one command, which also frees their keys. Otherwise deletes jobs one by one after a peek: in
+// each state at most as many as there were at the start, so it ends although producers continue.
 int clear_tube(Errand& errand, const TubeClearing& clearing);
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// haricot tubes: a table of them.
+// haricot tubes: prints a table of the tubes.
 
 #include <poll.h>
 
@@ -55,15 +55,15 @@ std::string json_array(const std::vector<TubeStats>& tubes) {
   return text + "\n]";
 }
 
-// What a server has said.
+// A server and its samples.
 struct Part {
   Remote* server;
   Sample before;
   Sample now;
 };
 
-// Asks all servers, twice if there is an interval. A server that fails is left out; then the
-// message is printed, and `status` is the exit status.
+// Takes a sample of each server, or two if there is an interval. Leaves out a server that fails,
+// after printing a message and setting `status`.
 std::vector<Part> take_samples(Errand& errand, const std::vector<std::string>& patterns,
                                std::uint64_t interval_ms, int& status) {
   std::vector<Part> parts;
@@ -108,7 +108,7 @@ void print_json(const std::vector<Part>& parts, const std::vector<TubeStats>& su
   print(text + "\n]}\n");
 }
 
-// The names that one of the servers has, each once, from A to Z.
+// Prints the names of tubes that at least one server has, each once, from A to Z.
 int print_names(Errand& errand, const std::vector<std::string>& patterns) {
   int status = 0;
   bool is_good = false;

@@ -1,4 +1,4 @@
-// haricot wait: until jobs are deleted or buried.
+// haricot wait: waits until jobs are deleted or buried.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ constexpr ErrandText kText = {
     "    haricot wait 17 18 && echo done\n"
     "    haricot wait 17 --wait 5m                           # not for longer\n"};
 
-// Jobs that are asked for at once.
+// Number of jobs that are requested at once.
 constexpr std::size_t kLooks = 500;
 
 struct Choice {
@@ -50,7 +50,9 @@ class Wait {
     if (!look(ids)) return errand_.failed();
     report_gone();
     for (const std::uint64_t id : there_) {
-      if (const int status = errand_.done(); status != 0) return status;  // Nobody reads the lines.
+      if (const int status = errand_.done(); status != 0)
+        return status;  // Stops if the output
+                        // cannot be written.
       const std::optional<End> end = wait_for(id);
       if (!end) return errand_.failed();
       tell(id, *end);
@@ -59,8 +61,8 @@ class Wait {
   }
 
  private:
-  // Looks at all jobs at the beginning, and reports those that have ended: a job that is not found
-  // later was deleted. False: the server failed.
+  // Checks all jobs once and reports those that have ended; a job that is not found later was
+  // deleted. Returns false if the server failed.
   bool look(const std::vector<std::uint64_t>& ids) {
     for (std::size_t begin = 0; begin < ids.size(); begin += kLooks) {
       const std::size_t count = std::min(kLooks, ids.size() - begin);
@@ -79,7 +81,7 @@ class Wait {
     return true;
   }
 
-  // Reports the jobs that were not found as no failure: most often they are done.
+  // Reports the jobs that were not found. This is no failure, because they are most often done.
   void report_gone() const {
     if (gone_.empty() || choice_.quiet || errand_.json()) return;
     const bool is_one = gone_.size() == 1;
@@ -88,7 +90,7 @@ class Wait {
                  " deleted before, or never put");
   }
 
-  // Nothing: the server failed.
+  // Returns nothing if the server failed.
   std::optional<End> wait_for(std::uint64_t id) {
     while (true) {
       const std::uint64_t left_s = seconds_left();
@@ -100,7 +102,7 @@ class Wait {
     }
   }
 
-  // A part of a second counts as one.
+  // Rounds up to whole seconds.
   std::uint64_t seconds_left() const {
     return (end_ + Duration::nanoseconds(999'999'999) - os::read_clock()).whole_seconds();
   }
@@ -109,7 +111,7 @@ class Wait {
     return "wait-job " + std::to_string(id) + " " + std::to_string(seconds);
   }
 
-  // Nothing: it is another answer, which is the server's failure.
+  // Returns nothing for any other answer, which is a failure of the server.
   std::optional<End> read(const Response& answer) {
     switch (answer.code) {
       case ReplyCode::deleted:

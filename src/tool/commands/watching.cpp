@@ -18,7 +18,7 @@ void add_watching_flags(Errand& errand, Watching& to) {
 std::optional<Duration> watch(Errand& errand, const Watching& choice,
                               const std::function<std::optional<Look>()>& look) {
   Progress progress("jobs left:", choice.quiet);
-  std::uint64_t most = 0;  // Jobs left at a look.
+  std::uint64_t most = 0;  // Largest number of jobs left so far.
   const Instant begin = os::read_clock();
   const auto milliseconds = [](std::uint64_t count) {
     return Duration::milliseconds(static_cast<std::int64_t>(count));

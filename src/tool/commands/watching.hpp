@@ -1,4 +1,4 @@
-// Looking at a server again and again until something is over: drain, and group with --wait.
+// Polls a server until something has ended, for drain, and for group with --wait.
 
 #pragma once
 
@@ -14,25 +14,24 @@ namespace haricot::tool {
 
 struct Watching {
   std::uint64_t wait_ms = 0;
-  bool has_limit = false;  // Otherwise it gives up never, and wait_ms is nothing.
+  bool has_limit = false;  // If false, it never gives up and wait_ms is not used.
   std::uint64_t interval_ms = 500;
   bool quiet = false;
 };
 
-// --interval and --quiet. What gives it a limit differs.
+// Adds --interval and --quiet. Each subcommand adds its own flag for the limit.
 void add_watching_flags(Errand& errand, Watching& to);
 
-// What was seen at a moment.
+// Result of one poll.
 struct Look {
   bool is_over = false;
   std::uint64_t jobs_left = 0;
-  // Is printed whenever it is another one, but not with --json. Empty: nothing is.
+  // Printed when it changes, except with --json. Empty if there is nothing to print.
   std::string line;
 };
 
-// Looks until it is over, or until nobody reads the lines any more; at the latest until the first
-// look after the limit. Returns how long that took. Nothing: a look was nothing, because the server
-// failed.
+// Polls until `look` reports the end, the output cannot be written, or the limit has passed.
+// Returns the time taken, or nothing if a poll failed because of the server.
 std::optional<Duration> watch(Errand& errand, const Watching& choice,
                               const std::function<std::optional<Look>()>& look);
 
