@@ -11,7 +11,7 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::size_t kTimeBytesMax = 16;
-constexpr std::uint64_t kKickMax = 2147483647;  // What any server understands.
+constexpr std::uint64_t kKickMax = 2147483647;  // Accepted by every server.
 
 std::string jobs(std::uint64_t count) {
   return grouped(count) + (count == 1 ? " job" : " jobs");
@@ -21,12 +21,12 @@ std::string no_tube(const Act& act) {
   return "there is no tube " + safe_word(act.tube);
 }
 
-// To use a tube that is gone would make it, so the server is asked first.
+// Using a tube that does not exist would create it, so check first.
 std::optional<std::string> kick(const Act& act, Remote& server) {
   bool is_there = false;
   if (!server.ask_stats("stats-tube " + act.tube, is_there)) return std::nullopt;
   if (!is_there) return no_tube(act);
-  // One after the other: whom the server refuses a tube uses another one still.
+  // Not sent together: after a failed `use` the connection would kick jobs of another tube.
   if (!server.ask("use " + act.tube, ReplyCode::now_using)) return std::nullopt;
   const auto kicked = server.ask("kick " + std::to_string(act.number), ReplyCode::kicked);
   if (!kicked || !server.ask("use default", ReplyCode::now_using)) return std::nullopt;
@@ -99,7 +99,7 @@ Question::Answer Question::take(const Keystroke& stroke) {
   }
   if (stroke.key == Key::erase && !typed_.empty()) typed_.pop_back();
   if (stroke.key == Key::erase_all) typed_.clear();
-  // What is no time is shown too, and is no answer: nothing is left out of what was typed.
+  // Invalid characters are shown, too, so that the answer is exactly the text on screen.
   if (stroke.character > ' ' && typed_.size() < kTimeBytesMax) typed_ += stroke.character;
   return Answer::open;
 }

@@ -1,4 +1,4 @@
-// What somebody in front of `haricot top` can do to a tube, each with a question first.
+// Changes that a user of `haricot top` can make to a tube, each after a question.
 
 #pragma once
 
@@ -18,23 +18,24 @@ struct Act {
 
   Kind kind = Kind::pause;
   std::string tube;
-  std::uint64_t number = 0;  // Seconds of a pause; jobs to kick at most, or to delete.
+  std::uint64_t number = 0;  // Seconds of a pause, largest number of jobs to kick, or number of
+                             // jobs to delete.
 
   friend bool operator==(const Act&, const Act&) = default;
 };
 
-// A question about an act, until it is answered.
+// A question about an act that is not answered yet.
 class Question {
  public:
   enum class Answer : std::uint8_t { open, yes, no };
 
-  // Nothing: there is nothing to do, and `reason` says why. A kick is of the buried jobs, or of the
-  // delayed ones if none is buried, as many as `tube` has now.
+  // Returns a question, or nothing if there is nothing to do; then sets `reason`. A kick concerns
+  // the buried jobs, or the delayed jobs if none is buried, at most as many as `tube` has now.
   static std::optional<Question> ask(Act::Kind kind, const TubeStats& tube, std::string& reason);
 
-  // For a line on the screen, with what was typed.
+  // Returns the line for the screen, with the text typed so far.
   std::string text() const;
-  // Takes a key. A pause wants a number of seconds and Enter, the others want a y.
+  // Takes a key. A pause needs a time and Enter, the others a y.
   Answer take(const Keystroke& stroke);
   // Requires: the answer was yes.
   const Act& act() const { return act_; }
@@ -47,8 +48,8 @@ class Question {
   std::string typed_;
 };
 
-// Does it. Nothing: it failed, and server.failure() says why. Something: what was done, for a line
-// on the screen. Leaves the connection with the tube `default` in use.
+// Performs the act and returns a line for the screen that describes the result. Returns nothing if
+// it failed; server.failure() has the reason. Leaves the connection using the tube `default`.
 std::optional<std::string> perform(const Act& act, Remote& server);
 
 }  // namespace haricot::tool

@@ -8,18 +8,19 @@
 namespace haricot::tool {
 namespace {
 
-// The dots of a character of braille, from the bottom up: on the left and on the right.
+// Bits of the dots of a braille character from the bottom up: left column, right column.
 constexpr std::array<std::array<unsigned, 4>, 2> kDots = {
     {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}}};
 constexpr std::uint64_t kDotSteps = 4;
 constexpr std::uint64_t kPlainSteps = 2;
 
-// A character of the block U+2800, whose low byte has a bit for each dot.
+// Returns a character of the block U+2800, whose low byte has a bit for each dot.
 std::string braille(unsigned dots) {
   return {'\xe2', static_cast<char>(0xa0 | (dots >> 6)), static_cast<char>(0x80 | (dots & 0x3f))};
 }
 
-// How many of the steps of a row a bar of this height fills. `row` counts from the bottom.
+// Returns the number of steps of a row that a bar of this height fills. `row` counts from the
+// bottom.
 std::uint64_t filled(std::uint64_t height, std::size_t row, std::uint64_t steps) {
   const std::uint64_t below = row * steps;
   return height <= below ? 0 : std::min(height - below, steps);

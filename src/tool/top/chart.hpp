@@ -10,12 +10,13 @@
 
 namespace haricot::tool {
 
-// How many numbers a chart of so many columns shows.
+// Returns how many numbers a chart shows in `columns` columns.
 std::size_t chart_points(std::size_t columns, bool utf8);
 
-// The last numbers, the newest on the right, as bars from the bottom. The highest of the shown ones
-// reaches the top; each above zero is seen. With UTF-8 a character of braille has two numbers of
-// four steps, without it a column is a number of two steps. Each line has so many columns.
+// Draws the last numbers as bars, the newest on the right. The largest number shown reaches the
+// top, and each number above zero is visible. With UTF-8 a braille character shows two numbers in
+// four steps a row; without it a column shows one number in two steps a row. Returns `rows` lines
+// of `columns` columns.
 std::vector<std::string> draw_chart(std::span<const std::uint32_t> numbers, std::size_t columns,
                                     std::size_t rows, bool utf8);
 

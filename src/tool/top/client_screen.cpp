@@ -19,7 +19,7 @@ enum class Kind : std::uint8_t { id, number, time, word };
 struct ClientColumn {
   std::string_view key;
   Kind kind;
-  std::size_t columns;  // With the blank before it. Words at the end of a line are aligned left.
+  std::size_t columns;  // With the blank before it. Words at the end of the line are aligned left.
   bool is_left = false;
 };
 constexpr std::array<ClientColumn, kClientColumns.size()> kColumns = {{
@@ -65,7 +65,7 @@ ScreenLine line_of_cells(std::size_t columns, Tone tone, const Cell& cell_of) {
   return made;
 }
 
-// What a connection is sorted by. What the column does not need is the same in all.
+// Sort key of a connection. Members that the column does not use are equal in all.
 struct Rank {
   std::uint64_t number = 0;
   std::string_view word;
@@ -78,14 +78,14 @@ bool is_before(const Rank& a, const Rank& b) {
   return a.index < b.index;
 }
 
-// The first of them, in order.
+// Returns the first `count` connections in the order of the view.
 std::vector<Rank> sorted(const std::vector<StatsText>& clients, const ClientView& view,
                          std::size_t count) {
   const ClientColumn& column = kColumns[view.sort];
   std::vector<Rank> ranks(clients.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     ranks[i].index = i;
-    if (column.kind == Kind::id) continue;  // As they are.
+    if (column.kind == Kind::id) continue;  // Already in this order.
     const std::string* value = clients[i].find(column.key);
     if (column.kind == Kind::word) ranks[i].word = value == nullptr ? std::string_view() : *value;
     if (column.kind != Kind::word) ranks[i].number = clients[i].number(column.key).value_or(0);

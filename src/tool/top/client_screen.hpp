@@ -1,5 +1,5 @@
-// The screen of the connections of a server: what the person has chosen of it, what keys do to it,
-// and its lines.
+// The screen of the connections of a server: the user's choices, the keys that change them, and the
+// lines.
 
 #pragma once
 
@@ -12,28 +12,29 @@
 
 namespace haricot::tool {
 
-// What a server has said of its connections.
+// Connections as the server has listed them.
 struct SeenClients {
-  bool can_be_listed = true;       // False: the server does not know list-clients.
+  bool can_be_listed = true;       // False if the server does not know list-clients.
   std::vector<StatsText> clients;  // In the order of their ids.
 };
 
 struct ClientView {
   bool is_shown = false;
-  std::size_t sort = 2;  // An index of kClientColumns: by jobs.
+  std::size_t sort = 2;  // Index into kClientColumns; by default jobs.
   bool reversed = false;
-  std::size_t first_row = 0;  // May be too far down, if connections have gone.
+  std::size_t first_row = 0;  // May be too large if connections have closed.
 };
 
-// Of a key that sorts or scrolls. So many connections are there, and a page has so many rows.
+// Applies a key that sorts or scrolls. `clients` is the number of connections, `page` the number of
+// rows of a page.
 void apply(Key key, std::size_t clients, std::size_t page, ClientView& view);
 
-// How they are sorted, for the status line.
+// Returns the number of connections and their order, for the status line.
 ScreenLine::Piece order_of(const SeenClients& seen, const ClientView& view);
 
-// Titles, and at most so many rows below them. Numbers go from the largest down and words from A to
-// Z, ids from the smallest up; those that are equal by their ids. Costs a look at each connection,
-// and a sort of those down to the last row. The columns on the right leave first.
+// Returns a line of titles and at most `rows` lines below it. Sorts numbers from the largest down,
+// words from A to Z, ids from the smallest up, and equal ones by id. On a narrow screen omits the
+// columns on the right. Costs one visit of each connection, and a sort down to the last row.
 std::vector<ScreenLine> draw_clients(const SeenClients& seen, const ClientView& view,
                                      std::size_t rows, std::size_t columns);
 

@@ -11,7 +11,7 @@
 namespace haricot::tool {
 namespace {
 
-// What one server may take, while the others are not asked.
+// Time limit for one server, because the others are not asked meanwhile.
 constexpr auto kDetailPatience = Duration::seconds(2);
 
 }  // namespace

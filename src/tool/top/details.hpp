@@ -1,5 +1,5 @@
-// What the screen of a terminal shows of one server beside its samples, asked over a connection of
-// its own: the next jobs of a tube, or the connections; and what the server can do.
+// Data of one server that a screen shows besides its sample, requested over a separate connection:
+// the next jobs of a tube or the connections, and the abilities of the server.
 
 #pragma once
 
@@ -16,21 +16,22 @@ namespace haricot::tool {
 
 class Details final {
  public:
-  // Both outlive it. A key may change the view while a server is asked.
+  // Requires: both outlive the object. A key may change the view while a server is being asked.
   Details(Errand& errand, const TopView& view);
 
-  // Asks this server of the errand for what the view shows of it, at most so many jobs of a state.
-  // If it fails, `state` has the trouble. Returns how long that took.
+  // Asks this server of the errand for the data that the view shows, at most `jobs` jobs of each
+  // state. On failure sets the trouble of `state`. Returns the time taken.
   Duration ask(std::size_t server, std::size_t jobs, TopState& state);
 
  private:
-  // Both return false if the server failed.
+  // Return false if the server failed.
   bool ask_for_jobs(Remote& server, std::size_t count, TopState& state);
   bool ask_for_clients(Remote& server, TopState& state);
 
   Errand& errand_;
   const TopView& view_;
-  std::vector<bool> has_abilities_;  // Of each server, on this connection.
+  std::vector<bool> has_abilities_;  // For each server, if its abilities are known on this
+                                     // connection.
 };
 
 }  // namespace haricot::tool

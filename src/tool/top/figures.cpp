@@ -10,7 +10,7 @@
 namespace haricot::tool {
 namespace {
 
-// A number with one decimal, which is cut off and not rounded.
+// Formats a number with one decimal, truncated.
 std::string with_decimal(std::uint64_t number, std::uint64_t unit) {
   return std::to_string(number / unit) + "." + std::to_string(number % unit / (unit / 10));
 }
@@ -38,7 +38,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string grouped_rate(std::optional<double> rate) {
-  constexpr double kMax = 1e18;  // What a sum of counters can be; below the end of the integers.
+  constexpr double kMax = 1e18;  // Larger than any sum of counters, and fits into 64 bits.
   if (!rate || !std::isfinite(*rate) || *rate < 0) return "-";
   if (*rate < 9.95) return format_rate(rate);
   return grouped(static_cast<std::uint64_t>(std::min(std::round(*rate), kMax)));
@@ -53,7 +53,7 @@ std::string format_bytes(std::uint64_t bytes) {
     unit *= 1024;
     ++i;
   }
-  // Cut off and not rounded: what is full looks different from what is nearly full.
+  // Truncated, not rounded, so that nearly full does not look like full.
   const std::uint64_t tenths = bytes % unit / (unit / 1024) * 10 / 1024;
   return std::to_string(bytes / unit) + "." + std::to_string(tenths) + " " + std::string(kUnits[i]);
 }

@@ -1,5 +1,5 @@
-// How many ready jobs tubes had at the last samples: for the chart of a tube, and for whether its
-// backlog grows.
+// Numbers of ready jobs of tubes at the last samples, for charts and for detecting a growing
+// backlog.
 
 #pragma once
 
@@ -18,19 +18,20 @@ namespace haricot::tool {
 
 class History {
  public:
-  // Bounds the memory: 1.6 KiB a tube, and no tube more. A tube counts from its first ready job on.
+  // Bound the memory to 1.6 KiB for a tube, and to this number of tubes. A tube is recorded from
+  // its first ready job on.
   static constexpr std::size_t kSamplesMax = 400;
   static constexpr std::size_t kTubesMax = 4096;
 
-  // Requires: samples come in the order of their times.
+  // Requires: samples are added in the order of their times.
   void add(const Sample& sample);
 
-  // The oldest first; empty if nothing is known of the tube. Valid until the next add(). Numbers
-  // above 4294967295 are shown as this one.
+  // Returns the numbers from the oldest to the newest; empty if the tube is unknown. Larger numbers
+  // appear as 4294967295. Valid until the next add().
   std::span<const std::uint32_t> ready(const std::string& tube) const;
-  // Whether its backlog grew over the last ten samples (tool/client/growth.hpp).
+  // Returns true if the backlog grew over the last ten samples (tool/client/growth.hpp).
   bool is_growing(const std::string& tube) const;
-  // From the oldest of the last so many samples to the newest.
+  // Returns the time from the oldest of the last `samples` samples to the newest.
   Duration span_of(std::size_t samples) const;
 
  private:
@@ -44,7 +45,8 @@ class History {
   std::deque<Instant> times_;
   std::unordered_map<std::string, Track> tracks_;
   std::uint64_t samples_ = 0;
-  bool was_full_ = false;  // Some tube was left out: a new one need not have been empty before.
+  bool was_full_ = false;  // A tube was left out, so a tube that appears later may have had jobs
+                           // before.
 };
 
 }  // namespace haricot::tool

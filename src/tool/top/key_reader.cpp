@@ -13,7 +13,7 @@ Key key_of(char c) {
   } kKeys[] = {
       {'q', Key::quit},
       {'Q', Key::quit},
-      {'\x03', Key::quit},  // Ctrl-C, should the terminal not make a signal of it.
+      {'\x03', Key::quit},  // Ctrl-C, if the terminal does not turn it into a signal.
       {'h', Key::help},
       {'?', Key::help},
       {' ', Key::refresh},
@@ -48,7 +48,7 @@ Key key_of(char c) {
   return Key::none;
 }
 
-// What follows ESC [ or ESC O.
+// Returns the key of the bytes after ESC [ or ESC O.
 Key key_of_sequence(std::string_view sequence) {
   constexpr struct {
     std::string_view bytes;
@@ -75,7 +75,7 @@ std::vector<Keystroke> KeyReader::read(std::string_view bytes) {
   for (const char c : bytes) {
     Keystroke stroke;
     if (c == kEscape) {
-      if (state_ == State::escape) stroke.key = Key::escape;  // Twice.
+      if (state_ == State::escape) stroke.key = Key::escape;  // Pressed twice.
       state_ = State::escape;
     } else if (state_ == State::escape) {
       state_ = c == '[' || c == 'O' ? State::sequence : State::plain;

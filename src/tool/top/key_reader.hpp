@@ -1,4 +1,4 @@
-// The keys that somebody types, from the bytes of a terminal.
+// Reads keys from the bytes of a terminal.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace haricot::tool {
 
 enum class Key : std::uint8_t {
-  none,  // Only a character.
+  none,  // No command, only a character.
   quit,
   help,
   refresh,
@@ -32,15 +32,15 @@ enum class Key : std::uint8_t {
   last,
   enter,
   escape,
-  erase,      // The character before.
-  erase_all,  // The line.
+  erase,      // The previous character.
+  erase_all,  // The whole line.
   filter,
   pause,
   kick,
   flush
 };
 
-// A key, and the character that it is where text is typed; 0: it is none.
+// A key, and the character that it enters into a text; 0 if none.
 struct Keystroke {
   Key key = Key::none;
   char character = 0;
@@ -48,15 +48,15 @@ struct Keystroke {
   friend bool operator==(const Keystroke&, const Keystroke&) = default;
 };
 
-// Makes keys of bytes. An escape sequence may come in pieces; what means nothing is dropped, and
-// never taken for the keys that its bytes would be.
+// Turns bytes into keys. An escape sequence may arrive in pieces. Unknown sequences are dropped,
+// and their bytes are never taken for keys.
 class KeyReader {
  public:
   std::vector<Keystroke> read(std::string_view bytes);
 
-  // Whether the last byte was an ESC. It is the key Esc if no more comes soon.
+  // Returns true if the last byte was an ESC, which is the key Esc if no more bytes follow soon.
   bool may_be_escape() const { return state_ == State::escape; }
-  // Nothing more has come: an ESC is the key.
+  // Returns the key Esc for a pending ESC, because no more bytes have arrived.
   std::vector<Keystroke> take_escape();
 
  private:

@@ -18,7 +18,7 @@ bool list_jobs(Remote& server, const std::string& tube, std::size_t count, NextJ
   std::string odd;
   const auto take = [&](const Answer& answer) {
     std::vector<StatsText>& jobs = found.jobs[next++];
-    if (answer.code == ReplyCode::not_found) return;  // The tube went meanwhile.
+    if (answer.code == ReplyCode::not_found) return;  // The tube was deleted meanwhile.
     std::optional<JobPage> page;
     if (answer.code == ReplyCode::ok) page = parse_job_page(answer.body);
     if (page) {
@@ -38,7 +38,7 @@ struct Peeked {
 };
 
 bool peek_jobs(Remote& server, const std::string& tube, NextJobs& found) {
-  // Another tube in use would keep this one there for as long as the screen is shown.
+  // Return to `default` afterwards: using a tube keeps it alive as long as the screen is shown.
   std::string commands = "use " + tube + "\r\n";
   for (const std::string_view state : kSeenStates)
     commands += "peek-" + std::string(state) + "\r\n";
@@ -64,10 +64,10 @@ bool peek_jobs(Remote& server, const std::string& tube, NextJobs& found) {
     if (!peeked[i]) continue;
     const auto response = server.ask("stats-job " + std::to_string(peeked[i]->id), ReplyCode::ok);
     if (!response) return false;
-    if (response->code == ReplyCode::not_found) continue;  // A worker has deleted it meanwhile.
+    if (response->code == ReplyCode::not_found) continue;  // Deleted meanwhile.
     std::optional<StatsText> job =
         StatsText::parse(response->body + "bytes: " + std::to_string(peeked[i]->bytes) + "\n");
-    // A worker may have taken it meanwhile.
+    // A worker may have reserved it meanwhile.
     const std::string* state = job ? job->find("state") : nullptr;
     if (state != nullptr && *state == kSeenStates[i]) found.jobs[i].push_back(std::move(*job));
   }

@@ -1,4 +1,4 @@
-// The next jobs of a tube, from a server that can list them or only show the first of each state.
+// The next jobs of a tube. Servers that cannot list jobs show only the first one of each state.
 
 #pragma once
 
@@ -15,28 +15,30 @@
 
 namespace haricot::tool {
 
-// Which commands beyond those of beanstalkd the server has.
+// Commands of the server that beanstalkd does not have.
 struct Abilities {
   bool lists_jobs = false;
   bool lists_clients = false;
   bool flushes = false;
 };
 
-// Nothing: server.failure() says why. A server that does not know the question has none.
+// Returns the abilities of the server, none if it does not know the command `capabilities`. Returns
+// nothing if the server failed; server.failure() has the reason.
 std::optional<Abilities> ask_abilities(Remote& server);
 
-// The states in which anybody can see a job, in the order in which they are shown.
+// States that every client can see, in the order on screen.
 inline constexpr std::array<std::string_view, 3> kSeenStates = {"ready", "delayed", "buried"};
 
 struct NextJobs {
-  std::string tube;  // Empty: nothing was asked.
-  // Of each of kSeenStates, in the order of service, each with the keys of stats-job and `bytes`.
+  std::string tube;  // Empty if nothing was asked.
+  // Jobs of each of kSeenStates in the order of service, with the keys of stats-job and `bytes`.
   std::array<std::vector<StatsText>, kSeenStates.size()> jobs;
-  bool is_first_only = false;  // The server could only be asked for the first job of each state.
+  bool is_first_only = false;  // The server showed only the first job of each state.
 };
 
-// At most so many jobs of each state. Requires: the tube has just been there. Leaves the connection
-// with the tube `default` in use. False: server.failure() says why.
+// Asks for at most `count` jobs of each state. Leaves the connection using the tube `default`.
+// Returns false if the server failed; server.failure() has the reason. Requires: the tube existed
+// just before.
 [[nodiscard]] bool ask_next_jobs(Remote& server, const Abilities& abilities,
                                  const std::string& tube, std::size_t count, NextJobs& found);
 

@@ -8,7 +8,7 @@
 namespace haricot::tool {
 namespace {
 
-// Whether a byte of UTF-8 goes on with a character.
+// Returns true for a continuation byte of UTF-8.
 bool goes_on(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
@@ -18,7 +18,7 @@ std::size_t columns_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return !goes_on(c); }));
 }
 
-// The first so many columns.
+// Returns the first `columns` columns.
 std::string_view cut(std::string_view text, std::size_t columns) {
   std::size_t bytes = 0;
   while (bytes < text.size() && (columns > 0 || goes_on(text[bytes]))) {

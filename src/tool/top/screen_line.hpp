@@ -1,5 +1,4 @@
-// A line of a screen as text in tones, and the bytes that bring a terminal from one screen to the
-// next.
+// A line of a screen as text with tones, and the bytes that change one screen into the next.
 
 #pragma once
 
@@ -18,7 +17,7 @@ struct ScreenSize {
   friend bool operator==(const ScreenSize&, const ScreenSize&) = default;
 };
 
-// What a terminal can show beside ASCII.
+// Abilities of a terminal beyond ASCII.
 struct ScreenStyle {
   bool colours = false;
   bool utf8 = false;
@@ -28,8 +27,8 @@ enum class Tone : std::uint8_t {
   plain,
   strong,   // Bold.
   title,    // Inverse.
-  warning,  // Yellow; bold where there are no colours.
-  alarm     // Red and bold; bold where there are no colours.
+  warning,  // Yellow; bold without colours.
+  alarm     // Red and bold; bold without colours.
 };
 
 class ScreenLine {
@@ -44,16 +43,16 @@ class ScreenLine {
   ScreenLine() = default;
   explicit ScreenLine(std::string_view text, Tone tone = Tone::plain) { add(text, tone); }
 
-  // Requires: no control characters, and every character is one column wide.
+  // Requires: no control characters, and each character is one column wide.
   void add(std::string_view text, Tone tone = Tone::plain);
-  // Fills up with blanks or cuts, to exactly so many columns. The blanks have the tone of a title
-  // if the line ends with one.
+  // Pads with blanks or cuts, to exactly `columns` columns. The blanks continue the tone of a title
+  // at the end of the line.
   void fit(std::size_t columns);
 
   std::size_t columns() const { return columns_; }
   std::string text() const;
   const std::vector<Piece>& pieces() const { return pieces_; }
-  // Whether some of the line has the tone.
+  // Returns true if a part of the line has the tone.
   bool has(Tone tone) const;
 
   friend bool operator==(const ScreenLine&, const ScreenLine&) = default;
@@ -63,8 +62,8 @@ class ScreenLine {
   std::size_t columns_ = 0;
 };
 
-// The bytes that turn one screen into the other: only lines that differ are written, so nothing
-// flickers and a slow line has little to carry. With an empty `before` the screen is cleared first.
+// Returns the bytes that turn one screen into the other. Writes only lines that differ, to avoid
+// flicker and to save bandwidth. Clears the screen first if `before` is empty.
 std::string repaint(const std::vector<ScreenLine>& before, const std::vector<ScreenLine>& now,
                     bool colours);
 

@@ -13,7 +13,7 @@
 namespace haricot::tool {
 namespace {
 
-// Of a file of /proc, which is small. Empty: it cannot be read.
+// Returns the text of a small file in /proc; empty if it cannot be read.
 std::string text_of(const std::string& path) {
   const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[2048];
@@ -21,7 +21,7 @@ std::string text_of(const std::string& path) {
   return {text, count > 0 ? static_cast<std::size_t>(count) : 0};
 }
 
-// The word with this number, from 0.
+// Returns the word at this index.
 std::optional<std::uint64_t> number_at(std::string_view text, std::size_t index) {
   for (; index > 0; --index) {
     const std::size_t blank = text.find(' ');
@@ -31,10 +31,10 @@ std::optional<std::uint64_t> number_at(std::string_view text, std::size_t index)
   return read_number(text.substr(0, text.find_first_of(" \n")));
 }
 
-// Seconds since the process with this folder in /proc has begun.
+// Returns the age in seconds of the process with this folder in /proc.
 std::optional<double> age_of(const std::string& folder) {
-  // The name of the program may have blanks and brackets in it; the state after it is word 0, and
-  // the begin is word 19, in ticks since the machine was started.
+  // The name of the program may contain blanks and brackets. After it, the state is word 0, and the
+  // start time is word 19, in ticks since boot.
   constexpr std::size_t kBegin = 19;
   const std::string stat = text_of(folder + "/stat");
   const std::size_t name_end = stat.rfind(") ");
@@ -49,7 +49,7 @@ std::optional<double> age_of(const std::string& folder) {
 }  // namespace
 
 std::optional<std::uint64_t> server_memory(const StatsText& stats) {
-  constexpr double kAgeSecondsMax = 60;  // A start with a large binlog may take long.
+  constexpr double kAgeSecondsMax = 60;  // Allows for a slow start with a large binlog.
   const std::string* host = stats.find("hostname");
   const std::optional<std::uint64_t> pid = stats.number("pid");
   const std::optional<std::uint64_t> uptime = stats.number("uptime");

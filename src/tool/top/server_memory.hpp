@@ -1,4 +1,4 @@
-// How much memory a server takes that runs on this machine.
+// Memory of a server that runs on this machine.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace haricot::tool {
 
-// The resident memory in bytes of the process that `stats` is from. Nothing: the process cannot be
-// seen from here. It counts as seen only if host name, process id and age are what the server says.
+// Returns the resident memory in bytes of the process that sent `stats`. Returns nothing unless
+// host name, process id and age of a local process match them.
 std::optional<std::uint64_t> server_memory(const StatsText& stats);
 
 }  // namespace haricot::tool

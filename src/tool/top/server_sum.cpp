@@ -13,7 +13,7 @@
 namespace haricot::tool {
 namespace {
 
-// Truths that an operator has to see, whichever server says them.
+// Flags of any server that the operator has to see.
 constexpr std::string_view kAlarms[] = {"draining", "binlog-refusing", "memory-full",
                                         "binlog-no-space"};
 

@@ -1,4 +1,4 @@
-// Several servers as one: the sum that `haricot top` shows of them.
+// The sum of several servers, for `haricot top`.
 
 #pragma once
 
@@ -8,10 +8,9 @@
 
 namespace haricot::tool {
 
-// Makes `sum` the sum of those servers that have a sample and no trouble; its trouble is that of
-// the others. A rate that one of them does not know is not known. What is wrong with one (drain
-// mode, a disk that is full) is wrong with the sum. The history of `sum` stays, and its jobs and
-// memory are not known.
+// Adds up the servers without trouble. The trouble of `sum` is that of the others. A rate is
+// unknown if one of the servers does not know it. An alarm of one server (drain mode, full disk) is
+// an alarm of the sum. Keeps the history of `sum`; its jobs and memory remain unknown.
 void add_up(std::span<const TopState> servers, TopState& sum);
 
 }  // namespace haricot::tool

@@ -40,7 +40,7 @@ ServerWatch::~ServerWatch() {
 bool ServerWatch::start(std::string& error) {
   ready_ = os::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   stopping_ = os::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  // The signals are the owner's, who reads them where the terminal is.
+  // Blocks signals: the owner handles them, together with the terminal.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

@@ -1,5 +1,5 @@
-// Asks one server what it does, in a thread of its own: so a server that keeps silent holds up
-// neither the screen nor the questions to the others.
+// Takes samples of one server in a thread, so that a silent server delays neither the screen nor
+// the samples of other servers.
 
 #pragma once
 
@@ -18,35 +18,34 @@
 
 namespace haricot::tool {
 
-// What came of one question.
+// Result of one request.
 struct Finding {
-  std::optional<Sample> sample;  // Nothing: `failure` says why.
+  std::optional<Sample> sample;  // Empty if it failed; then `failure` is set.
   Failure failure;
-  Duration cost;  // From the question to its end.
+  Duration cost;  // Duration of the request.
 };
 
 class ServerWatch final {
  public:
-  // How long a connect may take, and so how long the end of a watch may.
+  // Time limit for connecting, which also bounds the destructor.
   static constexpr Duration kConnectPatience = Duration::seconds(2);
 
-  // Tubes whose names match none of the patterns are left out. `patience` is how long the server
-  // may stay silent.
+  // Leaves out tubes that match none of the patterns. `patience` limits the time for each answer.
   ServerWatch(Address address, std::vector<std::string> patterns, Duration patience);
   ServerWatch(const ServerWatch&) = delete;
   ServerWatch& operator=(const ServerWatch&) = delete;
-  // Gives up what is under way.
+  // Aborts the current request.
   ~ServerWatch();
 
-  // Makes the thread, which has no signals. False: `error` says why.
+  // Starts the thread, with all signals blocked. Returns false and sets `error` on failure.
   [[nodiscard]] bool start(std::string& error);
-  // Asks once more. Requires: start() went well, and it is not asking.
+  // Requests a sample. Requires: start() returned true, and !is_asking().
   void ask();
   bool is_asking() const { return is_asking_; }
 
-  // Can be read when there is a finding.
+  // Returns a descriptor that is readable when there is a finding.
   int descriptor() const { return ready_.get(); }
-  // What has come of the last question; nothing: it is still under way.
+  // Returns the result of the last request; nothing while it is being answered.
   std::optional<Finding> take();
 
  private:
@@ -56,9 +55,9 @@ class ServerWatch final {
   const Address address_;
   const std::vector<std::string> patterns_;
   const Duration patience_;
-  os::Descriptor ready_;     // Both are eventfd.
+  os::Descriptor ready_;     // Both are eventfds.
   os::Descriptor stopping_;  // Ends a wait for the server.
-  bool is_asking_ = false;   // As the owner knows it.
+  bool is_asking_ = false;   // From the owner's point of view.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -13,20 +13,20 @@
 namespace haricot::tool {
 namespace {
 
-// The second screen, without a cursor; and back.
+// Switch to the alternate screen and hide the cursor, and back.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr int kCrashSignals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-// For the handler of a crash, which has nothing else to know it from.
+// Global, because a signal handler has no argument of ours.
 termios crash_settings;
 
 void put_back_and_crash(int number) {
   [[maybe_unused]] const ssize_t ignored = ::write(STDOUT_FILENO, kLeave.data(), kLeave.size());
   ::tcsetattr(STDIN_FILENO, TCSANOW, &crash_settings);
-  ::raise(number);  // Its own action is back, and ends the process.
+  ::raise(number);  // The default action is restored, and ends the process.
 }
 
 void handle_crashes(const termios& settings) {
@@ -45,7 +45,7 @@ sigset_t watched_signals() {
   return set;
 }
 
-// Of the environment; empty if it is not set.
+// Returns a variable of the environment; empty if it is not set.
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view{} : value;
@@ -73,7 +73,7 @@ ScreenStyle Terminal::style() {
   const bool has_none = std::find(std::begin(kWithoutColours), std::end(kWithoutColours), kind) !=
                             std::end(kWithoutColours) ||
                         kind.ends_with("-m") || kind.ends_with("-mono");
-  // The first of these that is set decides.
+  // The first variable that is set decides.
   std::string_view locale;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (locale.empty()) locale = variable(name);
@@ -108,9 +108,9 @@ bool Terminal::open(std::string& error) {
 Terminal::~Terminal() {
   if (!is_open_) return;
   leave();
-  // The program is at its end, so another wish for its end changes nothing. One may still come: the
-  // end of a terminal is seen before its SIGHUP is there, and a stopped write gave up for a signal
-  // that nobody has read. With its old action the signal would end the process with its number.
+  // The program is exiting, so ignore further signals that ask for it. One may still arrive: the
+  // end of a terminal is noticed before its SIGHUP, and write() gives up for a signal that is still
+  // pending. With the old action, such a signal would set the exit status.
   for (const int number : kEndSignals) ::signal(number, SIG_IGN);
   signalfd_siginfo signal{};
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
@@ -120,7 +120,7 @@ Terminal::~Terminal() {
 
 void Terminal::enter() {
   termios raw = before_;
-  // Keys come one by one and are not shown; Ctrl-C and Ctrl-Z go on being signals.
+  // Keys arrive one by one without echo. Ctrl-C and Ctrl-Z still raise signals.
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
@@ -129,7 +129,8 @@ void Terminal::enter() {
 }
 
 void Terminal::leave() {
-  ::tcflow(STDOUT_FILENO, TCOON);  // Ctrl-S may have stopped it; what follows has to get through.
+  ::tcflow(STDOUT_FILENO, TCOON);  // Ctrl-S may have stopped the output, and the rest must get
+                                   // through.
   is_leaving_ = true;
   [[maybe_unused]] const bool ignored = write(kLeave);
   ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
@@ -148,7 +149,7 @@ Terminal::Events Terminal::read() {
   char bytes[256];
   const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
   if (count > 0) events.bytes.assign(bytes, static_cast<std::size_t>(count));
-  // poll() has promised something: this is the end of the terminal.
+  // poll() reported input, so this is the end of the terminal.
   if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) events.is_over = true;
   return events;
 }
@@ -171,7 +172,7 @@ void Terminal::read_signals(Events& events) {
 }
 
 ScreenSize Terminal::size() const {
-  constexpr std::size_t kMax = 2000;  // Of what a terminal may say: the screen is kept in memory.
+  constexpr std::size_t kMax = 2000;  // Bound, because the screen is kept in memory.
   winsize found{};
   ScreenSize size;
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0) return size;
@@ -181,8 +182,8 @@ ScreenSize Terminal::size() const {
 }
 
 bool Terminal::write(std::string_view bytes) {
-  // Small pieces, each only when there is room: a terminal that is stopped (Ctrl-S) must not keep
-  // the program from ending.
+  // Writes small pieces, each only if there is room, so that a stopped terminal (Ctrl-S) cannot
+  // keep the program from exiting.
   constexpr std::size_t kPieceBytes = 256;
   constexpr int kPollMs = 200;
   constexpr int kPollsWhileLeaving = 10;

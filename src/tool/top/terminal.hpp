@@ -1,9 +1,10 @@
-// The terminal of a program that draws on the whole screen and reads keys one by one.
+// The terminal of a program that draws on the whole screen and reads single keys.
 //
-// Plain escape sequences that every terminal of the last decades knows; no terminal database. While
-// one is open it has the second screen, no cursor, no echo, and the signals of keyboard and window
-// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back. A
-// program has one Terminal, at its end: after it, SIGINT, SIGTERM, SIGHUP and SIGQUIT are ignored.
+// It uses plain escape sequences that all terminals know, and no terminal database. While it is
+// open, the terminal shows the alternate screen without cursor and echo, and signals of keyboard
+// and window arrive through read(). It restores the terminal however the process ends, except by
+// SIGKILL. A program creates one Terminal and exits after it: SIGINT, SIGTERM, SIGHUP and SIGQUIT
+// are then ignored.
 
 #pragma once
 
@@ -22,9 +23,9 @@ namespace haricot::tool {
 class Terminal final {
  public:
   struct Events {
-    std::string bytes;     // What was typed.
-    bool is_over = false;  // Somebody wants the program to end, or the terminal is gone.
-    bool is_lost = false;  // What stands on the screen is unknown: draw all of it.
+    std::string bytes;     // Typed bytes.
+    bool is_over = false;  // A signal asks to exit, or the terminal is gone.
+    bool is_lost = false;  // The contents of the screen are unknown, so draw all of it.
   };
 
   Terminal() = default;
@@ -32,25 +33,26 @@ class Terminal final {
   Terminal& operator=(const Terminal&) = delete;
   ~Terminal();
 
-  // Whether stdin and stdout are a terminal on which one can draw.
+  // Returns true if stdin and stdout are a terminal that can be drawn on.
   static bool is_there();
 
-  // Colours, unless NO_COLOR is set and not empty or the kind of terminal is known to have none;
-  // UTF-8 if the locale says so. From the environment.
+  // Returns the style from the environment: colours unless NO_COLOR is set and not empty or the
+  // kind of terminal has none, UTF-8 if the locale has it.
   static ScreenStyle style();
 
-  // False: `error` says why.
+  // Returns false and sets `error` on failure.
   [[nodiscard]] bool open(std::string& error);
 
-  // When one of them can be read there are events.
+  // Returns descriptors; one of them is readable when there are events.
   std::vector<int> descriptors() const;
-  // What is there now; does not wait, but where Ctrl-Z stops the process it returns when that goes
-  // on.
+  // Returns the pending events without waiting, except after Ctrl-Z: then it returns when the
+  // process is continued.
   Events read();
 
   ScreenSize size() const;
 
-  // False: the terminal is gone, or does not take the bytes while somebody wants the end.
+  // Returns false if the terminal is gone, or does not accept the bytes while a signal asks to
+  // exit.
   [[nodiscard]] bool write(std::string_view bytes);
 
  private:

@@ -1,4 +1,4 @@
-// haricot top: a server and its tubes, live.
+// haricot top: shows a server and its tubes live.
 
 #include <poll.h>
 
@@ -48,11 +48,11 @@ struct Choice {
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
 };
 
-// A server with very many tubes is asked less often than the person wants: at most a tenth of the
-// time may go into asking, as long as nobody has to wait for this long.
+// With very many tubes, asks less often than the user wants: requests take at most a tenth of the
+// time, unless this would mean a longer pause than kPauseMax.
 constexpr std::int64_t kPauseFactor = 10;
 constexpr auto kPauseMax = Duration::seconds(3);
-// A figure that is older than it should be by this is shown with its age.
+// Lateness after which a figure is shown with its age.
 constexpr auto kAgePatience = Duration::seconds(2);
 constexpr auto kLookInterval = Duration::milliseconds(500);
 
@@ -78,16 +78,16 @@ class Top {
   int run_live();
 
  private:
-  // A server, as the one who asks it sees it.
+  // A server from the view of the thread that draws.
   struct Watched {
     Watched(const Address& address, const std::vector<std::string>& patterns, Duration patience)
         : watch(address, patterns, patience) {}
 
     ServerWatch watch;
-    Instant due;  // The next question.
+    Instant due;  // Time of the next request.
     Failure failure;
     bool has_sample = false;
-    bool is_new = false;  // There is a sample that no history and no detail has seen.
+    bool is_new = false;  // A sample that is not yet in the history and has no details.
   };
 
   bool start();
@@ -107,16 +107,16 @@ class Top {
   Instant next_event(Instant now) const;
   void wait(Instant until);
 
-  // Where the states of servers begin: after that of their sum, if there are several.
+  // Index of the first server in states_. The sum comes before it if there are several servers.
   std::size_t first() const { return view_.servers > 1 ? 1 : 0; }
-  // What the view shows.
+  // Returns the state that the view shows.
   TopState& shown_state() { return states_[view_.server]; }
-  // The index of the server that the view shows; nothing: it shows the sum.
+  // Returns the index of the server that the view shows; nothing if it shows the sum.
   std::optional<std::size_t> chosen() const {
     if (view_.server < first()) return std::nullopt;
     return view_.server - first();
   }
-  // Why a server does not answer, as the usual message.
+  // Print the reason of the failure and return the exit status.
   int failed(const Watched& server) const;
   int failed() const;
 
@@ -127,18 +127,18 @@ class Top {
   std::deque<Watched> watched_;
   std::string error_;
 
-  // While the terminal is open.
+  // Set while the terminal is open.
   Terminal* terminal_ = nullptr;
   ScreenStyle style_;
   KeyReader keys_;
-  Instant escape_end_;  // When an ESC, if the last byte was one, is the key.
+  Instant escape_end_;  // Time at which a pending ESC counts as the key Esc.
   std::vector<ScreenLine> shown_;
   Details details_;
   bool is_over_ = false;
   bool asks_now_ = false;
   std::optional<Act> act_;
 
-  // The pause that the last act has begun.
+  // The pause that the last act began.
   struct Pause {
     std::string tube;
     std::string message;
@@ -165,7 +165,7 @@ void Top::ask_those_due(Instant now) {
   }
 }
 
-// Waits for what comes of it. False: there is nothing newer of any server.
+// Asks all servers and waits for the results. Returns false if there is no new sample.
 bool Top::ask_each_once() {
   ask_all();
   bool is_good = false;
@@ -180,7 +180,7 @@ bool Top::ask_each_once() {
   return is_good;
 }
 
-// True: there is something newer.
+// Returns true if there is a new result.
 bool Top::take_findings() {
   bool is_new = false;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
@@ -192,7 +192,8 @@ bool Top::take_findings() {
   return is_new;
 }
 
-// True: there is a newer sample. Otherwise the question is under way, or the trouble says why.
+// Returns true if there is a new sample. Otherwise the request is not answered yet, or has failed
+// and set the trouble.
 bool Top::take_finding(std::size_t index) {
   Watched& server = watched_[index];
   TopState& state = states_[first() + index];
@@ -216,7 +217,7 @@ bool Top::take_finding(std::size_t index) {
   return true;
 }
 
-// Of those that have told something.
+// Adds up the servers that have a sample.
 void Top::add_up_servers() {
   if (first() > 0) add_up(std::span(states_).subspan(first()), states_.front());
 }
@@ -232,13 +233,13 @@ void Top::set_ages(Instant now) {
     state.age_s = is_old ? static_cast<std::uint64_t>(age.count() / 1'000'000'000) : 0;
     if (is_old && state.trouble.empty()) oldest = std::max(oldest, age);
   }
-  // A server with trouble is no part of the sum.
+  // The sum leaves out servers with trouble.
   if (first() > 0) {
     states_.front().age_s = static_cast<std::uint64_t>(oldest.count() / 1'000'000'000);
   }
 }
 
-// What the screen of a terminal shows beside the samples.
+// Updates the data that the screen shows besides the samples.
 void Top::add_details() {
   bool is_new = false;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
@@ -267,7 +268,7 @@ int Top::failed() const {
   return status;
 }
 
-// What somebody has said yes to.
+// Performs the act that the user has confirmed.
 void Top::perform_act() {
   const std::optional<std::size_t> index = chosen();
   if (!act_ || !index) return;
@@ -284,7 +285,7 @@ void Top::perform_act() {
   if (is_pause) paused_ = {{act.tube, view_.message, os::read_clock(), act.number}};
 }
 
-// Takes the message of a pause away when the pause has ended, by its time or by another client.
+// Removes the message about a pause when the pause has ended, by its time or by another client.
 void Top::end_pause_message(Instant now) {
   if (!paused_) return;
   const Sample& sample = shown_state().sample;
@@ -292,7 +293,7 @@ void Top::end_pause_message(Instant now) {
       std::find_if(sample.tubes.begin(), sample.tubes.end(),
                    [this](const TubeStats& one) { return one.name == paused_->tube; });
   const bool is_seen = tube != sample.tubes.end() && tube->paused_s > 0;
-  // A sample that came earlier may have been asked for before the pause.
+  // An earlier sample may have been requested before the pause.
   const bool is_new = sample.at > paused_->since + kLookInterval;
   const auto time = Duration::seconds(static_cast<std::uint32_t>(paused_->seconds));
   if (now < paused_->since + time && (is_seen || !is_new)) return;
@@ -328,7 +329,7 @@ int Top::run_batch() {
 }
 
 int Top::run_live() {
-  // A failure of all at the start ends the command with the usual message.
+  // If all servers fail at the start, the command ends with the usual message.
   if (!start()) return errand_.local(error_);
   ask_all();
   const auto is_known = [](const Watched& server) { return server.has_sample; };
@@ -366,14 +367,14 @@ int Top::run_live() {
 }
 
 Instant Top::next_event(Instant now) const {
-  Instant next = now + kLookInterval;  // Ages go on.
+  Instant next = now + kLookInterval;  // For the displayed ages.
   for (const Watched& server : watched_) {
     if (!server.watch.is_asking()) next = std::min(next, server.due);
   }
   return keys_.may_be_escape() ? std::min(next, escape_end_) : next;
 }
 
-// Until then, or until a server has answered or something was typed.
+// Waits until then, or until a server has answered or a key was typed.
 void Top::wait(Instant until) {
   std::vector<pollfd> wanted;
   for (const Watched& server : watched_) {
@@ -391,7 +392,7 @@ void Top::wait(Instant until) {
   handle_events(terminal_->read());
 }
 
-// False: it is over.
+// Returns false if the program has to exit.
 bool Top::handle_events(const Terminal::Events& events) {
   constexpr auto kEscapePatience = Duration::milliseconds(100);
   if (events.is_lost) shown_.clear();
@@ -411,7 +412,7 @@ void Top::handle_keys(const std::vector<Keystroke>& strokes) {
   }
 }
 
-// False: the terminal is gone.
+// Returns false if the terminal is gone or the program has to exit.
 bool Top::draw() {
   if (is_over_) return false;
   set_ages(os::read_clock());

@@ -60,7 +60,7 @@ std::string batch_text(const TopState& state, const TopView& view) {
 
 namespace {
 
-// The members of the object that is about this server, or about the sum.
+// Returns the JSON members for a server, or for the sum.
 std::string json_members(const TopState& state, const TopView& view) {
   const ServerRates& r = state.rates;
   const std::pair<std::string_view, std::optional<double>> rates[] = {

@@ -1,4 +1,4 @@
-// What `haricot top` writes without a terminal. Scripts read it, so it stays as it is.
+// Output of `haricot top` without a terminal. Scripts read it, so its form must not change.
 
 #pragma once
 
@@ -11,14 +11,15 @@
 
 namespace haricot::tool {
 
-// The lines above the table.
+// Returns the lines above the table.
 std::vector<std::string> batch_summary(const TopState& state);
 
 std::string batch_text(const TopState& state, const TopView& view);
-// The same for several servers: the first state is their sum. A server with trouble is left out.
+// Returns the text for several servers. The first state is their sum. Leaves out servers with
+// trouble.
 std::string batch_text_of_several(std::span<const TopState> states, const TopView& view);
-// {"sum":{"rates":…,"server":…,"tubes":…},"servers":[{"address":…,…},…]} and a newline, also for
-// one server. One with trouble is left out.
+// Returns {"sum":{"rates":…,"server":…,"tubes":…},"servers":[{"address":…,…},…]} and a line end,
+// also for one server. Leaves out servers with trouble.
 std::string batch_json(std::span<const TopState> servers, const TopView& view);
 
 }  // namespace haricot::tool

@@ -16,7 +16,8 @@ std::string count_of(const StatsText& stats, std::string_view key) {
   return number ? grouped(*number) : "-";
 }
 
-// What is wrong has its place before the address, which is cut, but not to nothing.
+// Returns alarms and the identity of the server. Alarms get their room first; the address is
+// shortened to the rest, but not below kAddressColumnsMin.
 Pieces identity(const TopState& state, std::size_t columns) {
   constexpr std::string_view kBegin = "haricot top: ";
   constexpr std::size_t kAddressColumnsMin = 12;
@@ -61,7 +62,7 @@ Pieces rates(const ServerRates& rates) {
   };
 }
 
-// Without -b the numbers of its files are 0; a server that does not count errors is beanstalkd.
+// Only haricotd counts errors. Without -b the numbers of the files are 0.
 ScreenLine::Piece binlog(const StatsText& server) {
   const std::uint64_t errors = server.number("binlog-errors").value_or(0);
   const std::string after =

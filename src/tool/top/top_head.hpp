@@ -1,4 +1,4 @@
-// The lines above the table of `haricot top`: the server as a whole.
+// The lines above the table of `haricot top`, about the server as a whole.
 
 #pragma once
 
@@ -13,12 +13,12 @@ namespace haricot::tool {
 
 inline constexpr std::size_t kHeadLines = 5;
 
-// kHeadLines lines, each as wide as the screen. What a line has no room for leaves as a whole, the
-// least important first; what is wrong leaves last.
+// Returns kHeadLines lines of the screen's width. A line leaves out whole phrases that do not fit;
+// alarms come first, so they are left out last.
 std::vector<ScreenLine> draw_head(const TopState& state, std::size_t columns);
 
-// A line of phrases with a comma between them; a phrase that does not fit is left out. The first
-// one stays, and is cut.
+// Returns a line of phrases with commas between them. Leaves out a phrase that does not fit, except
+// the first, which is cut.
 ScreenLine line_of(const std::vector<ScreenLine::Piece>& phrases, std::size_t columns);
 
 }  // namespace haricot::tool

@@ -38,7 +38,7 @@ constexpr std::string_view kHelp[] = {
     "marks: N jobs and no worker, B buried jobs, G growing backlog, P paused",
 };
 
-constexpr std::size_t kLinesAboveTable = kHeadLines + 2;  // And the status, and the titles.
+constexpr std::size_t kLinesAboveTable = kHeadLines + 2;  // With the status line and the titles.
 
 std::string pace(const TopView& view) {
   char every[40];
@@ -68,7 +68,8 @@ ScreenLine usual_status(const TopView& view, std::size_t shown, std::size_t colu
   return line_of(phrases, columns);
 }
 
-// The end of a long question or filter is what is typed, so the beginning is cut off.
+// Returns a line for typed text. If it is too long, cuts the beginning, because the text is typed
+// at the end.
 ScreenLine typed_line(std::string_view text, std::size_t columns) {
   constexpr std::string_view kGap = "..";
   ScreenLine line;
@@ -78,12 +79,13 @@ ScreenLine typed_line(std::string_view text, std::size_t columns) {
     line.add(kGap, Tone::strong);
     line.add(text.substr(text.size() - (columns - kGap.size() - 1)), Tone::strong);
   }
-  line.add("_");  // Where the next character comes.
+  line.add("_");  // Position of the next character.
   line.fit(columns);
   return line;
 }
 
-// What wants an answer, else what is wrong, else what has happened, else how the table is made.
+// Returns the question, or else the trouble, or else the message, or else a description of the
+// screen.
 ScreenLine status_line(const TopState& state, const TopView& view, std::size_t shown,
                        std::size_t columns) {
   ScreenLine line;
@@ -108,7 +110,7 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
   return line;
 }
 
-// What stands below the status line.
+// Adds the lines below the status line.
 void add_clients(const TopState& state, const TopView& view, const ScreenSize& size,
                  std::vector<ScreenLine>& lines) {
   if (state.servers) {

@@ -1,4 +1,4 @@
-// The screen of `haricot top`: what stands in each line.
+// The lines of the screen of `haricot top`.
 
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace haricot::tool {
 
-// How many tubes a screen has room for.
+// Returns the number of tubes on a screen.
 std::size_t page_of(const ScreenSize& size);
 
-// As many lines as the screen has rows, each as wide as the screen.
+// Returns exactly as many lines as the screen has rows, each of the screen's width.
 std::vector<ScreenLine> draw_top(const TopState& state, const TopView& view, const ScreenSize& size,
                                  const ScreenStyle& style);
 

@@ -1,4 +1,4 @@
-// What `haricot top` knows of a server at a moment, or of the sum of several.
+// Data of a server at one moment, or of the sum of several servers.
 
 #pragma once
 
@@ -17,17 +17,18 @@ namespace haricot::tool {
 
 struct TopState {
   std::string address;
-  // Of a sum: of so many servers. It has what can be added up, and the next jobs of no tube.
+  // Set for a sum: the number of servers in it. A sum has only data that can be added, and no next
+  // jobs.
   std::optional<std::size_t> servers = {};
   Sample sample;  // With rates.
   ServerRates rates;
   History history;
   Abilities abilities;
-  NextJobs jobs;                             // Of the tube whose screen is shown.
-  std::optional<SeenClients> clients = {};   // Nothing: it was not asked since they are shown.
-  std::optional<std::uint64_t> memory = {};  // Of the server's process in bytes, if it is known.
-  std::uint64_t age_s = 0;  // Of the sample, if it is older than it should be; otherwise 0.
-  std::string trouble;      // Why there is nothing newer; empty: all is well.
+  NextJobs jobs;                             // For the tube whose screen is shown.
+  std::optional<SeenClients> clients = {};   // Empty until asked for, while connections are shown.
+  std::optional<std::uint64_t> memory = {};  // Memory of the server's process in bytes, if known.
+  std::uint64_t age_s = 0;                   // Age of the sample if it is overdue; otherwise 0.
+  std::string trouble;  // Reason why there is no newer sample; empty if there is none.
 };
 
 }  // namespace haricot::tool

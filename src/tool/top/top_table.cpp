@@ -21,7 +21,7 @@ constexpr std::string_view kNameTitle = "tube";
 constexpr std::string_view kMarksTitle = "mark";
 static_assert(kMarksTitle.size() == kMarks.size(), "a letter for each mark");
 
-// With the blank before it. The widths do not depend on the numbers, so nothing moves.
+// With the blank before it. The width does not depend on the numbers, so columns do not move.
 std::size_t columns_of(TubeColumn column) {
   const std::size_t title = title_of(column).size();
   if (column == TubeColumn::paused) return 1 + title;
@@ -64,7 +64,7 @@ std::string cell(const TubeStats& tube, TubeColumn column) {
   return {};
 }
 
-// Which column a mark is about.
+// Returns the column that a mark refers to.
 TubeColumn column_of(Mark mark) {
   switch (mark) {
     case Mark::no_worker:
@@ -114,10 +114,10 @@ void add_words(ScreenLine& line, const std::vector<Mark>& marks) {
 
 constexpr std::size_t kMarkColumns = 1 + kMarksTitle.size();
 
-// The most columns of a name: half of the screen, or less where the numbers up to the rates then
-// fit beside it.
+// Returns the largest width of the names: half of the screen, or less if the numbers up to put/s
+// then fit.
 std::size_t name_columns_max(const std::vector<TubeColumn>& wanted, std::size_t columns) {
-  constexpr std::size_t kNameColumnsMin = 20;  // A longer name may be cut for a further number.
+  constexpr std::size_t kNameColumnsMin = 20;  // A longer name may be cut to show another number.
   constexpr std::size_t kNameColumnsGood = 40;
   std::size_t others = kGutterColumns + kMarkColumns;
   for (const TubeColumn column : wanted) {
@@ -152,7 +152,7 @@ TableLayout layout_of(const std::vector<TubeStats>& tubes, TubeColumn sort, std:
   }
   std::sort(layout.numbers.begin(), layout.numbers.end());
 
-  // What is left over: first the rest of the name, then the marks in words.
+  // The rest of the width goes to the name first, then to the marks in words.
   if (used >= columns) {
     layout.name_columns =
         std::min(layout.name_columns, columns - std::min(columns, used - layout.name_columns));

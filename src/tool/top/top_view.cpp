@@ -20,7 +20,7 @@ bool matches(const std::string& name, const std::string& filter) {
 }
 
 void type_filter(const Keystroke& stroke, TopView& view) {
-  constexpr std::size_t kFilterBytesMax = 200;  // As long as the longest name.
+  constexpr std::size_t kFilterBytesMax = 200;  // Length of the longest name.
   if (stroke.key == Key::escape) {
     view.filter.clear();
     view.types_filter = false;
@@ -44,7 +44,7 @@ std::optional<Act> answer_question(const Keystroke& stroke, TopView& view) {
   return act;
 }
 
-// The tube that acts are about; null: there is none.
+// Returns the tube that an act would change; null if there is none.
 const TubeStats* tube_at_hand(const std::vector<TubeStats>& tubes, const TopState& state,
                               const TopView& view) {
   if (view.tube.empty()) {
@@ -77,7 +77,7 @@ void select_row(std::size_t row, const std::vector<TubeStats>& tubes, TopView& v
   view.selected = row == 0 ? "" : tubes[row].name;
 }
 
-// Keys that choose a line.
+// Applies a key that moves the selection.
 void move(Key key, const std::vector<TubeStats>& tubes, std::size_t page, TopView& view) {
   const std::size_t row = view.selected_row;
   const std::size_t rows = std::max<std::size_t>(page, 1);
@@ -89,7 +89,7 @@ void move(Key key, const std::vector<TubeStats>& tubes, std::size_t page, TopVie
   if (key == Key::last) select_row(tubes.size(), tubes, view);
 }
 
-// Keys that change which tubes the table has, and in which order.
+// Applies a key that changes the order of the table, or the tubes in it.
 void arrange(Key key, TopView& view) {
   if (key == Key::next_column) view.sort = moved(view.sort, 1);
   if (key == Key::previous_column) view.sort = moved(view.sort, kTubeColumns - 1);
@@ -101,7 +101,7 @@ void arrange(Key key, TopView& view) {
   }
 }
 
-// Keys that change how often the server is asked.
+// Applies a key that changes the interval.
 void set_pace(Key key, TopView& view) {
   if (key == Key::faster) {
     view.interval_ms = std::max(view.interval_ms / 2, TopView::kIntervalMsMin);
@@ -111,15 +111,15 @@ void set_pace(Key key, TopView& view) {
   }
 }
 
-// Keys of the table of tubes, and of the screen of one. True: the server is to be asked for what is
-// shown now.
+// Applies a key of the table of tubes, or of the screen of a tube. Returns true if the server has
+// to be asked for new data.
 bool apply_to_tubes(Key key, const TopState& state, std::size_t page, TopView& view) {
   const std::vector<TubeStats> tubes = tubes_in_view(state, view);
   settle(tubes, page, view);
   const TubeStats* tube = tube_at_hand(tubes, state, view);
   const bool is_about_tube =
       key == Key::enter || key == Key::pause || key == Key::kick || key == Key::flush;
-  // Whatever comes of it, the tube stays at hand.
+  // Select the tube, so that it stays selected if rows move.
   if (is_about_tube && tube != nullptr) view.selected = tube->name;
   if (key == Key::pause) begin_act(Act::Kind::pause, tube, state, view);
   if (key == Key::kick) begin_act(Act::Kind::kick, tube, state, view);

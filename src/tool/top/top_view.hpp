@@ -1,4 +1,4 @@
-// What the person in front of `haricot top` has chosen, and what keys do to it.
+// The choices of the user of `haricot top`, and the keys that change them.
 
 #pragma once
 
@@ -26,42 +26,42 @@ struct TopView {
   bool shows_help = false;
   bool allows_changes = false;
   std::uint64_t interval_ms = 1000;
-  // Of several servers: 0 is their sum, and 1 to `servers` is one of them. Of one server: 0.
+  // With several servers, 0 is their sum and 1 to `servers` are the servers; otherwise 0.
   std::size_t server = 0;
   std::size_t servers = 1;
 
-  // The line of the table that is selected belongs to this tube, wherever the tube goes. Empty: it
-  // is the first line, whatever tube stands there, until a key is about this tube.
+  // The selected tube; the selection follows it. Empty if the first line is selected, whatever tube
+  // it shows, until a key concerns the tube.
   std::string selected;
   std::size_t selected_row = 0;
   std::size_t first_row = 0;
 
-  std::string filter;  // Tubes that match it are shown; empty: all.
+  std::string filter;  // Only matching tubes are shown; empty to show all.
   bool types_filter = false;
-  std::string tube;    // Its screen is shown; empty: the table.
-  ClientView clients;  // If it is shown, then in the place of the table or of a tube.
+  std::string tube;    // The tube whose screen is shown; empty for the table.
+  ClientView clients;  // Replaces the table or the screen of a tube if shown.
   std::optional<Question> question;
-  std::string message;  // What came of an act, until a key is typed.
+  std::string message;  // Result of an act, until a key is typed.
   bool message_is_bad = false;
 };
 
-// The tubes that the view shows, in its order. A filter with one of *?[ is a shell pattern for the
-// whole name, another one a part of the name.
+// Returns the tubes that the view shows, in its order. A filter that contains one of *?[ is a shell
+// pattern for the whole name; any other filter is a part of the name.
 std::vector<TubeStats> tubes_in_view(const TopState& state, const TopView& view);
 
-// Finds the selected tube again, and scrolls until its line is on a page of so many rows. If the
-// tube has gone, the tube in its place is selected.
+// Finds the row of the selected tube, and scrolls until it is on a page of `page` rows. If the tube
+// is gone, selects the tube in its row.
 void settle(const std::vector<TubeStats>& tubes, std::size_t page, TopView& view);
 
-// What the program is to do, because of a key, beyond showing the view.
+// Requests to the program that result from a key, besides redrawing the view.
 struct Wish {
   bool quits = false;
-  bool asks = false;     // The server, now.
-  bool redraws = false;  // All of the screen.
+  bool asks = false;     // Ask the server now.
+  bool redraws = false;  // Draw the whole screen.
   std::optional<Act> act;
 };
 
-// Changes the view. A page has so many rows.
+// Applies a key to the view. `page` is the number of rows of a page.
 Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, TopView& view);
 
 }  // namespace haricot::tool

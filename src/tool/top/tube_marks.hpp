@@ -1,4 +1,4 @@
-// What of a tube wants an eye.
+// Conditions of a tube that need attention.
 
 #pragma once
 
@@ -35,11 +35,12 @@ constexpr const MarkRow& row_of(Mark mark) {
   return kMarks[static_cast<std::size_t>(mark)];
 }
 
-// In the order of kMarks. `no_worker`: it has ready jobs, no worker holds one of its jobs, and no
-// client but this one watches it. Every connection watches `default` from its beginning.
+// Returns the marks in the order of kMarks. no_worker: the tube has ready jobs, none of its jobs is
+// reserved, and no other client watches it. This connection watches `default`, like every
+// connection at its beginning.
 std::vector<Mark> marks_of(const TubeStats& tube, const History& history);
 
-// All words of kMarks with a comma between them.
+// Returns the width of all words of kMarks with commas between them.
 std::size_t mark_words_columns();
 
 }  // namespace haricot::tool

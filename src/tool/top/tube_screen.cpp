@@ -43,7 +43,7 @@ Pieces states(const TubeStats& tube, const std::vector<Mark>& marks) {
 }
 
 Pieces rates(const TubeStats& tube) {
-  // Since the tube is there. One piece, because the second half says nothing without the first.
+  // One piece, because its second half makes no sense without the first.
   std::string all = "in all " + grouped(tube.puts) + " put";
   if (tube.deletes) all += ", " + grouped(*tube.deletes) + " deleted";
   return {{"a second: " + grouped_rate(tube.put_rate) + " put"},
@@ -78,7 +78,7 @@ ScreenLine title(const TopState& state, const std::string& name, const std::vect
   return line_of(pieces, columns);
 }
 
-// The keys of a job, from the left; those on the right leave first.
+// Keys of a job, from left to right. On a narrow screen those on the right are left out.
 struct JobColumn {
   std::string_view key;
   std::string_view title;
@@ -100,7 +100,7 @@ constexpr std::array<JobColumn, 10> kJobColumns = {{
 }};
 constexpr std::size_t kStateColumns = 7;
 
-// Ids and priorities stand in full: somebody may type them.
+// Ids and priorities are not abbreviated, because users may type them.
 std::string job_cell(const StatsText& job, const JobColumn& column) {
   const std::optional<std::uint64_t> number = job.number(column.key);
   if (!number) return "-";
@@ -121,7 +121,7 @@ std::string job_line(std::string_view state, std::size_t columns, const Cell& ce
   return line;
 }
 
-// So many jobs of each state that they fit, shared out in turns.
+// Returns the numbers of jobs of each state that fit, distributed in turns.
 std::array<std::size_t, kSeenStates.size()> shares(const NextJobs& jobs, std::size_t rows) {
   std::array<std::size_t, kSeenStates.size()> counts{};
   for (bool has_more = true; has_more && rows > 0;) {
@@ -162,7 +162,7 @@ void add_jobs(const TopState& state, const std::string& name, std::size_t rows, 
   if (is_empty && rows > 0) lines.emplace_back("no ready, delayed or buried job");
 }
 
-// "the last minute", "the last 7 minutes": how far the chart goes back.
+// Returns the time that the chart covers: "the last minute", "the last 7 minutes".
 std::string span_text(Duration span) {
   constexpr std::int64_t kMinute = 60'000'000'000;
   const std::int64_t minutes = span.count() / kMinute + 1;
@@ -188,7 +188,7 @@ void add_chart(const TopState& state, const std::string& name, std::size_t rows,
   }
 }
 
-// Of the rows below the titles, those for the chart, its own title included; 0: there is no room.
+// Returns the number of rows for the chart and its title; 0 if there is no room.
 std::size_t chart_rows(std::size_t rows) {
   const std::size_t below = rows > kLinesAbove ? rows - kLinesAbove : 0;
   if (below < 2 * kChartRowsMin) return 0;
@@ -198,7 +198,7 @@ std::size_t chart_rows(std::size_t rows) {
 }  // namespace
 
 std::size_t jobs_wanted(const ScreenSize& size) {
-  constexpr std::size_t kMax = 1000;  // What the server lists at once.
+  constexpr std::size_t kMax = 1000;  // Largest number that the server lists at once.
   const std::size_t taken = kLinesAbove + chart_rows(size.rows);
   return std::clamp<std::size_t>(size.rows - std::min(size.rows, taken), 1, kMax);
 }

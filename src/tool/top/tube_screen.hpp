@@ -1,4 +1,4 @@
-// The screen of one tube: its states and rates, its next jobs, and a chart of its backlog.
+// The screen of one tube: states, rates, next jobs, and a chart of its backlog.
 
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace haricot::tool {
 
-// How many jobs of each state are worth asking for.
+// Returns the number of jobs of each state to ask for.
 std::size_t jobs_wanted(const ScreenSize& size);
 
-// At most as many lines as the screen has rows, in any width.
+// Returns at most as many lines as the screen has rows. Lines may have any width.
 std::vector<ScreenLine> draw_tube(const TopState& state, const std::string& tube,
                                   const ScreenLine& status, const ScreenSize& size,
                                   const ScreenStyle& style);
