@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::uint64_t kCommandsAtOnce = 1000;
 constexpr std::uint64_t kBytesAtOnce = 256 * 1024;
-// Far enough away that none of them gets ready during the run; not all at the same moment, so that
-// their order is not that of their arrival.
+// Too far away to become ready during the run. The delays differ, so that jobs are not ordered by
+// their arrival.
 constexpr std::uint32_t kDelaySeconds = 100'000;
 constexpr std::uint64_t kDelaySpread = 997;
 
@@ -39,7 +39,7 @@ bool Background::build(std::string& error) {
       return share_of(total, options_.tubes, tube);
     };
     std::uint64_t ready = share(wanted.ready);
-    // What is to be taken has to be there; each tube has as much as the load will take from it.
+    // Each tube needs as many ready jobs as the load will take from it.
     if (options_.workload == Workload::take)
       ready += share(options_.count) + share(options_.warm_up);
     if (!put_jobs(dialogue, tube, ready, 0, error) ||
@@ -60,7 +60,7 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
   std::string commands;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t batch = std::min(at_once, count - done);
-    // Without a delay all commands are the same.
+    // Without a delay all commands are equal.
     const bool is_reusable = delay == 0 && done > 0 && batch == at_once;
     if (!is_reusable) {
       commands.clear();
@@ -74,8 +74,9 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
   return true;
 }
 
-// All that is put has to go again, also what is put after the server has refused something. The
-// load cannot take a job that is buried for lack of memory; one that is ready it may be there for.
+// Puts a batch. Records the ids that have to be deleted in the end, even after a refusal: all ids
+// with `keeps_ids`, otherwise those of jobs that the server buried for lack of memory, because the
+// load cannot take them.
 bool Background::put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
                            std::uint64_t answers, bool keeps_ids, std::string& error) {
   std::string odd;
@@ -114,7 +115,7 @@ bool Background::make_connections(std::string& error) {
     if (!socket) return false;
     silent_.push_back(std::move(socket));
   }
-  // That a connection is accepted shows in that a later one is answered.
+  // Connections are accepted in order, so an answer on a later one shows that all are accepted.
   Dialogue last(patience());
   if (wanted.idle_connections > 0 &&
       (!last.open(address_, error) ||
@@ -133,7 +134,7 @@ bool Background::make_connections(std::string& error) {
 bool Background::add_waiting(const std::string& tube, std::string& error) {
   Dialogue worker(patience());
   if (!worker.open(address_, error)) return false;
-  // The reserve has no answer: no job is ever put into that tube.
+  // The reserve gets no answer, because that tube never gets a job.
   const std::string commands = "watch " + tube + "\r\nignore default\r\nreserve\r\n";
   if (!worker.run("watch and ignore", commands, 2, ReplyCode::watching, error)) return false;
   silent_.push_back(worker.take_socket());
@@ -149,7 +150,7 @@ bool Background::clear(std::string& error) {
 }
 
 bool Background::delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string& error) {
-  // A job that is gone already is gone.
+  // The job may be deleted already.
   const auto check = [](const Answer& answer) {
     return answer.code == ReplyCode::deleted || answer.code == ReplyCode::not_found;
   };
@@ -168,13 +169,13 @@ bool Background::delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string&
   return dialogue.run("delete", commands, batch, check, error);
 }
 
-// Takes out what is ready in the tubes of the load until there is no more.
+// Reserves and deletes all ready jobs of the load's tubes.
 bool Background::empty_load_tubes(Dialogue& dialogue, std::string& error) {
   for (std::uint64_t tube = 0; tube < options_.tubes; ++tube) {
     const std::string watch = "watch " + tubes_.load(tube) + "\r\nignore " +
                               (tube == 0 ? "default" : tubes_.load(tube - 1)) + "\r\n";
     if (!dialogue.run("watch", watch, 2, ReplyCode::watching, error)) return false;
-    // One at first: usually there is nothing.
+    // Begin with one, because usually there are none.
     for (std::uint64_t at_once = 1; at_once > 0;) {
       std::string commands;
       for (std::uint64_t i = 0; i < at_once; ++i) commands += "reserve-with-timeout 0\r\n";

@@ -1,5 +1,5 @@
-// What a server holds while it is measured: jobs, tubes, workers that wait, connections. It is
-// built before the load starts and cleared away after it.
+// Jobs, tubes, waiting workers and connections that a server holds while it is measured. They are
+// created before the load and removed after it.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace haricot::tool {
 
-// Ids of jobs, as ranges: those of one batch usually follow each other.
+// Ids of jobs, as ranges, because the ids of a batch are usually consecutive.
 class JobIds {
  public:
   struct Range {
@@ -43,14 +43,14 @@ class Background final {
   Background(const BenchOptions& options, const Address& address, const BenchTubes& tubes,
              std::string_view body);
 
-  // False: `error` says what the server did not do. What there is by then can be cleared.
+  // Creates everything. On failure returns false and sets `error`; clear() removes what exists.
   [[nodiscard]] bool build(std::string& error);
 
-  // Connections on which nothing will ever arrive, as long as nothing goes wrong.
+  // Returns connections that should never receive anything.
   const std::vector<os::Descriptor>& silent_connections() const { return silent_; }
 
-  // Closes the connections and, unless they are to be kept, deletes all jobs in the tubes of the
-  // benchmark, those of the load too. Requires: the load's connections are closed.
+  // Closes the connections. Unless --keep is given, deletes all jobs in the tubes of the benchmark,
+  // including those of the load. Requires: the load's connections are closed.
   [[nodiscard]] bool clear(std::string& error);
 
  private:
@@ -69,7 +69,7 @@ class Background final {
   const Address& address_;
   const BenchTubes& tubes_;
   std::string_view body_;
-  JobIds ids_;  // Of the jobs outside of the load's reach.
+  JobIds ids_;  // Ids of jobs that the load does not take.
   std::vector<os::Descriptor> silent_;
 };
 

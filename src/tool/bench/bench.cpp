@@ -1,4 +1,4 @@
-// haricot bench: build what surrounds the load, warm up, measure, clear away, report.
+// haricot bench: builds the background, warms up, measures, clears away and reports.
 
 #include <unistd.h>
 
@@ -27,14 +27,14 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::size_t kTurns = 3;  // Of each of two servers.
+constexpr std::size_t kTurns = 3;  // For each of two servers.
 
 int fail(const std::string& reason, int status = kExitFailure) {
   std::fprintf(stderr, "haricot bench: %s\n", safe_lines(reason).c_str());
   return status;
 }
 
-// Bytes that a body mixed up or shifted would not have in their places.
+// Makes a body in which shifted or swapped bytes are noticed.
 std::string make_body(std::uint64_t size) {
   std::string body(size, ' ');
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -43,7 +43,7 @@ std::string make_body(std::uint64_t size) {
   return body;
 }
 
-// A line that overwrites itself, for whoever looks at a terminal.
+// Shows progress on a terminal, in a line that overwrites itself.
 void show_progress(const Tally& tally) {
   const double seconds = static_cast<double>(tally.elapsed.count()) / 1e9;
   const auto commands = static_cast<double>(tally.commands());
@@ -55,7 +55,7 @@ void show_stage(const char* stage) {
   if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", stage);
 }
 
-// What --interval asks for.
+// Prints the line of --interval if it is time.
 void show_line(IntervalReport& lines, const Tally& so_far) {
   const std::optional<std::string> line = lines.take(so_far);
   if (!line) return;
@@ -85,10 +85,10 @@ bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::
   return good;
 }
 
-// Whether the process may have so many connections. Without this look the last ones would fail when
-// the others stand and the jobs are put.
+// Checks that the process may open enough descriptors. Otherwise the last connections would fail
+// after all other preparations.
 bool fits_limit(const BenchOptions& options, std::string& error) {
-  constexpr std::uint64_t kOthers = 16;  // Files of the program, and connections that come and go.
+  constexpr std::uint64_t kOthers = 16;  // Files of the program, and temporary connections.
   const Surroundings& besides = options.surroundings;
   const std::uint64_t wanted = options.connections + besides.waiting + besides.waiting_together +
                                besides.idle_connections + kOthers;
@@ -99,7 +99,7 @@ bool fits_limit(const BenchOptions& options, std::string& error) {
   return false;
 }
 
-// Prepares, measures and clears away. Something: it failed, with this status.
+// Prepares, measures and clears away. On failure prints a message and returns the exit status.
 std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
   std::string error;
   if (!Address::check(options.address, error)) return fail(error, kExitUsage);
@@ -125,7 +125,7 @@ std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
                     measure(options, load, result, error);
   result.was_interrupted = is_interrupted();
 
-  // Whatever has happened, what can be cleared away is.
+  // Clear away in any case.
   show_stage("clearing away");
   load.close();
   const bool is_clear = background.clear(result.clearing_error);

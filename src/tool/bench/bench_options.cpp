@@ -20,10 +20,10 @@ constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kBenchMillisecondsMax = 1'000'000'000;
 constexpr std::uint64_t kIntervalMsMin = 100;
 
-// What nobody can have given: to be filled in when all words were read.
+// Marks options that were not given, to be filled in at the end.
 constexpr std::uint64_t kNotGiven = std::numeric_limits<std::uint64_t>::max();
 
-// What a number may be.
+// Range of a number.
 struct Limits {
   std::uint64_t min;
   std::uint64_t max;
@@ -149,7 +149,7 @@ std::vector<Flag> all_flags(BenchOptions& options) {
   return flags;
 }
 
-// Fills in what was left open. False: what was given does not go together.
+// Fills in defaults that depend on other options. Returns false if options exclude each other.
 bool settle(BenchOptions& options, std::string& error) {
   const bool has_time = options.milliseconds != kNotGiven;
   if (options.count != 0 && has_time) {

@@ -14,7 +14,7 @@
 namespace haricot::tool {
 namespace {
 
-// From this share of a core on, the client and not the server may be what limits the rate.
+// Share of a core above which the client may limit the rate.
 constexpr double kClientBusy = 0.95;
 
 struct Percentile {
@@ -33,7 +33,7 @@ std::string pad_right(std::string text, std::size_t width) {
   return text;
 }
 
-// A number with so many decimals.
+// Formats a number with `decimals` decimals.
 std::string fixed(double value, int decimals) {
   char text[400];  // The largest double has 309 digits.
   const auto [end, error] =
@@ -59,7 +59,7 @@ Histogram all_steps(const Tally& tally) {
   return sum;
 }
 
-// What of the server's CPU time falls to a command, in microseconds.
+// CPU time of the server for a command, in microseconds.
 struct ServerCost {
   double all = 0;
   double user = 0;
@@ -77,7 +77,7 @@ ServerCost cost_of(const BenchResult& result) {
           ratio(used(&ProcessUsage::system_ns), commands), ratio(all / 1e6, seconds_of(result))};
 }
 
-// "1 tube", "2 tubes".
+// Formats "1 tube", "2 tubes".
 std::string counted(std::uint64_t number, std::string_view what) {
   std::string text = std::to_string(number) + " " + std::string(what);
   if (number != 1) text += 's';
@@ -178,7 +178,7 @@ bool server_is_known(const BenchResult& result) {
   return result.at_first && result.before && result.after;
 }
 
-// The first count above 0, and the end after the last one.
+// Returns the index of the first count above 0, and the index after the last one.
 std::pair<std::size_t, std::size_t> used_bits(const std::array<std::uint64_t, 65>& counts) {
   std::size_t first = 0;
   std::size_t last = counts.size();
@@ -187,12 +187,12 @@ std::pair<std::size_t, std::size_t> used_bits(const std::array<std::uint64_t, 65
   return {first, last};
 }
 
-// Of the values that need so many bits.
+// Returns the upper end, in microseconds, of the values that need `bits` bits.
 double upper_end_us(std::size_t bits) {
   return std::ldexp(1.0, static_cast<int>(bits)) / 1e3;
 }
 
-// A row for each power of two of nanoseconds from the fastest to the slowest answer.
+// Returns a row for each power of two of nanoseconds, from the fastest to the slowest answer.
 std::string text_histogram(const Histogram& histogram) {
   constexpr std::uint64_t kBarColumns = 40;
   const auto counts = histogram.by_bits();

@@ -1,4 +1,4 @@
-// What a benchmark has found, as text for people and as JSON for programs.
+// Results of a benchmark, as text for people and as JSON for programs.
 
 #pragma once
 
@@ -16,22 +16,22 @@ struct BenchResult {
   std::string address;
   Tally tally;
   std::uint64_t client_cpu_ns = 0;
-  // Of the server, if its process is known: before anything was done, and right before and after
-  // the measurement.
+  // Usage of the server, if its process is known: before the preparations, just before the
+  // measurement, and just after it.
   std::optional<ProcessUsage> at_first;
   std::optional<ProcessUsage> before;
   std::optional<ProcessUsage> after;
   bool was_interrupted = false;
-  std::string clearing_error;  // Why something of bench is still there; empty: nothing is.
+  std::string clearing_error;  // Reason why jobs of the benchmark are left; empty if none are.
 };
 
-// The load in a few words.
+// Describes the load in a few words.
 std::string describe_load(const BenchOptions& options);
 
-// Numbers that only make sense for commands or time that were there are 0 without.
+// Returns the report as text. Ratios without commands or time are 0.
 std::string text_report(const BenchOptions& options, const BenchResult& result);
 
-// One object on one line; times in microseconds.
+// Returns the report as one JSON object on one line; times are in microseconds.
 std::string json_report(const BenchOptions& options, const BenchResult& result);
 
 }  // namespace haricot::tool

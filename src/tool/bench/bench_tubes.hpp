@@ -1,4 +1,4 @@
-// The tubes of a benchmark: names that nobody else uses, so that all jobs in them are its own.
+// Names of the tubes of a benchmark. No other client uses them, so all jobs in them belong to it.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace haricot::tool {
 
 class BenchTubes {
  public:
-  // Made of the process and the time, so it never comes again.
+  // Makes names from the process id and the time, so they never repeat.
   BenchTubes();
 
   std::string load(std::uint64_t i) const { return prefix_ + "load-" + std::to_string(i); }
@@ -22,7 +22,8 @@ class BenchTubes {
   std::string prefix_;
 };
 
-// How much of a total falls to one of several parts: all get the same, the first ones one more.
+// Returns the share of one of several parts in a total. Shares are equal, except that the first
+// ones get the remainder, one each.
 inline std::uint64_t share_of(std::uint64_t total, std::uint64_t parts, std::uint64_t part) {
   return total / parts + (part < total % parts ? 1 : 0);
 }

@@ -10,11 +10,11 @@ namespace {
 
 struct Sums {
   Histogram latency_ns;
-  double rate = 0;  // The median of its turns.
+  double rate = 0;  // Median of the turns.
 };
 
 struct Ratio {
-  double rate = 0;  // The median of the turns.
+  double rate = 0;  // Median of the turns.
   double rate_min = 0;
   double rate_max = 0;
   double p50 = 0;
@@ -30,7 +30,7 @@ double quotient(double above, double below) {
   return below > 0 ? above / below : 0;
 }
 
-// Requires: there are some.
+// Requires: !values.empty().
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -94,7 +94,7 @@ std::string json_report(const BenchOptions& options, const Comparison& compariso
     text += i == 0 ? "[" : ",[";
     for (const BenchResult& turn : comparison.turns[i]) {
       std::string report = json_report(options, turn);
-      report.pop_back();  // The end of its line.
+      report.pop_back();  // Remove the line end.
       if (!text.ends_with('[')) text += ',';
       text += report;
     }

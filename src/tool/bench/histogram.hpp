@@ -1,8 +1,8 @@
-// Counts of durations in buckets whose width grows with the value: every sample is counted, and
-// what is read from it is at most 1 part in 128 too high.
+// A histogram of durations with buckets that grow with the value. It counts every sample; values
+// read from it are at most 1/128 too high.
 //
-// Up to 127 ns each value has a bucket of its own; above, each power of two is divided into 128.
-// Recording costs an addition; the memory is the same for one sample and for a billion (58 KiB).
+// Values up to 255 ns have a bucket each; above, each power of two is divided into 128 buckets.
+// Recording is O(1), and the memory is constant (58 KiB).
 
 #pragma once
 
@@ -17,7 +17,7 @@ class Histogram {
  public:
   Histogram() : counts_(kBuckets) {}
 
-  // Counts a value so many times.
+  // Counts a value `times` times.
   void record(std::uint64_t value, std::uint64_t times = 1) {
     counts_[bucket_of(value)] += times;
     count_ += times;
@@ -25,27 +25,28 @@ class Histogram {
   }
 
   void add(const Histogram& other);
-  // Takes away what was counted until then: `earlier` is what this one was before. The largest
-  // value stays.
+  // Subtracts `earlier`, a previous state of this histogram. max() does not change.
   void subtract(const Histogram& earlier);
 
   std::uint64_t count() const { return count_; }
   std::uint64_t max() const { return max_; }  // Exact; 0 without samples.
 
-  // The value that this share of the samples (0 to 1) does not exceed: the upper end of its bucket,
-  // but never more than the largest sample. 0 without samples.
+  // Returns the value that this share of the samples (0 to 1) does not exceed: the upper end of its
+  // bucket, but at most the largest sample. Returns 0 without samples.
   std::uint64_t value_at(double share) const;
 
-  // How many values need so many bits: [11] counts those from 1024 to 2047.
+  // Returns the numbers of values by their length in bits: [11] counts values from 1024 to 2047.
   std::array<std::uint64_t, 65> by_bits() const;
 
  private:
-  static constexpr unsigned kBits = 7;  // Of a value that its bucket keeps, below the first one.
+  static constexpr unsigned kBits = 7;  // Bits of a value that its bucket keeps after the highest
+                                        // bit.
   static constexpr std::size_t kBuckets = (64 - kBits + 1) << kBits;
 
   static std::size_t bucket_of(std::uint64_t value) {
     if (value < (1U << kBits)) return static_cast<std::size_t>(value);
-    // The highest bit is at 63 - clz; the kBits below it choose the bucket within its power of two.
+    // The highest bit is at 63 - clz. The kBits bits after it select the bucket within its power of
+    // two.
     const auto shift = 63U - static_cast<unsigned>(__builtin_clzll(value)) - kBits;
     return (std::size_t{shift} << kBits) + static_cast<std::size_t>(value >> shift);
   }

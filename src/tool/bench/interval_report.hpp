@@ -1,4 +1,4 @@
-// A line now and then while a benchmark runs: what was done since the line before it.
+// Lines during a benchmark, each with the results since the previous line.
 
 #pragma once
 
@@ -12,17 +12,17 @@ namespace haricot::tool {
 
 class IntervalReport final {
  public:
-  // As JSON: each line is an object, with times in microseconds.
+  // With `is_json`, each line is a JSON object with times in microseconds.
   IntervalReport(Duration interval, bool is_json)
       : interval_(interval), next_(interval), is_json_(is_json) {}
 
-  // The next line, or the title and the first one. Nothing: it is too early. Requires: `so_far` is
-  // the same run each time, and only grows.
+  // Returns the next line, at first after a line of titles, or nothing if it is too early.
+  // Requires: `so_far` belongs to the same run in all calls, and only grows.
   std::optional<std::string> take(const Tally& so_far);
 
  private:
   Duration interval_;
-  Duration next_;  // Since the run began.
+  Duration next_;  // Since the beginning of the run.
   bool is_json_;
   bool has_title_ = false;
   Tally before_;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kEventsMax = 512;
 constexpr Duration kClosePatience = Duration::seconds(5);
-constexpr std::uint64_t kWeights = 4;  // Tubes have weights from 1 to this.
+constexpr std::uint64_t kWeights = 4;  // Tubes have weights from 1 to this number.
 constexpr std::string_view kReserve = "reserve\r\n";
 
 Duration patience_of(const BenchOptions& options) {
@@ -99,7 +99,7 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
   return false;
 }
 
-// Has the connection watch what it will reserve from, in the mode that was asked for.
+// Watches the tubes that the connection will reserve from, and sets the mode if there is one.
 bool Load::choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error) {
   const bool has_mode = options_.reserve_mode != ReserveMode::own_tube;
   std::uint64_t watches = 1;
@@ -165,7 +165,7 @@ bool Load::is_over() const {
   return now_ >= stop_at_ || is_interrupted();
 }
 
-// What has to be done now and then: progress, and patience that is at its end.
+// Fails if an answer is late, and reports progress. Called from time to time.
 bool Load::look_around(const Progress& progress) {
   for (const Connection& connection : connections_) {
     if (connection.is_active && now_ - connection.sent_at > patience_of(options_)) {
@@ -185,7 +185,7 @@ bool Load::fail(std::string reason) {
   return false;
 }
 
-// A round brings a batch of jobs through all steps of the workload.
+// Begins a round, which takes a batch of jobs through all steps of the workload.
 bool Load::begin_round(Connection& connection) {
   std::uint64_t& left = jobs_left_[connection.tube];
   connection.batch = is_over() ? 0 : std::min(options_.depth, left);
@@ -226,7 +226,7 @@ bool Load::begin_operation(Connection& connection) {
   return send_rest(connection);
 }
 
-// The puts of a round.
+// Returns the puts of a round.
 std::string_view Load::puts_of(Connection& connection) {
   if (!options_.unique) return std::string_view(puts_).substr(0, put_bytes_ * connection.batch);
   connection.commands.clear();
@@ -289,7 +289,7 @@ bool Load::take_answers(Connection& connection, std::string_view bytes) {
     const AnswerParser::Result result = connection.parser.next(bytes, answer);
     if (result == AnswerParser::Result::more) break;
     if (result == AnswerParser::Result::malformed) {
-      answer.body_matches = true;  // What is wrong is the line, or the end of the body.
+      answer.body_matches = true;  // The line is wrong, or the end of the body.
       return fail(describe_unexpected(name_of(connection.operation), answer) + " (malformed)");
     }
     if (connection.answers_due == 0)

@@ -1,11 +1,11 @@
-// The load of a benchmark: connections which each send a batch of commands, wait for all its
-// answers, check them and go on with the next step.
+// The load of a benchmark: each connection sends a batch of commands, waits for all answers, checks
+// them, and continues with the next step.
 //
-// One thread and one epoll; a batch costs one send and one recv, so the client is not what limits
-// the rate as long as the server has no less to do for a command.
+// It uses one thread and one epoll. A batch costs one send and one recv, so the client does not
+// limit the rate unless a command costs the server less.
 //
-// The latency of a command is the time from right before its batch was sent until right after the
-// recv that brought its answer. Each is counted.
+// The latency of a command is the time from just before its batch is sent until just after the recv
+// with its answer. All latencies are counted.
 
 #pragma once
 
@@ -41,29 +41,30 @@ struct Tally {
 
 class Load final {
  public:
-  // How much to do: so many jobs, or as many as fit into a time.
+  // The end of a run: a number of jobs, or a time.
   struct Goal {
-    std::uint64_t jobs = 0;  // 0: until the time is over.
+    std::uint64_t jobs = 0;  // 0 to run for `time`.
     Duration time;
   };
   using Progress = std::function<void(const Tally& so_far)>;
 
-  // The body outlives the load.
+  // Requires: `options`, `tubes` and `body` outlive the object.
   Load(const BenchOptions& options, const BenchTubes& tubes, std::string_view body);
 
-  // Connects everybody to their tubes. False: `error` says why, here as below.
+  // Connects all connections and selects their tubes. Returns false and sets `error` on failure.
   [[nodiscard]] bool open(const Address& address, std::string& error);
 
-  // Takes it for a failure if anything happens on these connections. They outlive the load.
+  // Treats any event on these connections as a failure. They must outlive the object. Returns false
+  // and sets `error` on failure.
   [[nodiscard]] bool watch_over(const std::vector<os::Descriptor>& silent, std::string& error);
 
-  // Works until the goal is reached or somebody interrupts; all jobs begun are finished then, and
-  // no answer is due. `progress`, if there is one, is called twice a second, or ten times with an
-  // interval.
+  // Runs until the goal is reached or a signal arrives; then finishes all jobs begun, so that no
+  // answer is pending. Calls `progress`, unless it is empty, twice a second, or ten times with
+  // --interval. Returns false and sets `error` on failure.
   [[nodiscard]] bool run(const Goal& goal, Tally& tally, const Progress& progress,
                          std::string& error);
 
-  // Closes the connections, and waits until the server has.
+  // Closes the connections and waits for the server to close them.
   void close();
 
  private:
@@ -77,12 +78,12 @@ class Load final {
     Operation operation = Operation::put;
     bool is_active = false;
     bool waits_for_room = false;  // Registered for EPOLLOUT.
-    std::uint64_t batch = 0;      // Jobs of the round it is in.
+    std::uint64_t batch = 0;      // Jobs of the current round.
     std::uint64_t answers_due = 0;
     Instant sent_at;
-    std::string_view unsent;         // Of the batch of commands.
-    std::string commands;            // Where that is, if it is made of ids or keys.
-    std::vector<std::uint64_t> ids;  // Of the jobs it holds.
+    std::string_view unsent;         // Rest of the current batch of commands.
+    std::string commands;            // Commands of the batch if they contain ids or keys.
+    std::vector<std::uint64_t> ids;  // Jobs that the connection holds.
   };
 
   bool open_connection(const Address& address, std::size_t index, std::string& error);
@@ -103,24 +104,24 @@ class Load final {
   const BenchOptions& options_;
   const BenchTubes& tubes_;
   std::string_view body_;
-  std::size_t put_bytes_ = 0;  // Of one put and its body.
-  std::string put_line_;       // Of one put, without CR LF.
+  std::size_t put_bytes_ = 0;  // Length of a put and its body.
+  std::string put_line_;       // Line of a put, without CR LF.
   std::uint64_t last_key_ = 0;
-  std::string puts_;  // A batch of them; and of reserves.
+  std::string puts_;  // A batch of puts, and a batch of reserves.
   std::string reserves_;
   std::string buffer_;
   os::Descriptor epoll_;
   std::vector<Connection> connections_;
 
-  // Of the run that is on.
+  // State of the current run.
   Tally* tally_ = nullptr;
   std::string* error_ = nullptr;
-  std::vector<std::uint64_t> jobs_left_;  // By tube; without end if time is the goal.
-  std::uint64_t active_ = 0;              // Connections that are.
+  std::vector<std::uint64_t> jobs_left_;  // For each tube; unlimited if the goal is a time.
+  std::uint64_t active_ = 0;              // Number of active connections.
   Instant now_;
   Instant started_;
   Instant stop_at_;
-  RateLimit look_{look_interval(), {}};  // Of looking around, see look_around().
+  RateLimit look_{look_interval(), {}};  // Rate of look_around().
 };
 
 }  // namespace haricot::tool

@@ -15,7 +15,7 @@ std::uint64_t nanoseconds(const timespec& time) {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// The beginning of a file of /proc; empty if it cannot be read.
+// Returns the beginning of a file in /proc; empty if it cannot be read.
 std::string read_start(pid_t pid, const char* name) {
   const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
   std::FILE* file = std::fopen(path.c_str(), "re");
@@ -37,8 +37,7 @@ std::optional<ProcessUsage> usage_of(pid_t pid) {
   }
   usage.cpu_ns = nanoseconds(used);
 
-  // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th word after
-  // it.
+  // The name, in parentheses, may contain anything. utime and stime are words 12 and 13 after it.
   const std::string stat = read_start(pid, "stat");
   const std::size_t name_end = stat.rfind(')');
   unsigned long long user = 0;

@@ -1,4 +1,4 @@
-// What a process of this machine has used so far: CPU time and memory.
+// CPU time and memory that a local process has used.
 
 #pragma once
 
@@ -10,15 +10,15 @@
 namespace haricot::tool {
 
 struct ProcessUsage {
-  // Of all its threads, as fine as the scheduler counts.
+  // All threads, in the resolution of the scheduler.
   std::uint64_t cpu_ns = 0;
-  // The same in its two parts, in steps of the kernel's clock (10 ms).
+  // The two parts of the CPU time, in ticks of the kernel (10 ms).
   std::uint64_t user_ns = 0;
   std::uint64_t system_ns = 0;
   std::uint64_t resident_bytes = 0;
 };
 
-// Nothing if there is no such process.
+// Returns nothing if there is no such process.
 std::optional<ProcessUsage> usage_of(pid_t pid);
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// haricot binlog: look at the files in which a server keeps its jobs, without a server.
+// haricot binlog: inspects and copies the files in which a server keeps its jobs, without a server.
 
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +27,7 @@ constexpr std::string_view kUse =
 
 constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
 
-// What is wrong with a line that begins so.
+// Returns the mistake in a command line that begins with this action.
 std::string mistake_in(std::string_view action) {
   const bool is_known =
       std::find(std::begin(kActions), std::end(kActions), action) != std::end(kActions);

@@ -1,4 +1,4 @@
-// haricot binlog check
+// haricot binlog check: lists files, tubes and problems of a folder.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +21,7 @@ using haricot::binlog::FileReport;
 using haricot::binlog::Problem;
 using haricot::binlog::ReplayReport;
 
-// The last column: how the file ends, or what is wrong with it.
+// Returns the last column: the end of the file, or its problem.
 const char* state_of(const FileReport& file) {
   if (!file.damages.empty() || !file.lost_jobs.empty()) return "damaged";
   if (file.name_number != file.number) return "displaced";
@@ -66,7 +66,7 @@ void print_files(const FolderJobs& folder_jobs) {
   }
 }
 
-// Counts by tube, which are few beside the jobs.
+// Counts jobs by tube, because there are far fewer tubes.
 void print_tubes(const FolderJobs& folder_jobs) {
   std::map<std::string_view, std::array<std::uint64_t, 3>> tubes;
   const Engine& engine = folder_jobs.engine();

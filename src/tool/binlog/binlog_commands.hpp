@@ -1,4 +1,4 @@
-// What `haricot binlog` does. Each returns the exit status.
+// The actions of `haricot binlog`. Each returns the exit status.
 
 #pragma once
 
@@ -6,20 +6,21 @@
 
 namespace haricot::tool {
 
-// A line on stderr. Names of files may be anything: nothing in them steers a terminal.
+// Prints a line to stderr. Escapes it for a terminal, because names of files may contain anything.
 void complain(const std::string& line);
 
-// `is_quiet`: without progress on a terminal.
+// Lists and checks a folder. `is_quiet` suppresses progress on a terminal.
 //
-// 0 only if everything in the folder could be read and nothing is missing; kExitLocal if the folder
-// itself cannot be read or written.
+// Returns 0 if everything was read and nothing is missing, kExitTorn if only records are lost that
+// were not durable, kExitFailure after damage, and kExitLocal if the folder cannot be read.
 int check_binlog(const std::string& folder, bool is_quiet);
 int dump_binlog(const std::string& folder, bool json);
-// The target is made, or is there and empty. 1 if the source was damaged: what could be read is
-// copied all the same.
+// Copies the jobs into a folder that is new or empty. Returns kExitFailure if the source is
+// damaged; all readable jobs are copied nevertheless.
 int copy_binlog(const std::string& from, const std::string& to, bool is_quiet);
-// The same with guesses where a server would guess nothing, and a line for each job that may be
-// wrong. 1 if there is such a job, or the source was damaged.
+// Copies the jobs like copy_binlog(), makes guesses where a server would not, and prints a line for
+// each job that may be wrong. Returns kExitFailure if there is such a job or a guess, or if the
+// source is damaged.
 int repair_binlog(const std::string& folder, const std::string& to, bool is_quiet);
 
 }  // namespace haricot::tool

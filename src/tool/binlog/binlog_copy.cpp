@@ -1,4 +1,4 @@
-// haricot binlog copy
+// haricot binlog copy: writes the jobs of a folder to a new folder.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// haricot binlog dump
+// haricot binlog dump: prints the jobs of a folder.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +43,8 @@ JobLine line_of(const FolderJobs& folder_jobs, JobRef ref) {
   return line;
 }
 
-// By their ids; held jobs are last, behind the jobs that they wait for, so that each is held again
-// when they are imported.
+// Returns the jobs by id, except that held jobs come last, after the jobs that they wait for, so
+// that an import holds them again.
 std::vector<JobRef> in_order(const FolderJobs& folder_jobs) {
   const JobStore& jobs = folder_jobs.engine().jobs();
   std::vector<JobRef> refs = folder_jobs.by_id();
@@ -90,7 +90,7 @@ int dump_binlog(const std::string& folder, bool json) {
     const std::string text = json ? to_json(line) : to_text(line);
     print(text);
   }
-  flush();  // So that the warnings come after the jobs.
+  flush();  // Print the warnings after the jobs.
   for (const std::string& warning : folder_jobs.report().warnings()) {
     complain("DAMAGE: " + warning);
   }

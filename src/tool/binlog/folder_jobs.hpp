@@ -1,4 +1,4 @@
-// The jobs of a binlog folder, brought back in memory. The folder is only read.
+// The jobs of a binlog folder, restored in memory. The folder is only read.
 
 #pragma once
 
@@ -22,25 +22,25 @@ class FolderJobs {
   FolderJobs(const FolderJobs&) = delete;
   FolderJobs& operator=(const FolderJobs&) = delete;
 
-  // Reads the folder. False: it is not one that a server would start with, and `error` says why.
-  // With `guesses`, what no server would guess is guessed, and told there.
+  // Reads the folder. Returns false and sets `error` if a server would not start with it. With
+  // `guesses`, guesses where a server would not, and adds each guess to it.
   [[nodiscard]] bool read(const std::string& path, std::string& error,
                           std::vector<Guess>* guesses = nullptr);
 
   const binlog::ReplayReport& report() const { return replay_.report(); }
   const binlog::Segments& segments() const { return segments_; }
   const Engine& engine() const { return engine_; }
-  // Files of what servers could not read, or left aside.
+  // Returns files that servers could not read, or left aside.
   const std::vector<std::string>& names_aside() const { return aside_; }
-  // The process that has the folder in use, or 0.
+  // Returns the process that uses the folder, or 0.
   int user() const { return user_; }
 
-  // Of all jobs, by id, or with the buried ones last and in their order.
+  // Return all jobs by id; with_buried_last() puts buried jobs last, in the order of their burial.
   std::vector<JobRef> by_id() const;
   std::vector<JobRef> with_buried_last();
-  // Those that live in a file, in no order.
+  // Returns the jobs that live in a file, in any order.
   std::vector<JobRef> all_in(const binlog::Segment& segment) const;
-  // How many jobs live in a file.
+  // Returns the number of jobs that live in a file.
   std::uint64_t jobs_in(const binlog::Segment& segment) const;
 
   Instant now() const { return now_; }
@@ -51,7 +51,7 @@ class FolderJobs {
   bool replay(std::string& error, std::vector<Guess>* guesses);
 
   os::FolderDisk disk_;
-  binlog::Binlog journal_;  // Never opened: it only says that jobs have notes.
+  binlog::Binlog journal_;  // Never opened. The engine needs it for the journal's fields of jobs.
   Instant now_;
   Duration wall_offset_;
   Engine engine_;
@@ -61,7 +61,7 @@ class FolderJobs {
   int user_ = 0;
 };
 
-// ready, delayed or buried.
+// Returns ready, delayed or buried.
 std::string_view state_name(JobState state);
 
 }  // namespace haricot::tool

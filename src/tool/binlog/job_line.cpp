@@ -31,12 +31,12 @@ std::string quoted_for_eyes(std::string_view bytes) {
   return text += '"';
 }
 
-// As the tag of the job was.
+// Returns the value of the job's tag `idp:`.
 std::string value_of(const TombstoneLine& tombstone) {
   return std::string(tombstone.key) + ":" + std::to_string(tombstone.seconds);
 }
 
-// Takes the next tag off the front of a text, as word and value.
+// Removes the first tag from a text and returns its word and value.
 std::pair<std::string_view, std::string_view> take_tag(std::string_view& text) {
   const std::string_view tag = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(tag.size() + 1, text.size()));
@@ -90,7 +90,7 @@ std::string to_json(const JobLine& job) {
   }
   for (std::string_view tags = job.tags; !tags.empty();) {
     const auto [word, value] = take_tag(tags);
-    // The one whose value is a number by its nature: a key may be made of digits.
+    // Only this value is always a number; a key may consist of digits.
     const bool is_number = word == "try" && is_json_number(value);
     text += "," + json_string(word) + ":" + (is_number ? std::string(value) : json_string(value));
   }

@@ -22,7 +22,7 @@
 namespace haricot::tool {
 namespace {
 
-// A folder of our own with nothing in it, held as a server would hold it.
+// Creates or opens an empty folder and locks it like a server.
 bool take_empty_folder(const std::string& path, os::FolderDisk& disk, os::FolderLock& lock,
                        std::string& error) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -62,7 +62,7 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
   return result;
 }
 
-// Puts one job into the other engine, and its record into the binlog.
+// Restores a job in the other engine and records it in the binlog.
 bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
   const JournaledJob job = from.journaled(ref);
   NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
@@ -92,7 +92,7 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   return true;
 }
 
-// The same for a key that has outlived its job.
+// Restores a tombstone in the other engine and records it in the binlog.
 bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
                     haricot::binlog::Binlog& binlog) {
   const JobRef made = to.restoring().restore_tombstone(from.tombstone(tombstone_ref));

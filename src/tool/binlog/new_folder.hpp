@@ -1,4 +1,4 @@
-// Writes the jobs of a folder that was read to a new one.
+// Writes the jobs of a folder that was read into a new folder.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace haricot::tool {
 
-// Makes the folder, or takes one that is there and empty, and writes all jobs and tombstones to it.
-// False: `error` says why. May throw std::bad_alloc.
+// Writes all jobs and tombstones to a folder that is new or empty. Returns false and sets `error`
+// on failure. May throw std::bad_alloc.
 [[nodiscard]] bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to,
                                        bool is_quiet, std::string& error);
 

@@ -33,8 +33,8 @@ bool Crew::open(std::string& error) {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGCHLD);
   for (const int number : kEndSignals) ::sigaddset(&set, number);
-  ::signal(SIGCHLD,
-           SIG_DFL);  // Who has started us may have ignored it, and then ends are not told.
+  // If the parent ignored SIGCHLD, ends of programs would not be reported.
+  ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_BLOCK, &set, &work_.program_mask);
   signals_ = os::Descriptor(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (signals_) return true;
@@ -118,7 +118,7 @@ void Crew::read_signals() {
     if (signal.ssi_signo == SIGCHLD) {
       has_ended = true;
     } else {
-      // SIGTERM and SIGHUP end a service, which is no failure.
+      // SIGTERM and SIGHUP are the usual end of a service, not an interruption.
       if (signal.ssi_signo == SIGINT) remember_interrupt(SIGINT);
       take_end_signal();
     }

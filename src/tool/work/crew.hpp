@@ -1,4 +1,4 @@
-// The workers of one run, and the loop that serves them.
+// The workers of a run of `haricot work`, and the loop that serves them.
 
 #pragma once
 
@@ -21,7 +21,7 @@ class Crew final {
  public:
   Crew(WorkRun& run, Progress& progress) : work_(run), progress_(progress) {}
 
-  // Watches the signals of the process. False: `error` says why.
+  // Starts to receive signals. Returns false and sets `error` on failure.
   [[nodiscard]] bool open(std::string& error);
   // Works until the plan is fulfilled or a signal ends it.
   void run();
@@ -39,7 +39,8 @@ class Crew final {
   Progress& progress_;
   std::deque<Worker> workers_;
   os::Descriptor signals_;
-  // What poll() has watched, and where in it each worker begins. The last one is the end.
+  // Descriptors of the last poll(), and the index of the first one of each worker; the last index
+  // is the end.
   std::vector<pollfd> watched_;
   std::vector<std::size_t> begins_;
   Instant kill_due_ = Instant::never();

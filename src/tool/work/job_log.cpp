@@ -19,7 +19,7 @@ constexpr std::string_view kTitles =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tTube\tReserves\tEnd"
     "\n";
 
-// Seconds with three decimals.
+// Formats seconds with three decimals.
 std::string seconds(std::int64_t nanoseconds) {
   char text[40];
   const std::int64_t milliseconds = nanoseconds / 1'000'000;

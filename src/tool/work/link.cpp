@@ -50,14 +50,14 @@ void Link::send_some() {
   while (is_open() && !unsent_.empty()) {
     const ssize_t sent = ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    // A failure shows again when next() receives.
+    // next() reports a failure when it receives.
     if (sent < 0) return;
     CHECK(static_cast<std::size_t>(sent) <= unsent_.size());
     unsent_.erase(0, static_cast<std::size_t>(sent));
   }
 }
 
-// False: there is nothing, or the connection is lost.
+// Returns false if there is no input or the connection is lost.
 bool Link::receive() {
   CHECK(received_.empty());
   const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);

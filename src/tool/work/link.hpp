@@ -1,4 +1,4 @@
-// A connection on which commands go out and answers come in while other things go on.
+// A connection that sends commands and receives answers without blocking.
 
 #pragma once
 
@@ -15,20 +15,21 @@ namespace haricot::tool {
 class Link final {
  public:
   enum class Event : unsigned char {
-    nothing,  // There is no whole answer yet.
+    nothing,  // No complete answer has arrived.
     answer,
-    lost,  // The connection is closed, and failure() says why.
+    lost,  // The connection is closed; failure() has the reason.
   };
 
-  // Waits at most this long. False: failure() says why.
+  // Connects, for at most `patience`. Returns false on failure; failure() has the reason.
   [[nodiscard]] bool open(const Address& address, Duration patience);
   void close();
   bool is_open() const { return static_cast<bool>(socket_); }
 
-  // Without CR LF. Sends what can be sent at once.
+  // Queues a command without CR LF, and sends as much as the socket accepts.
   void send(std::string_view command);
-  // Sends what is left, receives what is there, and takes the next answer. Never waits. To be
-  // called until it returns another event than `answer`. The answer is valid until the next call.
+  // Sends pending commands, receives available input, and takes the next answer. Never blocks. Must
+  // be called until it returns another event than `answer`. The answer is valid until the next
+  // call.
   Event next(Answer& answer);
 
   int descriptor() const { return socket_.get(); }
@@ -44,7 +45,7 @@ class Link final {
   AnswerParser parser_;
   std::string unsent_;
   std::string buffer_;
-  std::string_view received_;  // Of the buffer, not parsed yet.
+  std::string_view received_;  // Unparsed part of the buffer.
   std::string failure_;
 };
 

@@ -12,8 +12,7 @@
 
 namespace haricot::tool {
 
-// A pipe that has room has room for PIPE_BUF bytes. A terminal that is stopped may have room for
-// fewer.
+// A pipe with room accepts PIPE_BUF bytes without blocking. A stopped terminal may accept fewer.
 Outlet::Outlet(int descriptor)
     : descriptor_(descriptor),
       is_terminal_(::isatty(descriptor) != 0),

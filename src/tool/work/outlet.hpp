@@ -1,4 +1,4 @@
-// Output that never makes the program wait, and the lines of many programs in one output.
+// Output that never blocks the caller, and a prefix for the lines of each of several programs.
 
 #pragma once
 
@@ -9,53 +9,53 @@
 
 namespace haricot::tool {
 
-// Keeps what is written until its descriptor, which others may use too, takes it.
+// Buffers output until its descriptor, which other processes may share, accepts it.
 class Outlet final {
  public:
-  // Borrowed: the descriptor stays open, and is not made non-blocking.
+  // Borrows the descriptor, which must stay open and is not made non-blocking.
   explicit Outlet(int descriptor);
 
   int descriptor() const { return descriptor_; }
   bool is_terminal() const { return is_terminal_; }
   // May throw std::bad_alloc.
   void add(std::string_view bytes);
-  // Whether there is something to write. Whoever adds more without need should wait until not.
+  // Returns true if output is pending. Callers should add no more until it is written.
   bool has_more() const { return !pending_.empty(); }
   std::size_t pending_bytes() const { return pending_.size(); }
-  // Writes as much as can be written without waiting.
+  // Writes as much as possible without blocking.
   void write_some();
-  // Writes the rest. Waits for it, but no longer than `patience_ms` without progress.
+  // Writes the rest. Gives up after `patience_ms` without progress.
   void finish(int patience_ms);
-  // 0, or why the descriptor takes nothing any more. Then all that is added is thrown away.
+  // Returns 0, or the errno after which all output is discarded.
   int failure() const { return failure_; }
 
  private:
   int descriptor_;
   bool is_terminal_;
-  std::size_t piece_bytes_;  // What can be written without waiting when there is room at all.
+  std::size_t piece_bytes_;  // Bytes that can be written without blocking when there is room.
   std::string pending_;
   int failure_ = 0;
 };
 
-// Puts a prefix before each line of a stream that comes in pieces. On a terminal nothing of a line
-// steers it (safe_lines).
+// Adds a prefix to each line of a stream that arrives in pieces. Escapes lines for a terminal
+// (safe_lines).
 class LinePrefix final {
  public:
-  // A longer line is cut in pieces of this size, each a line.
+  // Longer lines are split.
   static constexpr std::size_t kLineBytesMax = 8192;
 
   explicit LinePrefix(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  // Adds the lines that are complete now.
+  // Adds the lines that are now complete.
   void take(std::string_view bytes, Outlet& to);
-  // The stream is over: adds what is left, with a line end.
+  // Ends the stream: adds the rest with a line end.
   void finish(Outlet& to);
 
  private:
   void add_line(Outlet& to);
 
   std::string prefix_;
-  std::string line_;  // Not complete yet.
+  std::string line_;  // Incomplete line.
 };
 
 }  // namespace haricot::tool

@@ -39,7 +39,7 @@ std::vector<std::string> whole_environment(const std::vector<std::string>& more)
   return all;
 }
 
-// A file in memory with these bytes, at its beginning.
+// Returns a file in memory with these bytes, positioned at its beginning.
 os::Descriptor input_of(std::string_view bytes, std::string& error) {
   os::Descriptor file(::memfd_create("haricot-job", MFD_CLOEXEC));
   if (!file) {
@@ -77,19 +77,19 @@ bool open_pipe(Pipe& pipe, std::string& error) {
   return true;
 }
 
-// Tells the old process why this one does not become the program.
+// Reports to the parent why the program cannot be executed.
 [[noreturn]] void give_up(int to) {
   const int reason = errno;
   [[maybe_unused]] const ssize_t ignored = ::write(to, &reason, sizeof reason);
   ::_exit(kExitNotExecuted);
 }
 
-// In the new process. The old one has one thread, so that any call is allowed after fork().
+// Runs in the child. Any call is allowed after fork(), because the parent has one thread.
 [[noreturn]] void become_program(pid_t parent, const std::array<int, 3>& descriptors, int failures,
                                  const sigset_t& mask, char* const* words, char* const* settings) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kExitNotExecuted);  // It has ended before that.
+  if (::getppid() != parent) ::_exit(kExitNotExecuted);  // The parent died before prctl().
   ::signal(SIGPIPE, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   for (int i = 0; i < 3; ++i) {
@@ -133,7 +133,8 @@ bool Program::start(const ProgramStart& start, std::string& error) {
     error = std::string("cannot start a process: ") + std::strerror(errno);
     return false;
   }
-  ::setpgid(process, process);  // Here too, so that a signal to the group cannot come too early.
+  ::setpgid(process, process);  // Also here, so that a signal to the group cannot arrive before the
+                                // group exists.
   process_ = process;
   output_ = std::move(output.reading);
   error_ = std::move(complaints.reading);

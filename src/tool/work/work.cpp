@@ -1,4 +1,4 @@
-// haricot work: a worker that runs a program for each job.
+// haricot work: runs a program for each job.
 
 #include <algorithm>
 #include <cstdlib>
@@ -87,7 +87,8 @@ void say_sums(WorkRun& run) {
   run.say(text);
 }
 
-// Counts the jobs that can be expected. A server that cannot be asked is noticed by the workers.
+// Returns the number of ready jobs of the tubes, but at most --count; 0 if the server fails, which
+// the workers will notice.
 std::uint64_t expected_jobs(Remote& server, const WorkPlan& plan) {
   std::uint64_t ready = 0;
   for (const std::string& tube : plan.tubes) {
@@ -127,7 +128,7 @@ int work(Words words) {
     errand.warn("--timeout is for answers of the server; --max-time ends a program that hangs");
   }
   if (plan.tubes.empty()) plan.tubes.emplace_back("default");
-  // A server that is not there at the start is a failure, and not waited for.
+  // Fail now if there is no server. Workers would try again and again.
   if (const std::optional<int> over = errand.connect()) return *over;
   WorkRun run(plan, errand.server().address(), errand.patience());
   Progress progress("done", plan.quiet || plan.plain);

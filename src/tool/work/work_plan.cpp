@@ -16,7 +16,7 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kBodyMark = "{}";
-// Linux: MAX_ARG_STRLEN, the NUL at the end included.
+// MAX_ARG_STRLEN of Linux, with the NUL at the end.
 constexpr std::size_t kArgumentBytesMax = 128 * 1024;
 
 int look_at_program(const std::string& file) {
@@ -26,18 +26,18 @@ int look_at_program(const std::string& file) {
   return is_good ? 0 : kExitNotExecuted;
 }
 
-// Where a program has the text that it runs.
+// Position of the text that a program executes.
 enum class TextPlace : std::uint8_t {
-  at_flag,        // Before the first operand.
-  at_late_flag,   // Behind operands too.
-  first_operand,  // Or at a flag.
-  everywhere,     // All that follows is run.
+  at_flag,        // A flag before the first operand.
+  at_late_flag,   // A flag, also after operands.
+  first_operand,  // The first operand, or a flag.
+  everywhere,     // All following words.
 };
 
-// A program that runs a text among its arguments.
+// A program that executes a text in its arguments.
 struct Runner {
-  std::string_view name;     // All versions of it begin so.
-  std::string_view letters;  // The flags before the text.
+  std::string_view name;     // Also matches with a version after it.
+  std::string_view letters;  // Flags that precede the text.
   TextPlace place = TextPlace::at_flag;
 };
 
@@ -70,7 +70,7 @@ constexpr Runner kRunners[] = {{"sh", "c"},
                                {"parallel", "", TextPlace::everywhere},
                                {"ssh", "", TextPlace::everywhere}};
 
-// The same flags in full.
+// Long names of such flags.
 constexpr std::string_view kTextFlags[] = {
     "--command", "--session-command", "--init-command", "--split-string", "--eval", "--print",
     "--run",     "--expression",      "--source"};
@@ -86,7 +86,7 @@ const Runner* runner_called(std::string_view word) {
   return nullptr;
 }
 
-// Whether a flag announces a text, which may stand in the same word.
+// Returns true if the text follows the flag, in the same word or the next one.
 bool announces_text(const Runner& runner, std::string_view flag) {
   const std::string_view before = flag.substr(0, flag.find(kBodyMark));
   if (!flag.starts_with("--")) return before.find_first_of(runner.letters) != before.npos;
@@ -94,13 +94,14 @@ bool announces_text(const Runner& runner, std::string_view flag) {
   return std::find(std::begin(kTextFlags), std::end(kTextFlags), name) != std::end(kTextFlags);
 }
 
-// Whether the next word is the value of this flag.
+// Returns true if the next word is the value of this flag.
 bool has_value(const Runner& runner, std::string_view flag) {
   if (runner.place == TextPlace::first_operand) return flag == "-F" || flag == "-v";
   return flag == "-o" || flag == "+o" || flag == "-O" || flag == "+O";
 }
 
-// The same as word_that_is_run() for the words after a runner.
+// Returns the word with {} that `runner` would execute as a text, among the words after it; empty
+// if there is none.
 std::string_view word_run_by(const Runner& runner, std::span<const std::string> words) {
   const bool is_everywhere = runner.place == TextPlace::everywhere;
   bool is_text_next = is_everywhere || runner.place == TextPlace::first_operand;

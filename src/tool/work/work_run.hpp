@@ -1,4 +1,4 @@
-// What all workers of one run of `haricot work` have in common.
+// State that all workers of a run of `haricot work` share.
 
 #pragma once
 
@@ -17,26 +17,26 @@
 
 namespace haricot::tool {
 
-// What a program has to end after SIGTERM, until SIGKILL.
+// Time between SIGTERM and SIGKILL.
 inline constexpr auto kKillPatience = Duration::seconds(5);
 
-// Slows the run down while all programs fail: what they need, a database say, is gone, and at full
-// speed each job would lose all its tries in a moment. A few programs still run, to notice when it
-// is back. One success ends the slowness.
+// Slows the run down while all programs fail. Something that they need, such as a database, is
+// down, and at full speed each job would soon lose all its tries. A few programs still run, to
+// notice the recovery. One success restores full speed.
 class Slowdown final {
  public:
-  // A run of so many failures is free.
+  // Number of failures in a row before it slows down.
   static constexpr std::uint64_t kFreeFailures = 10;
   static constexpr auto kPauseMin = Duration::milliseconds(100);
   static constexpr auto kPauseMax = Duration::seconds(5);
 
-  // Returns whether the slowness begins with this failure.
+  // Returns true if the run slows down with this failure.
   bool count_failure(Instant now);
   void count_success();
 
-  // No worker may ask for a job before this instant.
+  // Returns the earliest time at which a worker may ask for a job.
   Instant next_start() const { return next_start_; }
-  // A worker asks for a job; the next one has to wait for the pause.
+  // Records that a worker asks for a job; the next one waits for the pause.
   void count_start(Instant now) { next_start_ = now + pause_; }
 
  private:
@@ -48,27 +48,28 @@ class Slowdown final {
 struct WorkRun {
   enum class Phase : unsigned char {
     working,
-    finishing,    // No new job; programs that run may end by themselves.
-    giving_back,  // Programs are told to end, and jobs that are not done become ready.
+    finishing,    // No new jobs; running programs may finish.
+    giving_back,  // Programs are terminated, and unfinished jobs become ready.
   };
 
   WorkRun(const WorkPlan& the_plan, const Address& the_address, Duration the_patience)
       : plan(the_plan), address(the_address), patience(the_patience) {}
 
-  // A line on stderr, without its line end.
+  // Writes a line to stderr. `line` has no line end.
   void say(const std::string& line);
-  // Whether so much output waits for a reader that no program should be started.
+  // Returns true if so much output is pending that no program should be started.
   bool is_choked() const;
-  // Lets the programs that run end, and no more be started; the first status is that of the run.
+  // Ends the run: running programs may finish, and none is started. The first status is the exit
+  // status of the run.
   void end(int with_status);
-  // Whether another worker may ask for a job.
+  // Returns true if another worker may ask for a job.
   bool has_ticket() const { return begun + reserving < plan.count; }
-  // A worker asks for a job no more.
+  // Records that a worker no longer asks for a job.
   void end_reserve() {
     CHECK(reserving > 0);
     --reserving;
   }
-  // A job that a worker had reserved comes to no program.
+  // Records that a reserved job gets no program.
   void take_back_begin() {
     CHECK(begun > 0);
     --begun;
@@ -76,14 +77,14 @@ struct WorkRun {
 
   const WorkPlan& plan;
   const Address& address;
-  Duration patience;  // How long the server may stay silent.
+  Duration patience;  // Time limit for answers of the server.
   sigset_t program_mask{};
   Phase phase = Phase::working;
   Outlet output{STDOUT_FILENO};
   Outlet error{STDERR_FILENO};
-  bool is_server_lost = false;  // And somebody was told.
+  bool is_server_lost = false;  // The server is lost, and this was reported.
   bool has_to_end = false;
-  int status = 0;  // Of the whole run; 0: as the jobs have gone.
+  int status = 0;  // Exit status of the run; 0 if it depends only on the jobs.
 
   std::uint64_t begun = 0;      // Jobs that were reserved for a program.
   std::uint64_t reserving = 0;  // Workers that ask for a job.
@@ -91,7 +92,7 @@ struct WorkRun {
   std::uint64_t released = 0;
   std::uint64_t buried = 0;
   std::uint64_t in_doubt = 0;  // Jobs that may be done twice.
-  std::uint64_t expected = 0;  // Jobs that were ready at the start; 0: unknown.
+  std::uint64_t expected = 0;  // Jobs that were ready at the start; 0 if unknown.
   Slowdown slowdown;
   JobLog log;
 };

@@ -17,12 +17,12 @@
 namespace haricot::tool {
 namespace {
 
-// How long the server waits for a job before it is asked again: so a server that is gone without a
-// word is noticed.
+// Longest time that the server waits for a job, in seconds. Asking again detects a server that is
+// gone without closing the connection.
 constexpr std::uint64_t kTurnS = 30;
 constexpr auto kRestMin = Duration::milliseconds(100);
 constexpr auto kRestMax = Duration::seconds(5);
-// A new connection makes all workers wait.
+// Time limit for connecting, because it blocks all workers.
 constexpr auto kConnectPatienceMax = Duration::seconds(1);
 constexpr std::size_t kPieceBytes = 16 * 1024;
 
@@ -31,14 +31,14 @@ Duration sum(Duration duration, std::uint64_t seconds) {
                                Duration::seconds(static_cast<std::uint32_t>(seconds)).count());
 }
 
-// A time in seconds, as short as it can be written.
+// Formats a time in seconds, as short as possible.
 std::string in_seconds(std::uint64_t milliseconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%g s", static_cast<double>(milliseconds) / 1e3);
   return text;
 }
 
-// Adds what can be read now, and counts it. True: there may be more.
+// Reads available output and counts its bytes. Returns true if there may be more.
 bool read_piece(os::Descriptor& from, LinePrefix& lines, Outlet& to, std::uint64_t& bytes_read) {
   char bytes[kPieceBytes];
   const ssize_t count = ::read(from.get(), bytes, sizeof bytes);
@@ -148,7 +148,7 @@ void Worker::advance(Instant now) {
   }
   if (now >= time_due_) end_time(now);
   if (now >= touch_due_) {
-    // Half of the TTR from now on; for a TTR of a second, half a second.
+    // Touch again after half of the TTR.
     touch_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(job_.ttr_s) * 500);
     ask(Asked::touch, "touch " + std::to_string(job_.id), now);
   }
@@ -158,7 +158,7 @@ void Worker::take_answer(const Answer& answer, Instant now) {
   CHECK(!asked_.empty());
   const Asked what = asked_.front();
   asked_.pop_front();
-  // Answers come in order, and the one that was asked for last is due last.
+  // Answers arrive in order, so answer_due_ belongs to the last command.
   switch (what) {
     case Asked::watching:
       if (answer.code == ReplyCode::watching) return;
@@ -206,7 +206,7 @@ void Worker::take_stats(const Answer& answer, Instant now) {
   if (answer.code != ReplyCode::not_found && tube == nullptr) {
     return lose("stats-job was answered: " + std::string(answer.line), now);
   }
-  if (tube == nullptr) {  // Its TTR is over, and another worker has deleted it.
+  if (tube == nullptr) {  // The TTR has ended, and another worker has deleted the job.
     work_.take_back_begin();
     return go_on(now);
   }
@@ -255,15 +255,15 @@ void Worker::take_touch(const Answer& answer) {
             "), and may be done twice");
 }
 
-// The program has used up its time: it is told so, and if that does not help it is killed.
+// Ends a program that exceeds --max-time: first SIGTERM, later SIGKILL.
 void Worker::end_time(Instant now) {
   program_.send_signal(took_too_long_ ? SIGKILL : SIGTERM);
   time_due_ = took_too_long_ ? Instant::never() : now + kKillPatience;
   took_too_long_ = true;
 }
 
-// At the end of the program all of its output that is there; otherwise only while nothing waits to
-// be written, so that a reader who is slow slows the program down.
+// Reads output of the program. At its end reads all of it; before, reads only while no output is
+// pending, so that a slow reader slows the program down.
 void Worker::read_output(bool is_over) {
   std::uint64_t ignored = 0;
   const bool is_free = !work_.output.has_more() && !work_.error.has_more();
@@ -311,7 +311,7 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
     work_.slowdown.count_success();
     return ask_for_end(Fate::done, 0, now);
   }
-  // A status of --bury-on says that the job is bad, and nothing of what all programs need.
+  // A status of --bury-on means a bad job, so it is no sign of a general failure.
   const bool is_bad_job = buries_at_once(work_.plan, run_.status);
   if (!is_bad_job && work_.slowdown.count_failure(now) && !work_.plan.quiet) {
     work_.say(std::to_string(Slowdown::kFreeFailures) +
@@ -337,9 +337,10 @@ void Worker::end_badly(const std::string& what, bool may_try_again, Instant now)
   ask_for_end(fate, fate == Fate::released ? delay : 0, now);
 }
 
-// No job would fare better. This one gets its try back, and the run ends.
+// Ends the run if the program cannot be started, because every job would fail. The job gets its try
+// back.
 void Worker::end_unstarted(int reason, Instant now) {
-  // The body is what does not fit, together with the other arguments and the environment.
+  // The body makes the arguments and the environment too large.
   if (reason == E2BIG) return end_badly("has a body that cannot be an argument", false, now);
   const bool is_missing = reason == ENOENT || reason == ENOTDIR;
   run_.status = is_missing ? kExitNotFound : kExitNotExecuted;
@@ -378,7 +379,7 @@ void Worker::take_ending(const Answer& answer, Instant now) {
     return go_on(now);
   }
   if (answer.code == ReplyCode::buried && wanted_end_ == Fate::given_back) {
-    // It had no try left. A kick gives it one more.
+    // The job had no try left. A kick grants one more.
     was_kicked_ = true;
     return ask(Asked::ending, "kick-job " + std::to_string(job_.id), now);
   }
@@ -423,7 +424,7 @@ void Worker::count(Fate fate) {
   work_.end(kExitLocal);
 }
 
-// The connection has no use any more. The server gives back what it held.
+// Handles the loss of the connection. The server releases the job that the connection held.
 void Worker::lose(const std::string& reason, Instant now) {
   link_.close();
   asked_.clear();

@@ -1,8 +1,8 @@
-// A worker: it reserves a job, runs the program for it, and deletes, releases or buries the job.
+// A worker: reserves a job, runs the program for it, and deletes, releases or buries the job.
 //
-// Each worker has a connection of its own, because no other connection can touch or delete its job,
-// and because a connection that waits for a job can do nothing else. A worker never waits itself:
-// the crew says when something is ready or due.
+// Each worker has its own connection: no other connection can touch or delete its job, and a
+// connection that waits for a job cannot be used for anything else. A worker never blocks; the Crew
+// calls it when a descriptor is ready or a time is reached.
 
 #pragma once
 
@@ -32,37 +32,37 @@ class Worker final {
   // Connects and asks for the first job.
   void begin(Instant now);
 
-  // What it waits for. With `reads_output`, also the output of its program.
+  // Adds the descriptors to wait for, with `reads_output` also the output of its program.
   void add_wanted(std::vector<pollfd>& wanted, bool reads_output) const;
   Instant next_event() const;
 
-  // Something of what it waits for may be ready.
+  // Handles descriptors that may be ready.
   void handle(Instant now);
-  // What is due by now.
+  // Handles times that are reached.
   void advance(Instant now);
-  // Some program has ended, perhaps this one's.
+  // Handles the end of its program, if it has ended.
   void handle_ends(Instant now);
-  // The work's phase has changed.
+  // Adapts to a new phase of the run.
   void change_phase(Instant now);
-  // Ends its program for sure.
+  // Kills its program.
   void kill();
 
   bool is_finished() const { return state_ == State::finished; }
 
  private:
   enum class State : std::uint8_t {
-    resting,    // Until due_: the server is gone or in trouble, or nobody reads our output.
+    resting,    // Pauses until due_: the server is lost, programs fail, or the output is not read.
     reserving,  // Waits for a job.
-    asking,     // Has a job, and asks what it is.
-    working,    // The program runs. If the link is closed, the job is lost.
-    ending,     // The job's end is under way.
+    asking,     // Has a job, and asks for its statistics.
+    working,    // The program runs. If the connection is closed, the job is lost.
+    ending,     // The command that ends the reservation is sent.
     finished,
   };
   enum class Asked : std::uint8_t { watching, job, stats, touch, ending };
-  // What is to become of a job, or has.
+  // Fate of a job, wanted or reached.
   enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
-  void go_on(Instant now);  // With the next job.
+  void go_on(Instant now);  // Proceeds to the next job.
   void ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s = 0);
   void ask_for_job(Instant now);
   void take_answer(const Answer& answer, Instant now);
@@ -88,20 +88,20 @@ class Worker final {
   WorkRun& work_;
   Link link_;
   State state_ = State::resting;
-  std::deque<Asked> asked_;  // Without an answer yet.
+  std::deque<Asked> asked_;  // Commands without an answer yet.
   Instant answer_due_ = Instant::never();
-  Instant due_ = Instant::never();  // The end of a rest.
+  Instant due_ = Instant::never();  // End of the pause.
   Duration rest_;
   std::optional<Instant> lost_since_;
-  std::uint64_t turn_s_ = 0;  // How long the server was asked to wait for a job.
-  std::uint64_t left_s_ = 0;  // Of the plan's wait.
+  std::uint64_t turn_s_ = 0;  // Seconds that the server was asked to wait for a job.
+  std::uint64_t left_s_ = 0;  // Rest of the plan's wait_s.
 
   WorkJob job_;
-  bool is_held_ = false;  // As far as is known.
+  bool is_held_ = false;  // To our knowledge.
   Fate wanted_end_ = Fate::done;
-  bool was_kicked_ = false;  // Because the server has buried what was to be given back.
+  bool was_kicked_ = false;  // The server buried a job that was to be released, so it was kicked.
   Instant touch_due_ = Instant::never();
-  Instant time_due_ = Instant::never();  // When the program is told to end, and then is killed.
+  Instant time_due_ = Instant::never();  // Time of SIGTERM, then of SIGKILL.
   bool took_too_long_ = false;
   Instant started_;
   JobRun run_;  // For the log.

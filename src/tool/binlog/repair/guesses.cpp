@@ -24,12 +24,13 @@ using haricot::binlog::FolderFacts;
 using haricot::binlog::salt_of;
 using haricot::binlog::seed_of;
 
-// How many names are tried for a file that does not know its own: around those that are there.
+// Range of the numbers that are tried for a file that does not state its own, around the existing
+// ones.
 constexpr std::uint64_t kNamesBelow = 1000;
 constexpr std::uint64_t kNamesAbove = 64;
 constexpr std::uint64_t kNamesTried = 1 << 20;
 
-// The N of binlog.N.aside.K.
+// Returns the N of binlog.N.aside.K.
 std::optional<std::uint64_t> number_aside(std::string_view name) {
   const std::size_t at = name.find(".aside.");
   if (at == std::string_view::npos) return std::nullopt;
@@ -64,7 +65,7 @@ class Guessing {
     return seed_of(salt_of(facts_.store_id(), number), number);
   }
 
-  // Those without a head, which nobody could place.
+  // Adds the files without a signature that servers have set aside.
   bool take_in_those_aside() {
     std::vector<std::string> names;
     if (disk_.list(names) != DiskStatus::ok) return false;
@@ -87,7 +88,8 @@ class Guessing {
     return true;
   }
 
-  // How much is odd if the folder is that one: its files that are missing, or have other names.
+  // Returns the number of oddities if this is the id of the folder: its files that are missing or
+  // renamed.
   std::size_t count_oddities(std::uint64_t store_id) const {
     std::set<std::uint64_t> there;
     std::set<std::uint64_t> needed;
@@ -99,7 +101,7 @@ class Guessing {
       oddities += signature->file_number != file.name_number;
       if (signature->previous_number != 0) needed.insert(signature->previous_number);
       if (signature->oldest_needed != 0) needed.insert(signature->oldest_needed);
-      // Whoever ends a file has begun the next one.
+      // A server that ends a file begins the next one.
       if (file.seal && !file.seal->clean_exit) needed.insert(signature->file_number + 1);
     }
     for (const std::uint64_t number : needed) oddities += !there.contains(number);
@@ -124,7 +126,7 @@ class Guessing {
     }
   }
 
-  // Which file of the folder has that seed; 0: none that can be there.
+  // Returns the number of the file that has this seed; 0 if there can be none.
   std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t name_number) const {
     if (facts_.store_id() == 0) return 0;
     if (seed_of_file(name_number) == seed) return name_number;
@@ -140,8 +142,7 @@ class Guessing {
 
   void take(FileFacts& file, std::uint32_t seed, std::uint32_t sectors) {
     const std::uint64_t number = number_of_seed(seed, file.name_number);
-    // Of another folder; or older than the id of this one, if an earlier version has made that
-    // anew.
+    // The file belongs to another folder, unless it is older than the folder's id (kIdMadeAnew).
     const bool may_be_older = (facts_.store_id() & haricot::binlog::kIdMadeAnew) != 0;
     if (number == 0 && facts_.store_id() != 0 && !may_be_older) return;
     if (number != 0) file.name_number = number;
@@ -161,7 +162,8 @@ class Guessing {
     if (const auto seed = search.run()) take(file, *seed, search.sectors_of(*seed));
   }
 
-  // A signature is one sector, which a disk may have written to the wrong place.
+  // Compares the signature with the records: it is one sector, which a disk may have written to the
+  // wrong place.
   void look_behind_signature(FileFacts& file) {
     SeedSearch search(bytes_.view());
     search.count_signature(file.identity.seed);

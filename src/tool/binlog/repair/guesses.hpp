@@ -1,14 +1,13 @@
-// What a folder may be, where its files do not say it: what a server does not do, because it may be
+// Guesses about files that do not state what they are. A server makes none, because they may be
 // wrong.
 //
-//   which folder   if as many files are of one as of another, and there is no note: the one of
-//   which
-//                  less is missing or renamed
-//   which file     that without its signature, or with one against which its records speak: the one
-//                  on whose seed most sectors agree
+//   which folder   if two folders have equally many files here and there is no note: the folder
+//                  with fewer missing or renamed files
+//   which file     if a file has no signature, or its records contradict the signature: the file
+//                  whose seed most sectors agree on
 //
-// A file that a server has moved aside because nothing told what it is counts like one in its old
-// place.
+// A file that a server has set aside because nothing identified it is treated as if it were in its
+// old place.
 
 #pragma once
 
@@ -20,13 +19,13 @@
 
 namespace haricot::tool {
 
-// One that was made.
+// A guess that was made.
 struct Guess {
-  std::string file;  // Its name in the folder.
-  std::string what;  // As a part of a sentence: "is taken for binlog.3, by 12 of its sectors".
+  std::string file;  // Name in the folder.
+  std::string what;  // Part of a sentence: "is taken for binlog.3, by 12 of its sectors".
 };
 
-// Puts the guesses into the facts. False: a file cannot be read, and `error` says why. May throw
+// Adds guesses to the facts. Returns false and sets `error` if a file cannot be read. May throw
 // std::bad_alloc.
 [[nodiscard]] bool guess(binlog::Disk& disk, binlog::FolderFacts& facts,
                          std::vector<Guess>& guesses, std::string& error);

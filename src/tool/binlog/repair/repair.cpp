@@ -1,10 +1,10 @@
-// haricot binlog repair: what can be had of a folder, by means that may be wrong.
+// haricot binlog repair: recovers what it can from a folder, by means that may be wrong.
 //
-//   1. what each file says of itself         as a server does
-//   2. guesses where it says nothing         guesses.hpp
-//   3. which files are read, in which order  as a server does, and so is the reading
-//   4. the jobs, in a new folder             as `haricot binlog copy` writes them
-//   5. each job of which this is unsure, with the reason
+//   1. what each file states about itself       as a server does
+//   2. guesses about files that state nothing   guesses.hpp
+//   3. choice, order and reading of the files   as a server does
+//   4. the jobs, in a new folder                as `haricot binlog copy` writes them
+//   5. each job that may be wrong, with the reason
 //
 // The folder is only read.
 
@@ -32,7 +32,8 @@ using haricot::binlog::Problem;
 
 using Doubts = std::map<JobId, std::vector<std::string>>;
 
-// The number in the order of a file that a problem names: one that was read, or that is missing.
+// Returns the number, in the order of the files, of a file that a problem names; the file may be
+// missing.
 std::uint64_t number_of(const std::string& name, const FolderJobs& folder_jobs) {
   for (const FileReport& file : folder_jobs.report().files) {
     if (file.name == name) return file.number;

@@ -12,10 +12,10 @@ using haricot::binlog::kShortRecordBytes;
 using haricot::binlog::kVersionBytes;
 using haricot::binlog::Parsed;
 
-// So many sums that agree, and none against them, are proof enough not to read on.
+// Number of agreeing checksums that end the search, if they are in enough sectors.
 constexpr std::uint32_t kSumsToStop = 32;
 constexpr std::uint32_t kSectorsToStop = 4;
-// Seeds of single records, most of them no records at all, are not collected without end.
+// Bounds the seeds that are collected. Most of them come from bytes that are no records.
 constexpr std::size_t kSeedsMax = 1 << 16;
 // A record begins with at most four zeros of its name length and seven of its id.
 constexpr std::size_t kZerosInFront = 11;
@@ -26,7 +26,7 @@ void SeedSearch::count_signature(std::uint32_t seed) {
   add(seed, 1, kVersionBytes);
 }
 
-// Copies that beanstalkd has made whole are proven, each by another seed.
+// Records that beanstalkd has copied as a whole are proven too, each by another seed.
 std::optional<std::uint32_t> SeedSearch::run() {
   look_at_all();
   if (best_.sums < 2 || 2 * best_.sums <= proven_sums_) return std::nullopt;
@@ -59,7 +59,7 @@ void SeedSearch::look_at_all() {
   }
 }
 
-// Returns how far to go on.
+// Returns the number of bytes to advance.
 std::size_t SeedSearch::look_at(std::size_t at) {
   const std::string_view rest = bytes_.substr(at);
   if (const auto seed = haricot::binlog::seed_by_seal(rest, at)) {

@@ -1,11 +1,11 @@
-// Finds out by votes what a file of ours is, where neither its signature nor the folder tells.
+// Identifies a file of ours by votes if neither its signature nor the folder identifies it.
 //
-// All sums of a file go back to one seed. So records that agree on a seed prove it, and the id of
-// the folder tells which file has it. Only ours agree: beanstalkd copies the sums of our records
-// into its own, where each of them leads to a seed of its own.
+// All checksums of a file derive from one seed. So records that agree on a seed prove it, and with
+// the id of the folder it identifies the file. Copies do not agree: beanstalkd copies the checksums
+// of our records into its own files, where each yields a different seed.
 //
-// A disk writes a sector to the wrong place as a whole. So of two seeds the one wins whose records
-// stand in more sectors, however many records one sector has.
+// A disk misplaces whole sectors. So among two seeds, the one whose records are in more sectors
+// wins, even if one sector has many records.
 
 #pragma once
 
@@ -19,19 +19,20 @@ namespace haricot::tool {
 
 class SeedSearch {
  public:
-  // The bytes of a whole file outlive this.
+  // Requires: `bytes`, a whole file, outlive the object.
   explicit SeedSearch(std::string_view bytes) : bytes_(bytes) {}
 
-  // What the signature says counts as the word of one record.
+  // Counts the seed of the signature as one record.
   void count_signature(std::uint32_t seed);
-  // What the name says counts like a sector, if at least one record says the same.
+  // Counts the seed of the name as one sector, if at least one record has the same seed.
   void count_name(std::uint32_t seed) { seed_of_name_ = seed; }
 
-  // The seed that most agree on. Nothing: no two agree, or most stand against it. Once only.
+  // Returns the seed with most votes. Returns nothing if no two records agree, or most contradict
+  // it. Must be called once only.
   std::optional<std::uint32_t> run();
-  // The same without those that agree on this one. That of the name is preferred.
+  // Returns the best other seed than `seed`, preferably that of the name. Must be called once only.
   std::optional<std::uint32_t> run_without(std::uint32_t seed);
-  // In how many sectors its records stand.
+  // Returns the number of sectors whose records have this seed.
   std::uint32_t sectors_of(std::uint32_t seed) const;
 
  private:
