@@ -31,6 +31,17 @@ std::uint32_t run_of(std::uint64_t random) {
   return static_cast<std::uint32_t>(1 + salt_of(random, 0) % (kRunsEnd - 1));
 }
 
+// Repeats an attempt while the journal waits for its disk. Returns its last status.
+template <typename Attempt>
+JournalStatus repeat_until_disk(Binlog& binlog, Attempt attempt) {
+  JournalStatus status = attempt();
+  while (status == JournalStatus::later) {
+    binlog.wait_for_disk();
+    status = attempt();
+  }
+  return status;
+}
+
 }  // namespace
 
 // Opening -----------------------------------------------------------------------------------------
@@ -136,7 +147,7 @@ bool Binlog::record_jobs() {
   for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
        ref = jobs.first_from(jobs[ref].id + 1)) {
     if (jobs[ref].state() != JobState::buried) {
-      if (!record_if_new(ref)) return false;
+      if (!is_in_file(ref) && !record_restored(ref)) return false;
     } else if (jobs[ref].links.first == static_cast<std::uint32_t>(JobRef::none)) {
       first_buried.push_back(ref);
     }
@@ -144,14 +155,20 @@ bool Binlog::record_jobs() {
   // Their order is that of their records.
   for (JobRef ref : first_buried) {
     for (; ref != JobRef::none; ref = static_cast<JobRef>(jobs[ref].links.second)) {
-      if (!record_if_new(ref)) return false;
+      if (!is_in_file(ref) && !record_restored(ref)) return false;
     }
   }
   return true;
 }
 
-bool Binlog::record_if_new(JobRef ref) {
-  if (state_.segments->of(ref) != nullptr) return true;
+bool Binlog::record_tombstones() {
+  for (const JobRef ref : state_.engine->jobs().tombstones_by_id()) {
+    if (!is_in_file(ref) && !record_restored_tombstone(ref)) return false;
+  }
+  return true;
+}
+
+bool Binlog::record_restored(JobRef ref) {
   const JobStore& jobs = state_.engine->jobs();
   const JournaledJob job = state_.engine->journaled(ref);
   const std::string_view tags = jobs.tags(ref);
@@ -162,29 +179,16 @@ bool Binlog::record_if_new(JobRef ref) {
                     .may_be_buried = state_.engine->may_be_buried(ref),
                     .is_held = jobs.is_held(ref),
                     .tombstone_key_bytes = read.tombstone_s > 0 ? read.unique_key.size() : 0};
-  JournalStatus room = take_room_for_put(put, {});
-  while (room == JournalStatus::later) {
-    wait_for_disk();
-    room = take_room_for_put(put, {});
-  }
-  if (room != JournalStatus::ok) return false;
+  const auto take_room = [&] { return take_room_for_put(put, {}); };
+  if (repeat_until_disk(*this, take_room) != JournalStatus::ok) return false;
   record(JobChange::put, job);
   return !stream_.is_refusing();
 }
 
-bool Binlog::record_tombstones() {
-  const JobStore& jobs = state_.engine->jobs();
-  for (const JobRef ref : jobs.tombstones_by_id()) {
-    if (state_.segments->of(ref) != nullptr) continue;
-    const Tombstone tombstone = state_.engine->tombstone(ref);
-    JournalStatus status = compaction_.write_tombstone(tombstone);
-    while (status == JournalStatus::later) {
-      wait_for_disk();
-      status = compaction_.write_tombstone(tombstone);
-    }
-    if (status != JournalStatus::ok) return false;
-  }
-  return true;
+bool Binlog::record_restored_tombstone(JobRef tombstone_ref) {
+  const Tombstone tombstone = state_.engine->tombstone(tombstone_ref);
+  const auto write = [&] { return compaction_.write_tombstone(tombstone); };
+  return repeat_until_disk(*this, write) == JournalStatus::ok;
 }
 
 void Binlog::promise_to_restored() {
@@ -317,12 +321,8 @@ bool Binlog::remember_last_id() {
   }
   const JobId last = state_.engine->next_id() - 1;
   if (last <= highest) return true;
-  JournalStatus status = compaction_.mark_id(last);
-  while (status == JournalStatus::later) {
-    wait_for_disk();
-    status = compaction_.mark_id(last);
-  }
-  return status == JournalStatus::ok;
+  const auto mark = [&] { return compaction_.mark_id(last); };
+  return repeat_until_disk(*this, mark) == JournalStatus::ok;
 }
 
 }  // namespace haricot::binlog

@@ -90,11 +90,10 @@ class Binlog final : public Journal {
   // it. Returns false if that failed.
   [[nodiscard]] bool remember_last_id();
 
-  // Records a key that outlived its job and was restored into the engine without records of the job
-  // and its deletion.
-  [[nodiscard]] JournalStatus add_tombstone(const Tombstone& tombstone) {
-    return compaction_.write_tombstone(tombstone);
-  }
+  // Record a job, or a key that outlived its job, that was restored into the engine and is in no
+  // file. Wait for the disk. Return false if the record failed.
+  [[nodiscard]] bool record_restored(JobRef ref);
+  [[nodiscard]] bool record_restored_tombstone(JobRef tombstone_ref);
 
   // Waits until a sync or removal that is under way has ended. For callers that were answered
   // `later` and run no turns.
@@ -140,8 +139,8 @@ class Binlog final : public Journal {
   void promise_to_restored();
   bool record_what_no_file_has(std::string& error);
   bool record_jobs();
-  bool record_if_new(JobRef ref);
   bool record_tombstones();
+  bool is_in_file(JobRef ref) const { return state_.segments->of(ref) != nullptr; }
   void recover_at_once();
   void wait_for_syncs();
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "os/clock.hpp"
 #include "os/disk.hpp"
@@ -65,45 +64,22 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
 // Restores a job in the other engine and records it in the binlog.
 bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
   const JournaledJob job = from.journaled(ref);
+  const bool is_held = from.jobs().is_held(ref);
   NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
   if (!body.blob) body.bytes = from.jobs().body(ref);
-  const std::string_view tags = from.jobs().tags(ref);
-  const haricot::JobTags read = haricot::tags_in(tags);
-  const bool is_held = from.jobs().is_held(ref);
-  const haricot::PutRoom put{
-      .tube_name_bytes = job.tube_name.size(),
-      .body_bytes = body.size(),
-      .tag_bytes = tags.size(),
-      .may_be_buried = read.tries > 0,
-      .is_held = is_held,
-      .tombstone_key_bytes = read.tombstone_s > 0 ? read.unique_key.size() : 0};
   const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none) return false;
   const bool is_placed =
       is_held ? to.restoring().place_held(made) : to.restoring().place(made, job.deadline);
-  if (!is_placed) return false;
-  JournalStatus room = binlog.take_room_for_put(put, {});
-  while (room == JournalStatus::later) {
-    binlog.wait_for_disk();
-    room = binlog.take_room_for_put(put, {});
-  }
-  if (room != JournalStatus::ok) return false;
-  binlog.record(haricot::JobChange::put, to.journaled(made));
-  return true;
+  return is_placed && binlog.record_restored(made);
 }
 
 // Restores a tombstone in the other engine and records it in the binlog.
 bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
                     haricot::binlog::Binlog& binlog) {
   const JobRef made = to.restoring().restore_tombstone(from.tombstone(tombstone_ref));
-  if (made == JobRef::none || to.restoring().place_tombstone(made) != PlacedKey::taken)
-    return false;
-  JournalStatus status = binlog.add_tombstone(to.tombstone(made));
-  while (status == JournalStatus::later) {
-    binlog.wait_for_disk();
-    status = binlog.add_tombstone(to.tombstone(made));
-  }
-  return status == JournalStatus::ok;
+  return made != JobRef::none && to.restoring().place_tombstone(made) == PlacedKey::taken &&
+         binlog.record_restored_tombstone(made);
 }
 
 }  // namespace
