@@ -36,12 +36,13 @@ struct BatchUse {
   }
 };
 
-Reply reserve_for(CommandContext& server, const Call& call, Instant wait_end, WaitFor what) {
-  const ReserveResult result = server.engine.reserve(call.client, wait_end, call.now, what);
-  if (result.outcome == Outcome::done) {
-    return job_reply(server.engine, ReplyCode::reserved, result.job);
-  }
+Reply reserve_reply(const Engine& engine, const ReserveResult& result) {
+  if (result.outcome == Outcome::done) return job_reply(engine, ReplyCode::reserved, result.job);
   return simple_reply(result.outcome, ReplyCode::none);
+}
+
+Reply reserve_for(CommandContext& server, const Call& call, Instant wait_end, WaitFor what) {
+  return reserve_reply(server.engine, server.engine.reserve(call.client, wait_end, call.now, what));
 }
 
 Reply found(const CommandContext& server, JobRef ref) {
@@ -65,11 +66,8 @@ Reply commands::reserve_with_timeout(CommandContext& server, const Call& call) {
 }
 
 Reply commands::reserve_job(CommandContext& server, const Call& call) {
-  const ReserveResult result = server.engine.reserve_job(call.client, call.command.id, call.now);
-  if (result.outcome == Outcome::done) {
-    return job_reply(server.engine, ReplyCode::reserved, result.job);
-  }
-  return simple_reply(result.outcome, ReplyCode::none);
+  return reserve_reply(server.engine,
+                       server.engine.reserve_job(call.client, call.command.id, call.now));
 }
 
 // The answer may have no job: without a timeout it takes the jobs that are ready.

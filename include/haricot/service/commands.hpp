@@ -38,8 +38,9 @@ struct CommandContext {
   const ServerInfo& info;
   Instant start;
   ServerCounts counts = {};
-  bool is_draining =
-      false;  // Puts are answered DRAINING. As in beanstalkd it ends with the process.
+  // Puts are answered DRAINING. It ends with the process, as in beanstalkd, and so a restart with
+  // clients does not hand it over.
+  bool is_draining = false;
 
   // Memory of the last reply, which refers to it until the next command.
   std::string text = {};
