@@ -78,7 +78,6 @@ class Exchange final {
   // For the connection:
 
   bool is_open() const { return state_ == State::open; }
-  bool is_streaming() const { return state_ == State::streaming; }
   // All that belongs to the response is in the output, or was.
   bool is_ended() const { return state_ == State::ended; }
   // The connection cannot go on after this response.
