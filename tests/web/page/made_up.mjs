@@ -77,7 +77,7 @@ function makeClient(i) {
 
 export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const world = {
-    allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40,
+    allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40, searchHolds: Infinity,
     hasHistory: true,
     churns: false,  // Whether each question for a tube finds other next jobs.
     hit: null,  // Makes the body of a hit of a text: [before, the match, after].
@@ -214,6 +214,8 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       return undefined;
     }
     if (servePage(url.pathname, response)) return undefined;
+    // The answer to this piece of a search never comes.
+    if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) return undefined;
     const [status, answer] = answerOf(url.pathname, url.searchParams, body);
     response.writeHead(status, {'Content-Type': 'application/json'});
     return response.end(JSON.stringify(answer));

@@ -246,9 +246,10 @@ pageTest('a held job says how many jobs are left in the group that it waits for,
 
 // Search -------------------------------------------------------------------------------------
 
-// However late the stop comes, the search has not ended by itself.
+// Returns the address of a search that finds three jobs and then waits for an answer, so that it cannot end before
+// the page stops it.
 function endlessSearch(parameters) {
-  world.searchPieces = Infinity;
+  world.searchHolds = 3;
   return address('search', parameters);
 }
 
@@ -266,7 +267,7 @@ pageTest('hits come one after the other, a stop ends the questions, and more goe
   const hits = await page.$$eval('.jobs tbody tr', (rows) => rows.length);
   await new Promise((resolve) => setTimeout(resolve, 400));
   assert.equal(world.asked.slice(asked).filter((url) => url.startsWith('/api/search')).length, 0);
-  world.searchPieces = hits + 10;
+  Object.assign(world, {searchPieces: hits + 10, searchHolds: Infinity});
   await press(page, 'Go on');
   await until(page, (all) => document.querySelector('.found').textContent === `${all} hits in ${all},000 jobs: that is all`, hits + 10);
   assert.equal(await textOf(page, '.jobs .excerpt + td'), 'buried');

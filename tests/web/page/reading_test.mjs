@@ -27,7 +27,7 @@ pageTest('the next job of a busy tube stays while a part of it is unfolded', () 
   await refreshes(3);
   assert.equal(await nextId(page), id);
   assert.match(await textOf(page, '.next-job .json'), /commandName/);
-  assert.match(await textOf(page, '.held:not([hidden])'), /another job is ready now/);
+  await until(page, () => /another job is ready now/.test(document.querySelector('.held:not([hidden])')?.textContent));
   assert.deepEqual(await axe(page), []);
   await picture(page, kPictures, 'next-job-kept');
   await press(page, 'Show the next one');
