@@ -15,7 +15,7 @@ import sys
 import unittest
 
 from load import differences
-from nodes import is_ending, make_network, threads
+from nodes import is_ending, is_idle, make_network, threads
 from stage import Client, wait_for
 from volume import FENCE_PATIENCE_S, HEAL_PATIENCE_S, MOUNTED, PORT, Volume, require_engines
 
@@ -112,8 +112,10 @@ class Gluster(unittest.TestCase):
         self.expect_promises(second, later)
 
     def let_volume_stand_still(self, node):
-        """The volume answers nothing on this node from now on. No call of the server is under way at that moment."""
+        """Stops the volume of the node between two turns of the server. A turn that had just checked its fence would
+        wait in a call of its own."""
         [server] = node.processes_named("haricotd")
+        wait_for("an idle server", lambda: is_idle(server))
         os.kill(server, signal.SIGSTOP)
         wait_for("the stop", lambda: all(state == "T" for _, state in threads(server)))
         mount = self.volume.mount_of(node)

@@ -11,6 +11,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 from stage import PATIENCE_S, is_there, wait_for
 
@@ -37,6 +38,16 @@ def threads(pid):
             with contextlib.suppress(OSError):
                 found.append((int(task.name), (task / "stat").read_text().rpartition(") ")[2][0]))
     return found
+
+
+def is_idle(pid, span_s=0.3):
+    """Returns whether no thread of the process has run for a while."""
+    def switches():
+        return [path.read_text().partition("voluntary_ctxt_switches")[2]
+                for path in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*/status"))]
+    before = switches()
+    time.sleep(span_s)
+    return switches() == before
 
 
 def name_of(pid):
