@@ -1,8 +1,8 @@
-// When the buried jobs of a tube were buried. The age of the first one in the tube's list is known
-// within 10 % or a second, and no job keeps an instant.
+// Burial times of the buried jobs of a tube. The age of the first job in the tube's list is known
+// within 10 % or a second, without an instant in each job.
 //
-// A run is a part of the list whose jobs were buried shortly after each other. As time goes by,
-// runs whose ages differ little are joined, so there are a few hundred runs at most. If there is no
+// A run is a part of the list whose jobs were buried shortly after one another. As time passes,
+// runs whose ages differ little are joined, so there are at most a few hundred. If there is no
 // memory for a run, its jobs belong to the run before it.
 
 #pragma once
@@ -20,21 +20,22 @@ namespace haricot {
 class BurialRuns {
  public:
   struct Run {
-    Instant since;  // When its first job was buried, even if that one has left.
-    Instant until;  // And its last.
-    JobRef last;    // The run goes from after the run before it to here.
+    Instant since;  // Burial of its first job, even if that has left.
+    Instant until;  // Burial of its last job.
+    JobRef last;    // Last job; the run begins after the run before it.
   };
 
-  // A job has come to the end of the list.
+  // Adds a job at the end of the list.
   void add(JobRef job, Instant now);
-  // A job leaves the list; `before` is the one in front of it, or none. O(runs), but O(1) for the
+  // Removes a job; `before` is the job before it in the list, or none. O(runs), but O(1) for the
   // first job of the list.
   void remove(JobRef job, JobRef before);
 
-  // When the first job of the list was buried, or somewhat before; nullopt: there is none.
+  // Returns when the first job of the list was buried, or a time shortly before; nullopt if there
+  // is none.
   std::optional<Instant> oldest() const;
 
-  // These are the runs of the list now.
+  // Sets the runs of the list.
   void restore(std::vector<Run> runs) { runs_ = std::move(runs); }
 
   std::size_t size() const { return runs_.size(); }
@@ -46,7 +47,7 @@ class BurialRuns {
   static constexpr std::size_t kJoinedFrom = 64;
 
   std::vector<Run> runs_;                  // In the order of the list.
-  std::size_t joined_from_ = kJoinedFrom;  // So many are joined before there are more.
+  std::size_t joined_from_ = kJoinedFrom;  // Number of runs at which runs are joined.
 };
 
 }  // namespace haricot

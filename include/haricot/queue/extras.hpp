@@ -1,9 +1,9 @@
-// What tags add to jobs that depends on where they are: a lane, a key, a group. A job without tags
-// never comes here.
+// Notifies the parts that manage tags (lanes, keys, groups) of the life of a job. Jobs without tags
+// are not reported here.
 //
-// Places tells moved() where a job with tags was and where it is now. That is all that a tag hears
-// of its job's life: the first move is from `nowhere`, and the last one, before the job is
-// destroyed, goes there. A new tag is a part with a moved(), and a line in each function below.
+// Places calls moved() with the old and the new place of a job. The first move is from `nowhere`,
+// and the last one, before the job is destroyed, is to `nowhere`. A new tag is a part with a
+// moved(), and a line in each function below.
 
 #pragma once
 
@@ -20,18 +20,19 @@ namespace haricot {
 
 class Extras {
  public:
-  // All of them outlive this.
+  // Requires: all arguments outlive this object.
   Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups)
       : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
 
-  // What a job with these tags takes.
+  // Returns the memory that a job with these tags takes.
   std::uint64_t memory_bytes_for(const Tube& tube, const ReadTags& tags,
                                  std::size_t body_bytes) const;
-  // What a job that was just made needs for its tags. False: no memory, and nothing has changed.
-  // Requires: Keys::find() has found its key free.
+  // Adds a new job to its lane and group, and gives it its key. Returns false if memory is short;
+  // nothing has changed then. Requires: Keys::find() has found the key free.
   [[nodiscard]] bool take_up(const Tube& tube, JobRef ref, const JobTags& tags,
                              const Keys::Found& key);
-  // The same for one that a journal brings back; no memory: what has changed stays.
+  // Adds a restored job to its lane and group, and gives it its key. Returns false if memory is
+  // short; earlier changes remain.
   [[nodiscard]] bool restore(JobRef ref);
 
   // Requires: the job has tags.
@@ -40,7 +41,7 @@ class Extras {
     lanes_.moved(ref, from, to);
     groups_.moved(ref, from, to);
   }
-  // A ready job gets that priority. Requires: the job has tags.
+  // Called before and after the priority of a ready job changes. Require: the job has tags.
   void before_priority_changes(JobRef ref) { lanes_.take_out(ref); }
   void after_priority_changed(JobRef ref) { lanes_.put_in(ref); }
 

@@ -1,8 +1,8 @@
-// Which jobs flushes have taken out of their tubes. A tube has one flush at a time.
+// Jobs that flushes have taken out of their tubes. A tube has one flush at a time.
 //
-// The heaps and the list of buried jobs leave the tube in O(1), and the jobs do not change. A ready
-// or delayed one stands in the heaps of the flush, and a buried one is of the other side than those
-// of its tube: that is how it is told that a job is there no more.
+// A flush moves the heaps and the list of buried jobs out of the tube in O(1), and does not change
+// the jobs. A ready or delayed job is recognized by its index, at which it is found in a heap of
+// the flush; a buried one by its burial_side, which is not that of the tube.
 
 #pragma once
 
@@ -18,31 +18,31 @@ namespace haricot {
 
 class Flushes {
  public:
-  // A flushed job, and when it would have become ready if it was delayed.
+  // A flushed job, and the end of its delay if it was delayed.
   struct Flushed {
     JobRef job;
     Instant deadline;
   };
 
-  // The state outlives this.
+  // Requires: the state outlives this object.
   explicit Flushes(const QueueState& state) : state_(state) {}
 
-  // How many are under way.
+  // Number of flushes in progress.
   std::uint32_t size() const { return size_; }
-  // Whether a flush has the job.
+  // Returns true if a flush has the job.
   bool have(JobRef ref) const {
     if (size_ == 0) [[likely]]
       return false;
     return is_flushed(ref);
   }
-  // The job of that id, unless a flush has it.
+  // Returns the job of that id, or JobRef::none if there is none or a flush has it.
   JobRef find(JobId id) const {
     const JobRef ref = state_.jobs.find(id);
     if (size_ == 0 || ref == JobRef::none) [[likely]]
       return ref;
     return is_flushed(ref) ? JobRef::none : ref;
   }
-  // What the journal is to know of a job, flushed or not.
+  // Returns a job, flushed or not, as the journal records it.
   JournaledJob journaled(JobRef ref, const Job& job, const Tube& tube) const {
     const bool is_delayed = job.state() == JobState::delayed;
     return {ref, job, tube.name, is_delayed ? delayed_deadline(ref, job, tube) : Instant{}};
@@ -51,15 +51,16 @@ class Flushes {
     return journaled(ref, state_.jobs[ref], state_.tube_of(ref));
   }
 
-  // Whether the tube has jobs of these states.
+  // Returns true if the tube has jobs in these states.
   static bool has_some(const Tube& tube, JobStates states);
-  // Begins one. Requires: the tube has none; `room` is empty.
+  // Begins a flush, which keeps its jobs in `room`. Requires: the tube has no flush, and `room` is
+  // empty.
   void take(Tube& tube, JobStates states, std::unique_ptr<FlushedJobs> room);
-  // The job that is freed next: buried ones in their order first. Requires: there is one.
+  // Returns the job to free next; buried jobs come first, in their order. Requires: a job is left.
   Flushed next(const Tube& tube) const;
-  // It is about to be destroyed. Requires: it is next().
+  // Removes a job that is about to be destroyed. Requires: it is next().
   void drop_next(Tube& tube, const Flushed& next);
-  // Requires: all jobs of the flush are freed.
+  // Ends the flush. Requires: all its jobs are freed.
   void end(Tube& tube);
 
  private:

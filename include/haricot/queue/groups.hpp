@@ -1,16 +1,15 @@
-// Groups: the living jobs with one name in their tags `grp:`, in all tubes; and the jobs that are
-// held, which wait with a tag `aft:` until a group has no job any more.
+// Groups: the existing jobs with the same name in their tags `grp:`, in all tubes; and the held
+// jobs, which wait with a tag `aft:` until a group has no jobs.
 //
-// A group counts its jobs by their states, and ends when the last of them is destroyed. From there
-// on its name is free. If jobs wait for it, what is left of the group is behind the other ended
-// ones, and Backlog ends their holds one by one.
+// A group counts its jobs by state, and ends when the last one is destroyed. Its name is free then.
+// If jobs are held for it, the ended group enters a queue, and Backlog ends the holds one by one.
 //
 // A held job is in the delayed heap of its tube, with a deadline that no delay reaches. It is held
-// as long as it stays there: whatever moves it ends its hold for good. A job that a flush has is
-// held until the flush frees it.
+// as long as it stays there; any move ends its hold for good. A flushed job is held until the flush
+// frees it.
 //
-// What a job needs for its group is in its own piece of memory (GroupNode, HeldNode). So only the
-// first job of a group needs memory beside it.
+// The data of a job for its group is in the job's own piece of memory (GroupNode, HeldNode). So
+// only the first job of a group needs other memory.
 
 #pragma once
 
@@ -31,13 +30,14 @@ struct Group {
   GroupRef ref{};
   std::string name;
 
-  // Links of the table of groups by name; of an ended one, the next that ended.
+  // Links of the table of groups by name. In an ended group, `next_in_bucket` is the next ended
+  // one.
   std::uint64_t hash = 0;
   Group* next_in_bucket = nullptr;
 
-  std::array<std::uint32_t, 4> jobs{};  // By JobState.
-  std::uint32_t held = 0;               // How many wait for it,
-  JobRef first_held = JobRef::none;     // in the order in which they were put.
+  std::array<std::uint32_t, 4> jobs{};  // Indexed by JobState.
+  std::uint32_t held = 0;               // Number of jobs held for the group.
+  JobRef first_held = JobRef::none;     // List of these, in the order of their puts.
   JobRef last_held = JobRef::none;
   bool is_ended = false;
 
@@ -47,49 +47,51 @@ struct Group {
 
 class Groups {
  public:
-  // Clients choose the names, so they must not know by what they are hashed. The jobs outlive this.
+  // Names are hashed with `hash_key`. Clients choose the names, so the key must be unknown to them.
+  // Requires: `jobs` outlives this object.
   Groups(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   ~Groups();
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Null: no job lives in it.
+  // Returns null if the group has no job.
   Group* find(std::string_view name) const;
 
-  // A job that was just made joins its group. False: no memory, and nothing has changed. Requires:
-  // it has a tag `grp`. If it then comes to no place, leave() has to follow.
+  // Adds a new job to its group. Returns false if memory is short; nothing has changed then.
+  // Requires: the job has a tag `grp`. If the job is not placed afterwards, leave() has to follow.
   [[nodiscard]] bool join(JobRef ref, std::string_view name);
   void leave(JobRef ref);
-  // The job waits for the group from here on, behind the others. Requires: it has a tag `aft`, and
-  // is delayed without a deadline.
+  // Appends a job to the jobs held for the group. Requires: it has a tag `aft`, and is delayed
+  // without a deadline.
   void hold(JobRef ref, Group& group);
-  // Its hold ends. Requires: it is held.
+  // Ends the hold of a job. Requires: it is held.
   void end_hold(JobRef ref);
-  // A job with tags has moved. To `nowhere` it leaves its group, which may end with it.
+  // Notifies the group of a job with tags that the job has moved. A move to `nowhere` removes the
+  // job from its group, which may end.
   void moved(JobRef ref, Place from, Place to) {
     if (size_ > 0) moved_in_group(ref, from, to);
   }
 
-  // The same as hold() for a job that comes back, before or after the jobs of the group. False: no
-  // memory.
+  // Appends a restored job to the jobs held for its group, whose own jobs may be restored before or
+  // after it. Returns false if memory is short.
   [[nodiscard]] bool hold_restored(JobRef ref);
-  // All have come back: groups without a job end.
+  // Ends the groups without jobs. Called after all jobs were restored.
   void end_restoring();
 
-  // Whether there is an ended group, which may have held jobs yet.
+  // Returns true if there is an ended group; jobs may still be held for it.
   bool has_ended() const { return first_ended_ != nullptr; }
-  // The first held job of the first ended group; JobRef::none: it has none. Requires: has_ended().
+  // Returns the first held job of the first ended group, or JobRef::none. Requires: has_ended().
   JobRef first_of_ended() const { return first_ended_->first_held; }
-  // Requires: first_of_ended() is JobRef::none.
+  // Frees the first ended group. Requires: first_of_ended() is JobRef::none.
   void drop_ended();
 
-  // How many there are, with those that have ended.
+  // Number of groups, including ended ones.
   std::uint32_t size() const { return size_; }
-  // What the groups take beside the pieces of their jobs, and what one of a name takes.
+  // Bytes of all groups, and of a group with this name, besides the pieces of their jobs.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   static std::uint64_t memory_bytes_for(std::string_view name);
 
-  // Ends the program if anything does not fit together. Costs a walk over all jobs; for tests.
+  // Ends the program if an invariant is broken. Walks over all jobs; for tests.
   void check_invariants() const;
 
  private:
@@ -102,7 +104,7 @@ class Groups {
 
   JobStore& jobs_;
   HashKey hash_key_;
-  HashTable<Group> by_name_;  // All but the ended ones.
+  HashTable<Group> by_name_;  // Without ended groups.
   RefTable<Group, GroupRef> by_ref_;
   Group* first_ended_ = nullptr;
   Group* last_ended_ = nullptr;

@@ -1,9 +1,9 @@
-// Who waits for the end of a job: until it is deleted, or buried.
+// Clients that wait for the end of a job: its deletion or its burial.
 //
-// Any number may wait for one job. A wait costs memory of its own; a job that nobody waits for has
-// nothing of it. Places tells end() what becomes of a job while anybody waits for any. That takes
-// one look-up, however many wait for the job: they have ended together, and take_ended() gives them
-// out one by one, for Backlog to tell them.
+// Any number of clients may wait for a job. Each wait has memory of its own; a job without waits
+// needs none. While there are waits, Places reports the end of every job to end(). That takes one
+// lookup, however many clients wait: all waits for the job end together, and Backlog takes them one
+// by one with take_ended() to deliver the answers.
 
 #pragma once
 
@@ -22,26 +22,28 @@ namespace haricot {
 
 class JobWaits {
  public:
-  // The state outlives this. Clients choose the ids, so these are hashed with the key.
+  // Requires: the state outlives this object. Ids are hashed with `key`, because clients choose
+  // them.
   JobWaits(QueueState& state, const HashKey& key) : state_(state), hash_key_(key) {}
   ~JobWaits();
   JobWaits(const JobWaits&) = delete;
   JobWaits& operator=(const JobWaits&) = delete;
 
-  // The client waits for the job, until `wait_end`. False: no memory, and nothing has changed.
-  // Requires: the client is not busy, and there is room for its delivery.
+  // Makes the client wait for the job until `wait_end`. Returns false if memory is short; nothing
+  // has changed then. Requires: the client is not busy, and there is room for its delivery.
   [[nodiscard]] bool begin(Client& client, JobId id, Instant wait_end);
-  // The client waits no more.
+  // Ends the wait of a client without a delivery.
   void drop(Client& client);
-  // The job that a client waits for. Requires: it waits for one.
+  // Returns the job that a client waits for. Requires: it waits for one.
   JobId job_of(const Client& client) const;
-  // Whether that job has ended, and the client has yet to be told.
+  // Returns true if that job has ended, and the client has no delivery yet.
   bool has_ended(const Client& client) const;
 
-  // What the job has come to: job_deleted or job_buried.
+  // Ends all waits for a job; `how` is job_deleted or job_buried.
   void end(JobId id, Delivery::Kind how);
   bool has_ended_some() const { return !ended_.empty(); }
-  // The next one of those whose job has ended, who waits no more. Requires: has_ended_some().
+  // Takes the next client whose job has ended, and returns its delivery. Requires:
+  // has_ended_some().
   Delivery take_ended();
 
  private:
@@ -49,18 +51,18 @@ class JobWaits {
 
   struct WaitedJob;
   struct Wait {
-    std::uint64_t hash;  // Of the client's number.
+    std::uint64_t hash;  // Hash of the client's reference.
     Wait* next_in_bucket;
     Client* client;
     WaitedJob* job;
     ListHook of_job{};
   };
-  // All who wait for a job.
+  // A job with waits.
   struct WaitedJob {
-    std::uint64_t hash;  // Of the job's id.
+    std::uint64_t hash;  // Hash of the job's id.
     WaitedJob* next_in_bucket;
     JobId id;
-    Delivery::Kind how{};  // Of one that has ended, and is in `ended_` and not in the table.
+    Delivery::Kind how{};  // Valid if the job has ended; it is in `ended_` then.
     IntrusiveList<Wait, &Wait::of_job> waits{};
     ListHook in_ended{};
   };

@@ -1,16 +1,15 @@
-// Which keys of `idp:` are taken: by a job, or for a time after the deletion of one.
+// Taken keys of `idp:`: those of jobs, and those that outlive a deleted job for some time.
 //
-// A job owns its key until it is destroyed. One that a flush has taken still stands among the
-// owners, so that a flush takes no longer for keys; find() does not find it, and who takes the key
-// next takes it over. A job may live without the key that it has: where a crash has cut off a
-// flush, two jobs of one key come back.
+// A job owns its key until it is destroyed. A flushed job remains an owner, so that keys do not
+// slow down a flush; find() ignores it, and the next put takes its key over. A job may exist
+// without owning its key: after a crash during a flush, two jobs with the same key may be restored.
 //
-// A key with a time outlives its job. The deletion of a job that owns such a key leaves a tombstone
-// behind, which has the key from then on. It belongs to the name of the tube, and keeps no tube in
-// existence. What a flush deletes leaves nothing behind. The tombstone is made before anything else
-// of the deletion happens, as it needs memory. Nobody looks for a key in between, so that it does
-// no harm that the job still has the key as well. A tombstone whose time is over counts for
-// nothing. It goes when a put finds it, or with the time.
+// A key with a time outlives its job. The deletion of a job that owns such a key leaves a
+// tombstone, which has the key from then on. It belongs to the name of the tube, and does not keep
+// the tube in existence. Flushed jobs leave no tombstones. A tombstone is made before the rest of
+// the deletion, because it needs memory. In between, both the job and the tombstone have the key;
+// this is harmless, because no key is looked up. A tombstone whose time is over has no effect. It
+// is freed when a put finds it, or by drop_ended().
 
 #pragma once
 
@@ -35,64 +34,67 @@ namespace haricot {
 
 class Keys {
  public:
-  // What has a key. None of the two: the next put may take it.
+  // Owner of a key. If there is neither a job nor a tombstone, the next put may take the key.
   struct Found {
     UniqueKeys::Found place;
-    JobRef owner = JobRef::none;      // A job that lives.
-    JobRef tombstone = JobRef::none;  // The tombstone of one.
+    JobRef owner = JobRef::none;      // An existing job.
+    JobRef tombstone = JobRef::none;  // Tombstone of a deleted job.
   };
 
-  // The first two outlive this.
+  // Requires: `state` and `flushes` outlive this object.
   Keys(QueueState& state, const Flushes& flushes, const HashKey& key)
       : state_(state), flushes_(flushes), owned_(state.jobs, key), tombstones_(state.jobs, key) {}
 
   Found find(const Tube& tube, std::string_view key);
-  // A job that was just made takes the key that was found to be free. False: no memory, and nothing
-  // has changed.
+  // Gives a new job its key, which find() has found free. Returns false if memory is short; nothing
+  // has changed then.
   [[nodiscard]] bool take(JobRef ref, const Found& found);
-  // The same for one that a journal brings back. Of several with one key the one with the highest
-  // id owns it: the others were flushed before its put.
+  // Gives a restored job its key. Among several jobs with the same key, the one with the highest id
+  // owns it; the others were flushed before its put. Returns false if memory is short.
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
-  // A job with tags has moved: made, or about to be destroyed.
+  // Handles the creation and the destruction of a job with tags; ignores other moves.
   void moved(JobRef ref, Place from, Place to) {
     if (from == Place::nowhere || to == Place::nowhere) came_or_goes(ref, to);
   }
   void let_go(JobRef ref) { owned_.let_go(ref); }
 
-  // Whether the job leaves a tombstone when it is deleted.
+  // Returns true if the job leaves a tombstone when it is deleted.
   bool outlives(JobRef ref) const {
     return state_.jobs[ref].has_tags != 0 && state_.jobs.leaves_tombstone(ref) && owned_.owns(ref);
   }
-  // Of those jobs that leave a key behind, each in the place of its job; nothing at all if none
-  // does. False: no memory, and nothing has changed. Throws std::bad_alloc before that.
+  // Makes the tombstones of those jobs whose keys outlive them. Appends to `tombstone_refs` an
+  // element for each job, JobRef::none if it leaves no key; nothing if no job leaves one. Returns
+  // false if memory is short; nothing has changed then. Throws std::bad_alloc before that.
   [[nodiscard]] bool make_tombstones(std::span<const JobRef> refs,
                                      std::vector<JobRef>& tombstone_refs);
-  // JobRef::none: no memory, and nothing has changed. Requires: outlives().
+  // Makes a tombstone. Returns JobRef::none if memory is short; nothing has changed then. Requires:
+  // outlives().
   [[nodiscard]] JobRef make_tombstone(JobRef ref);
-  // The journal has not been told of them.
+  // Destroys tombstones of which the journal has no record.
   void unmake_tombstones(std::span<const JobRef> tombstone_refs);
   TombstoneRoom room_of(std::span<const JobRef> tombstone_refs) const {
     return tombstones_.room_of(tombstone_refs);
   }
   Tombstone tombstone(JobRef tombstone_ref) const;
 
-  // Takes in the tombstone of a job that a journal brings back. JobStore::destroy_tombstone() drops
-  // it until place_tombstone() has placed it. JobRef::none: no memory. Requires: no tombstone has
-  // the id.
+  // Creates a tombstone of the journal, which does not have its key yet: place_tombstone() takes
+  // it. Before that, JobStore::destroy_tombstone() frees the tombstone. Returns JobRef::none if
+  // memory is short. Requires: no tombstone has the id.
   [[nodiscard]] JobRef restore_tombstone(const Tombstone& tombstone);
-  // Takes the key, if its time is not over and no later job of the tube has it, and no tombstone
-  // that was placed before. An earlier job goes on without. So it does not matter which of their
-  // records go first. Requires: all jobs are in their places.
+  // Takes the key, unless its time is over, a later job of the tube has it, or another tombstone
+  // was placed. An earlier job loses the key. So the order of their records does not matter.
+  // Requires: all jobs are in their places.
   [[nodiscard]] PlacedKey place_tombstone(JobRef tombstone_ref);
 
-  // Drops those whose time is over.
+  // Frees the tombstones whose time is over.
   void drop_ended(const Budget& budget);
-  // When the next one ends.
+  // Returns the end of the tombstone that ends first.
   Instant next_event() const { return tombstones_.next_end(); }
 
-  // What the keys take beside the jobs and the tombstones, and a put with a key beside its job.
+  // Bytes of the keys, besides the pieces of jobs and tombstones.
   std::uint64_t memory_bytes() const { return owned_.memory_bytes() + tombstones_.memory_bytes(); }
-  // A job with these tags takes `bytes`; with its key, or with its tombstone, it takes that.
+  // Returns the bytes of a job with these tags, whose piece takes `bytes`: with its key, or as a
+  // tombstone if that is more.
   std::uint64_t memory_bytes_for(const Tube& tube, const JobTags& tags, std::uint64_t bytes) const;
 
  private:

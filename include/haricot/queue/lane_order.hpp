@@ -1,14 +1,13 @@
-// Which ready job of a lane is open: how a job that gets ready, is reserved or goes opens and
-// blocks the others of its lane (Lanes).
+// Opens and blocks the ready jobs of lanes (Lanes), as jobs become ready, are reserved or leave.
 //
-// Every change of a lane ends with the opening of the job that is to be open. It gives another key
-// to entries that the ready heap has already, so it needs no memory and cannot fail. Who ends a
-// reservation has to offer the tube afterwards, because another job may be open then.
+// Every change of a lane ends with opening the right job. This changes the keys of entries that are
+// already in the ready heap, so it needs no memory and cannot fail. A caller that ends a
+// reservation has to serve the tube afterwards, because another job may be open then.
 //
-// A flush takes the ready heap of a tube away, and does not look at the lanes: all ready jobs of a
-// lane are of one tube, so the flush has all or none of those in its heap. Whoever looks at the
-// lane next sees by its first job that it has them, and forgets them all. The flush itself looks
-// before it frees one.
+// A flush takes the ready heap of a tube and ignores lanes. All ready jobs of a lane are in one
+// tube, so the flush has either all or none of those in the lane's heap. The next access to the
+// lane finds that its first job is flushed, and empties the heap. The flush itself makes such an
+// access before it frees a job.
 
 #pragma once
 
@@ -28,28 +27,32 @@ namespace haricot {
 
 class LaneOrder {
  public:
-  // The first two outlive this.
+  // Requires: `state` and `flushes` outlive this object.
   LaneOrder(QueueState& state, const Flushes& flushes, const HashKey& key)
       : state_(state), flushes_(flushes), lanes_(state.jobs, key) {}
 
   const Lanes& lanes() const { return lanes_; }
 
-  // The job of a put joins its lane, whose limit is the put's from here on. False: no memory, and
-  // nothing has changed. Requires of both: the job is in no place yet.
+  // Adds the job of a put to its lane, and sets the lane's limit to that of the put. Returns false
+  // if memory is short; nothing has changed then. Requires: the job has no place yet.
   [[nodiscard]] bool join(const Tube& tube, JobRef ref, const JobTags& tags);
-  // The same for a job that a journal brings back.
+  // Adds a restored job to its lane. Returns false if memory is short. Requires: the job has no
+  // place yet.
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
-  // The lane of the job has had that limit from that job on. Nothing if it is in none.
+  // Sets the limit of the job's lane, and the job whose put has set it. Does nothing if the job has
+  // no lane.
   void set_limit(JobRef ref, std::uint32_t limit, JobId from);
-  // A job with tags has moved. To `nowhere` it leaves its lane.
+  // Notifies the lane of a job with tags that the job has moved. A move to `nowhere` removes it
+  // from its lane.
   void moved(JobRef ref, Place from, Place to) {
     if (has(ref)) moved_in_lane(ref, from, to);
   }
-  // The priority of a ready job is about to change, or has changed.
+  // Called before and after the priority of a ready job changes.
   void take_out(JobRef ref);
   void put_in(JobRef ref);
 
-  // How a list of the ready jobs of a tube goes on (Looks::list). Throws std::bad_alloc.
+  // Appends ready jobs of the tube, in the order of service, for Looks::list(). Throws
+  // std::bad_alloc.
   void list_ready(const Tube& tube, std::uint32_t count, std::vector<JobRef>& found) const;
   bool has(JobRef ref) const {
     return lanes_.size() > 0 && state_.jobs.has_lane(ref, state_.jobs[ref]);

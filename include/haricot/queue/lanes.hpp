@@ -1,14 +1,14 @@
-// Lanes: the jobs of one tube that share a key of `con:`, of which so many are reserved at a time.
+// Lanes: the jobs of a tube with the same text in their tags `con:`. Only a limited number of them
+// may be reserved at a time.
 //
-// A lane counts its jobs in all states, and how many of them are reserved. Its ready jobs are in a
-// heap of their own as well as in the ready heap of their tube. There all of them but one are
-// blocked, which puts them after all jobs that a worker may get. The one is the open job: the best
-// of the lane, while fewer are reserved than the limit allows. So a reserve never looks at a job
-// that it may not take, and a change opens one job and blocks one at most, however many there are.
-// Who opens and blocks jobs is LaneOrder.
+// A lane counts all its jobs and those that are reserved. Its ready jobs are in a heap of the lane,
+// and in the ready heap of their tube. In the latter all but one are blocked, which puts them
+// behind all jobs that may be reserved. The one is the open job: the best of the lane, if fewer
+// than the limit are reserved. So a reserve never has to skip a job, and a change opens at most one
+// job and blocks at most one, however many there are. LaneOrder opens and blocks jobs.
 //
-// What a job needs for its lane is in its own piece of memory (LaneNode). So only the first job of
-// a lane needs memory beside it.
+// The data of a job for its lane is in the job's own piece of memory (LaneNode). So only the first
+// job of a lane needs other memory.
 
 #pragma once
 
@@ -36,53 +36,54 @@ struct Lane {
   Lane* next_in_bucket = nullptr;
 
   std::uint64_t jobs = 0;      // In all states.
-  std::uint64_t reserved = 0;  // May be more than the limit: a reserve-job takes any job.
+  std::uint64_t reserved = 0;  // May exceed the limit: a reserve-job takes any job.
   std::uint32_t limit = 1;
-  JobId limit_from = 0;  // The job whose put named the limit.
+  JobId limit_from = 0;  // The job whose put has set the limit.
   LinkedHeap<JobRef> ready;
-  // The one ready job that is not blocked; JobRef::none: there is none.
+  // The ready job that is not blocked, or JobRef::none.
   JobRef open = JobRef::none;
 
-  // Which job is to be the open one.
+  // Returns the job that should be open.
   JobRef wanted_open() const { return reserved < limit ? ready.top() : JobRef::none; }
 };
 
 class Lanes {
  public:
-  // Clients choose the keys, so they must not know by what they are hashed. The jobs outlive this.
+  // Keys are hashed with `hash_key`. Clients choose the keys, so the hash key must be unknown to
+  // them. Requires: `jobs` outlives this object.
   Lanes(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  // The lane of that key, which is made if there is none. Null: no memory. If no job joins it,
-  // drop_if_empty() has to follow.
+  // Returns the lane of the key, and creates it if necessary. Returns null if memory is short. If
+  // no job joins the lane, drop_if_empty() has to follow.
   [[nodiscard]] Lane* find_or_create(TubeRef tube, std::string_view key);
-  // Null: there is none.
+  // Returns null if there is no such lane.
   Lane* find(TubeRef tube, std::string_view key) const;
   void drop_if_empty(Lane& lane);
 
-  // The lane of a job; null: it is in none.
+  // Returns the lane of a job, or null.
   Lane* lane_of(JobRef ref) const {
     return jobs_.has_lane(ref, jobs_[ref]) ? by_ref_[jobs_.lane_node(ref).lane] : nullptr;
   }
   // Requires: the job has a LaneNode, and is in no lane.
   void join(Lane& lane, JobRef ref);
-  // The lane goes with its last job. Requires: the job is in the lane, and not among its ready
-  // jobs.
+  // Removes a job, and frees the lane after its last one. Requires: the job is in the lane, and not
+  // among its ready jobs.
   void leave(Lane& lane, JobRef ref);
 
-  // To be called when the priority of the job is right, and until remove_ready() it stays.
+  // Adds a ready job. Its priority must not change until remove_ready().
   void add_ready(Lane& lane, JobRef ref) { lane.ready.push(ref, elements_); }
   void remove_ready(Lane& lane, JobRef ref) {
     if (lane.open == ref) lane.open = JobRef::none;
     lane.ready.remove(ref, elements_);
   }
-  // Of a ready job: those of its lane that may come next after it. JobRef::none: no such job.
+  // Returns the links of a ready job in the lane's heap. Its children come next after it.
   const HeapLinks<JobRef>& links(JobRef ref) const { return jobs_.lane_node(ref).links; }
 
   std::uint32_t size() const { return by_key_.size(); }
-  // What the lanes take beside the pieces of their jobs, and what one of a key takes.
+  // Bytes of all lanes, and of a lane with this key, besides the pieces of their jobs.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   static std::uint64_t memory_bytes_for(std::string_view key);
 

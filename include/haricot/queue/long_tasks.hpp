@@ -1,15 +1,14 @@
-// Long tasks: what is too long for one call of the engine and is done a piece at a time.
+// Long tasks: work that takes too long for one call of the engine and is done in pieces.
 //
-// The tasks take turns. In its turn a task does a bounded piece, and goes behind the others if it
-// is not done. So the oldest task is served first, and a short task does not wait for the end of a
-// long one. Tasks that a client waits for have a list of their own. While there are such tasks, the
-// others take half of a call at most. A task that has to wait is put aside until resume().
+// Tasks take turns. A task does a bounded piece, and goes to the end of the queue if it is not
+// done. So the oldest task is served first, and a short task does not wait for the end of a long
+// one. Tasks with a waiting client have a queue of their own. While there are such tasks, the
+// others get at most half of a call. A task that has to wait is suspended until resume().
 //
-// A task that is always there has nobody who waits for it, and waits itself as long as there is
-// nothing for it to do.
+// A permanent task has no client, and is suspended while it has nothing to do.
 //
-// What a task does is its `Work`, of which nothing is known here. A task keeps its tube in
-// existence (Tube::tasks).
+// This class does not interpret the `Work` of a task. A task keeps its tube in existence
+// (Tube::tasks).
 
 #pragma once
 
@@ -24,22 +23,22 @@
 
 namespace haricot {
 
-// How a task is after a piece of it.
+// State of a task after a piece.
 enum class TaskState : std::uint8_t {
   done,
   goes_on,
-  waits,  // For something that may be long in coming.
+  waits,  // For something that may take long.
 };
 
 template <typename Work>
 class LongTasks {
  public:
   struct Task {
-    Client* client = nullptr;  // Who waits for the end of it; null: nobody.
+    Client* client = nullptr;  // Client that waits for the end, or null.
     Tube* tube = nullptr;      // Null: it needs none.
     Work work{};
-    bool waits = false;  // It was put aside.
-    bool is_new = true;  // It has yet to do its first piece.
+    bool waits = false;  // It is suspended.
+    bool is_new = true;  // It has not done its first piece.
     ListHook hook{};
   };
 
@@ -50,17 +49,17 @@ class LongTasks {
     while (take_first() != nullptr) continue;
   }
 
-  // Whether there is work: a task that can do a piece now.
+  // Returns true if a task can do a piece now.
   bool can_go_on() const { return !awaited_.empty() || !others_.empty(); }
-  // How many have a client that waits.
+  // Number of tasks with a waiting client.
   std::uint32_t awaited() const { return awaited_tasks_; }
 
-  // Makes sure of the memory for one more task. Throws std::bad_alloc, and nothing has changed.
+  // Allocates memory for one more task. Throws std::bad_alloc; nothing has changed then.
   void allocate_task() {
     if (spare_ == nullptr) spare_ = std::make_unique<Task>();
   }
-  // A new task, whose work is the caller's to fill in. Requires: allocate_task() since the last
-  // one.
+  // Adds a task and returns it; the caller sets its work. Requires: allocate_task() since the last
+  // call.
   Task& begin(Client* client, Tube* tube) {
     Task& task = *spare_.release();
     task.client = client;
@@ -73,7 +72,7 @@ class LongTasks {
     return task;
   }
 
-  // The task that a client waits for; null if there is none. O(tasks).
+  // Returns the task that a client waits for, or null. O(tasks).
   Task* find(const Client& client) {
     for (List* list : {&awaited_, &waiting_}) {
       for (Task* task = list->first(); task != nullptr; task = list->after(*task)) {
@@ -82,33 +81,34 @@ class LongTasks {
     }
     return nullptr;
   }
-  // Takes out a task.
+  // Removes a task and returns it.
   std::unique_ptr<Task> take(Task& task) { return take_from(list_of(task), task); }
-  // Takes out any; null if there is none.
+  // Removes any task and returns it; null if there is none.
   std::unique_ptr<Task> take_first() {
     for (List* list : {&awaited_, &others_, &waiting_}) {
       if (!list->empty()) return take(list->front());
     }
     return nullptr;
   }
-  // The client of the task is gone; the task goes on, and nobody waits for it.
+  // Detaches a client that is gone from its task, which continues.
   void forget_client(Task& task) {
     List& from = list_of(task);
     answered(task);
     put_behind(from, task, task.waits);
   }
-  // The client of the task has its answer; the task goes on. To be called in its step.
+  // Detaches a client that has its answer from its task, which continues. Called by `do_piece`
+  // only.
   void answered(Task& task) {
     --awaited_tasks_;
     task.client = nullptr;
   }
-  // As if its step had answered that it waits.
+  // Suspends a task, as if its piece had returned `waits`.
   void put_aside(Task& task) { put_behind(list_of(task), task, true); }
-  // One goes on that was put aside; if it was not, nothing happens.
+  // Resumes a task if it is suspended.
   void resume(Task& task) {
     if (task.waits) put_behind(waiting_, task, false);
   }
-  // Has those that were put aside go on, in the order in which they were: all, or those of a tube.
+  // Resumes suspended tasks in their order: all, or those of a tube.
   void resume(const Tube* of = nullptr) {
     for (Task* task = waiting_.first(); task != nullptr;) {
       Task* const next = waiting_.after(*task);
@@ -117,16 +117,16 @@ class LongTasks {
     }
   }
 
-  // Goes on with the tasks. `step(task, budget)` does a piece, counts its steps, stops when its
-  // budget is used up, and returns a TaskState; `end(task)` gets one that is done, and that is no
-  // longer among the others. Neither calls anything here, but for answered() and resume().
+  // Continues the tasks. `do_piece(task, budget)` does a piece, counts its steps, stops when its
+  // budget is used up, and returns a TaskState. `end(task)` gets a task that is done and has been
+  // removed. They may call only answered() and resume() of this object.
   template <typename DoPiece, typename End>
   void work(const Budget& budget, DoPiece do_piece, End end) {
     work(others_, budget.part(awaited_.empty() ? budget.left() : budget.left() / 2), do_piece, end);
     work(awaited_, budget, do_piece, end);
   }
 
-  // Does a piece of that task, which may be one that was put aside.
+  // Does a piece of a task, which may be suspended.
   template <typename DoPiece, typename End>
   void go_on_with(Task& task, const Budget& budget, DoPiece do_piece, End end) {
     List& from = list_of(task);
@@ -142,7 +142,7 @@ class LongTasks {
     if (spare_ == nullptr) spare_ = std::move(done);
   }
 
-  // Calls `visit(task)` for each.
+  // Calls `visit(task)` for each task.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const List* list : {&awaited_, &others_, &waiting_}) {
@@ -183,7 +183,7 @@ class LongTasks {
   List awaited_;
   List others_;
   List waiting_;
-  std::unique_ptr<Task> spare_;  // The place of the next one; null: it has to be made.
+  std::unique_ptr<Task> spare_;  // Memory for the next task, or null.
   std::uint32_t awaited_tasks_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// Looks at jobs, tubes and clients, which change nothing: at one, or at a page of many.
+// Read-only queries of jobs, tubes and clients: of one, or of a page of many.
 //
-// A page is bounded: in what is found, and in what is looked at. What a look costs is counted in
-// steps.
+// A page is bounded in its results and in the elements that it scans. The cost of a query is
+// counted in steps.
 
 #pragma once
 
@@ -23,12 +23,12 @@ namespace haricot {
 
 class Looks {
  public:
-  // All of them outlive this.
+  // Requires: all arguments outlive this object.
   Looks(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
       : state_(state), flushes_(flushes), lanes_(lanes), times_(times) {}
 
-  // The first job of the tube that the client uses, as it will be served; JobRef::none if there is
-  // none.
+  // Return the job in that state that is served first in the tube that the client uses, or
+  // JobRef::none.
   JobRef peek_ready(const Client& client) const;
   JobRef peek_delayed(const Client& client) const;
   JobRef peek_buried(const Client& client) const;
@@ -36,21 +36,21 @@ class Looks {
   JobReport report(JobRef ref, Instant now) const;  // Requires: the job exists.
   TubeDetail detail(const Tube& tube, Instant now);
 
-  // Adds jobs whose id is at least `from` to `found`, in the order of their ids: up to `count` that
-  // are in the tube (null: any) and in the state (nullopt: any). Looks at kScanned jobs at most.
-  // Throws std::bad_alloc.
+  // Appends the jobs with an id of at least `from` to `found`, in the order of their ids: at most
+  // `count` jobs in the tube (null: any) and in the state (nullopt: any). Scans at most kScanned
+  // jobs. Throws std::bad_alloc.
   ScanResult scan(JobId from, std::uint32_t count, const Tube* tube, std::optional<JobState> state,
                   std::vector<JobRef>& found);
   static constexpr std::uint32_t kScanned = 1000;
-  // Adds the next `count` jobs of the tube that are in the state, in the order in which they will
-  // be served. Requires: not reserved. Throws std::bad_alloc.
+  // Appends the first `count` jobs of the tube that are in the state, in the order of service.
+  // Requires: any state except reserved. Throws std::bad_alloc.
   void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
-  // Adds clients whose reference is at least `from` to `found`, in the order of their references:
-  // up to `count`. Looks at kScanned references at most. Returns where the next look goes on; 0:
-  // there is no later client. Throws std::bad_alloc.
+  // Appends at most `count` clients whose reference is at least `from` to `found`, in the order of
+  // their references. Scans at most kScanned references. Returns the reference at which the next
+  // scan begins; 0: there are no more clients. Throws std::bad_alloc.
   std::uint64_t scan_clients(std::uint64_t from, std::uint32_t count,
                              std::vector<const Client*>& found);
-  // References are looked at side by side: so many in a line of the cache.
+  // Number of adjacent references in a cache line.
   static constexpr std::uint32_t kRefsPerStep = 8;
 
  private:

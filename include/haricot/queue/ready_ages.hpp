@@ -1,10 +1,10 @@
-// When the ready jobs of a tube became ready, as counts. The age of the oldest of millions is known
-// within 10 %, in whatever order jobs leave.
+// Ages of the ready jobs of a tube, as counts. The age of the oldest of millions is known within 10
+// %, in whatever order jobs leave.
 //
-// Time is cut into units of 2^30 ns (about a second). A count is the number of jobs that became
+// Time is divided into units of 2^30 ns (about a second). A count is the number of jobs that became
 // ready in a window of 2^level units. A job is counted at the lowest level at which its window is
-// among the last 16. So older windows are wider, and the instant at which a job became ready says
-// in which window the job is counted. As time goes by, each count moves up once for a level.
+// among the last 16. So older windows are wider, and the instant at which a job became ready
+// determines the window that counts it. As time passes, a count moves up once per level.
 
 #pragma once
 
@@ -20,20 +20,20 @@ class ReadyAges {
  public:
   explicit ReadyAges(Instant now) : last_unit_(unit_of(now)) {}
 
-  // Time has come to `now`. Constant, and next to nothing within one unit.
+  // Advances the time to `now`. O(1), and almost free within a unit.
   void move_to(Instant now) {
     if (unit_of(now) > last_unit_) move_to_unit(unit_of(now));
   }
-  // A job that became ready then.
+  // Adds a job that became ready at `since`.
   void add(Instant since) {
     move_to(since);
     ++count_of(unit_of(since));
   }
-  // Requires: it was added with the same instant.
+  // Removes a job. Requires: it was added with the same instant.
   void remove(Instant since);
-  // The middle of the first window that has a job; nullopt: there is none.
+  // Returns the middle of the oldest window with a job; nullopt if there is none.
   std::optional<Instant> oldest() const;
-  // Of all jobs, for tests.
+  // Number of jobs, for tests.
   std::uint64_t size() const;
 
  private:

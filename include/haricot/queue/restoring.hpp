@@ -1,7 +1,7 @@
-// How jobs come back that a journal has kept, before the first client is opened: first into the
-// store, where later records may still change or drop them, and at the end each into its place.
+// Restores the jobs of a journal before the first client is opened. Jobs first enter the store,
+// where later records may still change or drop them; at the end each one gets its place.
 //
-// From the first restore() to end() nothing else may be called that looks at jobs.
+// From the first restore() to end(), no other function that uses jobs may be called.
 
 #pragma once
 
@@ -23,40 +23,40 @@ namespace haricot {
 
 class Restoring {
  public:
-  // All of them outlive this.
+  // Requires: all arguments outlive this object.
   Restoring(QueueState& state, Keys& keys, Groups& groups, Extras& extras, Places& places)
       : state_(state), keys_(keys), groups_(groups), extras_(extras), places_(places) {}
   Restoring(const Restoring&) = delete;
   Restoring& operator=(const Restoring&) = delete;
 
-  // Takes in a job that is in no place yet. JobRef::none: no memory. Requires: no job has the id,
-  // which is not 0.
+  // Creates a job without a place. Returns JobRef::none if memory is short. Requires: no job has
+  // the id, which is not 0.
   [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody&& body);
-  // The id stays, and so do the tags.
+  // Changes a job without a place; its id and tags remain.
   void change(JobRef ref, const RestoredJob& change);
   void drop(JobRef ref) { state_.jobs.destroy(ref); }
-  // Takes up what the tags of a job say that is in no place yet. False: no memory. place() does so.
+  // Adds a job without a place to its lane and group, and gives it its key. place() does this
+  // itself. Returns false if memory is short.
   [[nodiscard]] bool take_up(JobRef ref) {
     return state_.jobs[ref].has_tags == 0 || extras_.restore(ref);
   }
-  // Puts it where its state says, after those that are there in the case of buried jobs. False: no
-  // memory.
+  // Gives a job its place according to its state; a buried job becomes the last one. Returns false
+  // if memory is short.
   [[nodiscard]] bool place(JobRef ref, Instant deadline);
-  // Puts it back among those that wait for its group, behind those that are there: where no job of
-  // the group comes back, its hold ends soon after the start. False: no memory. Requires: it has a
+  // Places a job as the last one that is held for its group. If no job of the group is restored,
+  // the hold ends soon after the start. Returns false if memory is short. Requires: the job has a
   // tag `aft`, and is delayed.
   [[nodiscard]] bool place_held(JobRef ref) {
     return place(ref, Instant::never()) && groups_.hold_restored(ref);
   }
-  // Takes in the tombstone of a job whose key outlives it, and takes the key: see Keys.
+  // Restore a key that outlived its job: see Keys.
   [[nodiscard]] JobRef restore_tombstone(const Tombstone& tombstone) {
     return keys_.restore_tombstone(tombstone);
   }
   [[nodiscard]] PlacedKey place_tombstone(JobRef tombstone_ref) {
     return keys_.place_tombstone(tombstone_ref);
   }
-  // The last step: groups without a job end, ids go on from there, and tubes that have come to hold
-  // nothing are freed.
+  // Ends the restoring: ends groups without jobs, sets the next id, and frees tubes without jobs.
   void end(JobId next_id);
 
  private:
@@ -67,7 +67,7 @@ class Restoring {
   Groups& groups_;
   Extras& extras_;
   Places& places_;
-  const Tube* tube_ = nullptr;  // Of the last job that was restored, until the end.
+  const Tube* tube_ = nullptr;  // Tube of the last restored job; null after end().
 };
 
 }  // namespace haricot

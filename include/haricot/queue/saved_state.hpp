@@ -1,4 +1,5 @@
-// What is written of an engine for another process: plain values, each with the list of its fields.
+// The state of an engine as it is written for another process: plain values, each with its list of
+// fields.
 
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace haricot::saved {
 
-// What comes next in a state. Numbers of the format: they stay as they are.
+// Parts of a state. These numbers belong to the format and never change.
 enum Entry : std::uint32_t {
   kEngine = 1,
   kTube = 2,
@@ -26,7 +27,7 @@ enum Entry : std::uint32_t {
   kTombstone = 5,
   kClient = 6,
   kWaits = 7,
-  kJobWaits = 8,  // Only if there are some.
+  kJobWaits = 8,  // Absent if there are none.
 };
 
 struct Engine {
@@ -60,7 +61,7 @@ struct Tube {
                 &Tube::deletes, &Tube::pauses, &Tube::buried_by_tries, &Tube::has_times>;
 };
 
-// What it has of times, beside the ages of its jobs.
+// Times of a tube, without the ages of its jobs.
 struct Times {
   Instant period_end;
   TimeHistogram queued;
@@ -95,7 +96,7 @@ struct Wait {
   using Fields = FieldList<&Wait::client, &Wait::end, &Wait::what>;
 };
 
-// For the end of a job.
+// A wait for the end of a job.
 struct JobWait {
   std::uint32_t client = 0;  // Its index.
   JobId id = 0;
@@ -106,20 +107,20 @@ struct JobWait {
 
 struct Job {
   JobId id = 0;
-  std::uint32_t tube = 0;  // Its index among the tubes that were written.
+  std::uint32_t tube = 0;  // Index among the tubes as they were written.
   JobState state = JobState::ready;
   Instant created;
-  Instant ready_since;        // Of a ready one.
-  Instant deadline;           // Of a delayed one: when it gets ready,
-  std::uint64_t arrival = 0;  // and its turn among those of one deadline;
-  bool is_held = false;       // it waits for a group.
+  Instant ready_since;        // Ready jobs only.
+  Instant deadline;           // Delayed jobs only: the end of the delay.
+  std::uint64_t arrival = 0;  // Delayed jobs only: order among equal deadlines.
+  bool is_held = false;       // The job waits for a group.
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   std::uint32_t body_bytes = 0;
   std::array<std::uint32_t, kJobEvents> counters{};
   std::string_view tags;
-  // Of the lane that it is in, and the job whose put named it; the same with each job of the lane.
+  // The limit of the job's lane and the job whose put has set it; equal for all jobs of the lane.
   std::uint32_t lane_limit = 0;
   JobId lane_limit_from = 0;
   std::string_view body;  // Empty: the journal has it.
@@ -130,10 +131,10 @@ struct Job {
                            &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
 };
 
-// The buried jobs of a tube, in their order; and which of them end a run of BurialRuns.
+// The buried jobs of a tube in their order, and the ends of the runs of BurialRuns.
 struct Burials {
   std::uint32_t tube = 0;  // Its index.
-  std::uint64_t jobs = 0;  // So many of the next follow.
+  std::uint64_t jobs = 0;  // Number of Burial that follow.
 
   using Fields = FieldList<&Burials::tube, &Burials::jobs>;
 };
@@ -146,8 +147,8 @@ struct Burial {
   using Fields = FieldList<&Burial::id, &Burial::ends_run, &Burial::since, &Burial::until>;
 };
 
-// What these are made of. A field that is new there goes on in another process by a field here, or
-// need not, because it follows from others or is of this process alone.
+// Sizes of the types that a state is made of. A new field there needs a field here, unless it
+// follows from others or concerns the one process only.
 #ifdef __GLIBCXX__
 static_assert(sizeof(haricot::Job) == 56);
 static_assert(sizeof(haricot::Tube) == 296);

@@ -1,8 +1,8 @@
 // Jobs that were buried because their tries were used up: counted for each tube, and collected for
-// the log. In a minute the log names at most kLinesAMinute tubes, and a tube once, unless the tube
+// the log. The log names at most kLinesAMinute tubes in a minute, and a tube once, unless the tube
 // is removed and created again.
 //
-// None of it can fail: what there is no memory for is not counted.
+// No function fails: if memory is short, a job is not counted.
 
 #pragma once
 
@@ -19,18 +19,18 @@
 
 namespace haricot {
 
-// For one line of the log.
+// One line of the log.
 struct SpentJobs {
   std::string tube;
   JobId last_id = 0;
   std::uint64_t jobs = 0;    // Since the last line of the tube.
-  std::uint64_t others = 0;  // Of other tubes, which wait for a line of theirs or are gone.
+  std::uint64_t others = 0;  // Jobs of other tubes, which wait for a line or are gone.
 };
 
 class SpentJobCounts {
  public:
   static constexpr Duration kPauseBetweenLogs = Duration::seconds(60);
-  // Of all tubes together: a client can make as many tubes as it likes, and make them anew.
+  // For all tubes together, because a client can create and recreate any number of tubes.
   static constexpr std::uint32_t kLinesAMinute = 10;
 
   SpentJobCounts() = default;
@@ -40,9 +40,9 @@ class SpentJobCounts {
 
   void add(TubeRef tube, std::string_view name, JobId id, Instant now);
   std::uint64_t total(TubeRef tube) const;
-  // The tube has had so many before. Nothing is kept if there is no memory.
+  // Sets the total of a tube. Does nothing if memory is short.
   void restore(TubeRef tube, std::uint64_t total);
-  // The tube goes.
+  // Forgets a tube that is about to be freed.
   void forget(TubeRef tube) {
     if (tubes_.size() > 0) drop(tube);
   }
@@ -52,7 +52,7 @@ class SpentJobCounts {
 
  private:
   struct OfTube {
-    std::uint64_t hash = 0;  // The tube's reference: these are dense.
+    std::uint64_t hash = 0;  // The tube's reference, because references are dense.
     OfTube* next_in_bucket = nullptr;
     std::uint64_t total = 0;
     std::uint64_t unlogged = 0;
@@ -63,9 +63,9 @@ class SpentJobCounts {
   OfTube* find_or_create(TubeRef tube);
   void drop(TubeRef tube);
 
-  HashTable<OfTube> tubes_;  // Those that had some.
+  HashTable<OfTube> tubes_;  // Tubes with such jobs.
   std::uint64_t unlogged_ = 0;
-  std::uint64_t unlogged_of_gone_ = 0;  // Of tubes that are gone, since the last line.
+  std::uint64_t unlogged_of_gone_ = 0;  // Jobs of freed tubes since the last line.
   RateLimit lines_{kPauseBetweenLogs, {}, kLinesAMinute};
   std::vector<SpentJobs> to_log_;
 };

@@ -1,14 +1,14 @@
-// How the jobs, tubes and clients of an engine go on in another process: written by the old one,
-// and read by the new one.
+// Transfers the jobs, tubes and clients of an engine to another process: the old one writes them,
+// and the new one reads them.
 //
-// The order is: engine, clients, waits. Written is what has happened (when a job was put, until
-// when a client holds it), and read back by the calls that made it so; what follows from that, as
-// heaps, counts and lanes, is made anew. An instant is one of the machine's, which goes on.
+// The order is: engine, clients, waits. The state has the facts (when a job was put, until when a
+// client holds it), and is read by the calls that made them before. Derived data, such as heaps,
+// counts and lanes, is rebuilt. Instants are times of the machine's clock, and remain valid.
 //
-// Where a journal has the jobs, their bodies are not written: the new engine has them already, and
-// what no journal keeps is added to them. An engine with a journal also takes jobs from a state
-// with bodies, beside those that its journal has brought back: the journal has to record them then.
-// All else of the engine must be at rest: see is_at_rest().
+// With a journal, bodies are not written: the new engine has the jobs already, and the state adds
+// what the journal does not keep. An engine with a journal also accepts jobs from a state with
+// bodies, besides those that its journal has restored; the journal has to record them then. The
+// rest of the engine must be at rest: see is_at_rest().
 
 #pragma once
 
@@ -45,7 +45,7 @@ constexpr Bodies last_of(Bodies) {
 
 class StateTransfer {
  public:
-  // All of them outlive this.
+  // Requires: all arguments outlive this object.
   StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
                 Restoring& restoring, Watching& watching, Serving& offers, JobWaits& job_waits)
       : state_(state),
@@ -60,32 +60,32 @@ class StateTransfer {
   StateTransfer(const StateTransfer&) = delete;
   StateTransfer& operator=(const StateTransfer&) = delete;
 
-  // All but the clients.
+  // Writes everything except the clients.
   void write(StateWriter& to, Bodies bodies) const;
   enum class Read : std::uint8_t {
     good,
-    // The journal has others, or a state without bodies meets no journal. The journal's jobs stay,
-    // and clients come without those they held.
+    // The journal has other jobs, or there is no journal for a state without bodies. The journal's
+    // jobs remain, and clients lose the jobs that they held.
     other_jobs,
-    broken,  // It cannot be, or there is no memory: the engine is of no use.
+    broken,  // The state is invalid, or memory is short: the engine is unusable.
   };
-  // Into an engine without clients, and without jobs but those that its journal has brought back.
-  // May throw std::bad_alloc, with the same end as `broken`.
+  // Reads into an engine without clients, whose only jobs are those that its journal has restored.
+  // May throw std::bad_alloc, which leaves the engine as `broken` does.
   [[nodiscard]] Read read(StateReader& from, Bodies bodies);
-  // Numbers of jobs in the state that was read, and of those among them that clients held and do
-  // not hold any more.
+  // Number of jobs in the state that was read, and of those that clients held and lost.
   std::uint64_t jobs() const { return jobs_; }
   std::uint64_t holds_dropped() const { return holds_dropped_; }
 
   void write_client(StateWriter& to, const Client& client) const;
-  // Of a client that was just opened. False: it cannot be, or no memory.
+  // Reads into a client that was just opened. Returns false if the state is invalid or memory is
+  // short.
   [[nodiscard]] bool read_client(StateReader& from, Client& client);
 
-  // Who waits, and since when in relation to each other. `clients`: all, in an order that is the
-  // same when they are read.
+  // Writes which clients wait, in the order of their waits. `clients` has all clients, in an order
+  // that is the same when they are read.
   void write_waits(StateWriter& to, std::span<const Client* const> clients) const;
-  // What has come to those who wait is a delivery, as always: their time is over, or a job is there
-  // whose holder is gone.
+  // Makes the clients wait again. A client whose time is over, or for which there is a job that has
+  // lost its holder, gets a delivery as usual. Returns false if the state is invalid.
   [[nodiscard]] bool read_waits(StateReader& from, std::span<Client* const> clients);
 
  private:
@@ -117,8 +117,9 @@ class StateTransfer {
   JobWaits& job_waits_;
   std::uint64_t jobs_ = 0;
   std::uint64_t holds_dropped_ = 0;
-  bool has_jobs_ = true;                                // Of the state that is read.
-  std::vector<std::pair<std::uint64_t, JobRef>> held_;  // Its held jobs, with their arrival.
+  bool has_jobs_ = true;  // read() has not found other jobs.
+  // Held jobs that were read, with their arrival.
+  std::vector<std::pair<std::uint64_t, JobRef>> held_;
 };
 
 }  // namespace haricot

@@ -1,11 +1,11 @@
-// How long something took, over the last minutes: counts by length, from which the median, the 99th
-// percentile and the longest are read within 10 %, rounded to milliseconds.
+// Lengths of time of the last minutes, as counts. The median, the 99th percentile and the maximum
+// are known within 10 %, rounded to milliseconds.
 //
-// Lengths are counted in buckets, four for each power of two from 2^22 ns on, and four of 2^20 ns
-// (about 1 ms) below that. A histogram has the counts of the period that goes on and of the one
-// before it. The buckets that it has cover a factor of 2^18 at least: what is shorter than that
-// part of the longest counts in the first bucket. Counts that grow too large are halved, and from
-// then on a part of the lengths is counted; the percentiles hardly change by that.
+// Lengths are counted in buckets: four for each power of two from 2^22 ns on, and four of 2^20 ns
+// (about 1 ms) below that. A histogram has the counts of the current period and of the one before
+// it. Its buckets cover a factor of at least 2^18; shorter lengths count in the first bucket.
+// Counts that grow too large are halved, and from then on only a part of the lengths is counted,
+// which hardly changes the percentiles.
 
 #pragma once
 
@@ -29,17 +29,17 @@ class TimeHistogram {
  public:
   static constexpr std::uint32_t kBuckets = 77;
 
-  // The number of the bucket of a length. Larger lengths have no smaller one.
+  // Returns the number of the bucket of a length; longer lengths have no smaller one.
   static constexpr std::uint32_t bucket_of(std::uint64_t nanoseconds) {
     if (nanoseconds < kFirstPower) return static_cast<std::uint32_t>(nanoseconds >> 20);
     const auto width = static_cast<std::uint32_t>(std::bit_width(nanoseconds));
-    // The four bits after the leading one say which of the four buckets it is: they begin at 16,
-    // 19, 23 and 27 sixteenths of the power of two. Two bits for each value.
+    // The four bits after the leading one select one of four buckets, which begin at 16, 19, 23 and
+    // 27 sixteenths of the power of two. Two bits for each value.
     constexpr std::uint32_t kBucketOfSixteenth = 0xFFEA9540;
     const auto sixteenth = static_cast<std::uint32_t>(nanoseconds >> (width - 5)) & 15U;
     return 4 + 4 * (width - 23) + (kBucketOfSixteenth >> (2 * sixteenth) & 3U);
   }
-  // What a length in the bucket is told as.
+  // Returns the length that is reported for a bucket.
   static std::uint64_t milliseconds_of(std::uint32_t bucket);
 
   void add(std::uint64_t nanoseconds) {
@@ -51,36 +51,37 @@ class TimeHistogram {
       halve();
   }
 
-  // The period ends: its counts become those of the period before, and those are forgotten.
+  // Ends the period: its counts become those of the period before, which are dropped.
   void end_period();
 
   TimeSummary summary() const;
 
   void write(StateWriter& to) const { Fields::write(to, *this); }
-  // Refuses what no histogram can have.
+  // Rejects values that no histogram can have.
   void read(StateReader& from);
 
  private:
   static constexpr std::uint64_t kFirstPower = std::uint64_t{1} << 22;
   static constexpr std::uint16_t kCountMax = std::numeric_limits<std::uint16_t>::max();
-  static constexpr std::uint32_t kNumbers = 4 + 4 * (64 - 22);  // Of buckets, for any length.
+  // Number of buckets for all lengths.
+  static constexpr std::uint32_t kNumbers = 4 + 4 * (64 - 22);
 
-  static constexpr std::uint8_t kNotAll = 255;  // No bucket has a number near it.
+  static constexpr std::uint8_t kNotAll = 255;  // Not close to the number of any bucket.
 
   bool is_left_out(std::uint32_t bucket);
-  // A length outside of the buckets, or where not all are counted.
+  // Adds a length outside of the buckets, or if only a part of the lengths is counted.
   [[gnu::noinline]] void add_otherwise(std::uint32_t bucket);
   std::uint32_t make_bucket(std::uint32_t bucket);
   [[gnu::cold, gnu::noinline]] void halve();
   std::uint8_t longest() const;
 
-  // Of this period: the bucket of index i has the number first_ + i. Only each 2^halvings_-th
+  // Current period: the bucket at index i has the number first_ + i. Only each 2^halvings_-th
   // length is counted, and longest_ is the longest of the others.
   std::array<std::uint16_t, kBuckets> counts_{};
   std::uint16_t left_out_ = 0;
-  // Of the period before: a count stands for 2^earlier_halvings_ lengths.
+  // Period before: a count stands for 2^earlier_halvings_ lengths.
   std::array<std::uint8_t, kBuckets> earlier_{};
-  std::uint8_t first_if_all_ = 0;  // As first_, or kNotAll if not all lengths are counted.
+  std::uint8_t first_if_all_ = 0;  // first_, or kNotAll if only a part of the lengths is counted.
   std::uint8_t first_ = 0;
   std::uint8_t halvings_ = 0;
   std::uint8_t longest_ = 0;

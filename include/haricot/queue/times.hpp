@@ -1,11 +1,11 @@
-// What tubes know of times: how long their jobs wait and are worked on, and since when the oldest
-// are ready or buried. Here it is kept right as jobs move; what is kept is TubeTimes.
+// Times of tubes: how long jobs wait and are worked on, and the ages of the oldest ready and buried
+// jobs. This class updates them as jobs move; TubeTimes stores them.
 //
-// None of it can fail: what there is no memory for is not counted.
+// No function fails: if memory is short, nothing is counted.
 //
-// A look at a tube with few ready jobs looks through them, so that nothing has to be kept. From
-// kReadyLookedAt on they are counted by age, and again no more from kReadyCounted on: a number of
-// jobs that goes up and down by some makes no work.
+// A query of a tube with few ready jobs scans them, so that nothing has to be stored. Above
+// kReadyLookedAt jobs they are counted by age, until there are only kReadyCounted: a number of jobs
+// that fluctuates a little causes no work.
 
 #pragma once
 
@@ -25,24 +25,24 @@ class Times {
   static constexpr std::uint32_t kReadyLookedAt = 256;
   static constexpr std::uint32_t kReadyCounted = 128;
 
-  // The state outlives this.
+  // Requires: the state outlives this object.
   explicit Times(QueueState& state) : state_(state) {}
 
-  // The job is about to be reserved. Requires: it is ready.
+  // Called before a job is reserved. Requires: the job is ready.
   void count_queued(Tube& tube, const Job& job) {
     if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
       times->move_to(state_.now);
       times->queued.add(TubeTimes::length(job.ready_since(), state_.now));
     }
   }
-  // A job is deleted by its worker. The TTR began with its reserve or the last touch.
+  // Called when the worker of a job deletes it. The TTR began with its reserve or the last touch.
   void count_worked(Tube& tube, Instant ttr_end, std::uint32_t ttr_s) {
     if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
       times->move_to(state_.now);
       times->worked.add(TubeTimes::length(ttr_end - Duration::seconds(ttr_s), state_.now));
     }
   }
-  // The job has come to the ready heap, or is about to leave it.
+  // Called after a job has entered the ready heap, and before it leaves.
   void count_ready(Tube& tube, const Job& job) {
     if (tube.ready.size() > kReadyCounted) [[unlikely]]
       count_one_of_many(tube, job);
@@ -51,23 +51,23 @@ class Times {
     if (tube.ready.size() > kReadyCounted) [[unlikely]]
       count_less_of_many(tube, job);
   }
-  // The job has come to the end of the buried ones, or leaves them; `before` is the one in front of
-  // it, or none.
+  // Called after a job has become the last buried one, and when it leaves; `before` is the job
+  // before it, or none.
   void count_buried(Tube& tube, JobRef ref);
   static void count_less_buried(Tube& tube, JobRef ref, JobRef before) {
     if (tube.times != nullptr && tube.times->buried != nullptr) {
       tube.times->buried->remove(ref, before);
     }
   }
-  // The jobs of these states have left the tube.
+  // Called after the jobs in these states have left the tube.
   static void forget(Tube& tube, JobStates states);
 
-  // Does detail_steps().
+  // Counts detail_steps() as steps.
   TubeDetail detail(const Tube& tube);
   static std::uint32_t detail_steps(const Tube& tube);
 
  private:
-  // Null: there is no memory.
+  // Returns null if memory is short.
   TubeTimes* times_of(Tube& tube) {
     if (tube.times == nullptr) [[unlikely]]
       return make_times(tube);

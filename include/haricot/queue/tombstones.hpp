@@ -1,10 +1,10 @@
-// The keys that outlive their jobs: each is taken in the tube of its name until its time is over.
+// Keys that outlive their jobs. A key is taken in the tube of its name until its time is over.
 //
-// The tombstone of a job is a piece of the job store, which has all that a key needs: its place in
-// the table (KeyNode), its index in the heap of ends (Links), and its end, which is kept where a
-// job has the time of its put. The tube itself may go and come back meanwhile.
+// The tombstone of a job is a piece of the job store, and has all that a key needs: its entry of
+// the table (KeyNode), its index in the heap of ends (Links), and its end, in the field that a job
+// has for the time of its put. The tube itself may be freed and created again meanwhile.
 //
-// Who leaves a key behind and who finds it is a matter of Keys.
+// Keys decides which jobs leave a key, and looks keys up.
 
 #pragma once
 
@@ -24,47 +24,47 @@ namespace haricot {
 
 class Tombstones {
  public:
-  // The tombstones in the store outlive this.
+  // Requires: `jobs` and its tombstones outlive this object.
   Tombstones(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   Tombstones(const Tombstones&) = delete;
   Tombstones& operator=(const Tombstones&) = delete;
 
-  // The tombstone of the last job that had the key in the tube of that name; JobRef::none: nothing.
-  // Its time may be over. O(1). The hashes are those of the key and of the name, for who has them.
+  // Returns the tombstone of the last job that had the key in the tube of that name, or
+  // JobRef::none. Its time may be over. O(1). The hashes are those of the name and of the key.
   JobRef find(std::string_view tube_name, std::string_view key) const;
   JobRef find(std::string_view tube_name, std::uint64_t name_hash, std::string_view key,
               std::uint64_t key_hash) const;
 
-  // From now on the key of this tombstone is taken until then. False: no memory, and nothing has
-  // changed. Requires: it is not taken.
+  // Takes the key of the tombstone until `end`. Returns false if memory is short; nothing has
+  // changed then. Requires: this tombstone does not have its key.
   [[nodiscard]] bool add(JobRef tombstone_ref, Instant end);
-  // Requires: it is taken by this tombstone.
+  // Frees the key. Requires: this tombstone has it.
   void let_go(JobRef tombstone_ref);
 
   static Instant end_of(const Job& tombstone) { return tombstone.created; }
-  // When the first of them ends; never() if there is none.
+  // Returns the first end; never() if there is no tombstone.
   Instant next_end() const { return ends_.empty() ? Instant::never() : ends_.top().end; }
-  // Which one that is. Requires: there is one.
+  // Returns the tombstone that ends first. Requires: there is one.
   JobRef first() const { return ends_.top().job; }
 
-  // What the records of those tombstones take; JobRef::none among them takes nothing.
+  // Returns the room for the records of these tombstones, except of JobRef::none.
   TombstoneRoom room_of(std::span<const JobRef> tombstone_refs) const;
 
   std::uint32_t size() const { return ends_.size(); }
-  // What the keys take beside their tombstones, with the part below.
+  // Bytes of the keys, besides their tombstones, with bytes_to_come().
   std::uint64_t memory_bytes() const {
     return std::uint64_t{size()} * sizeof(KeyNode*) + bytes_to_come_;
   }
-  // What a key takes with its tombstone.
+  // Returns the bytes of a tombstone with its key.
   std::uint64_t memory_bytes_for(std::string_view key, std::uint32_t seconds,
                                  std::size_t name_bytes) const;
-  // By how much living jobs take less than the keys that they are to leave behind. It counts as
-  // taken, so that no deletion needs memory that nobody has asked for.
+  // Bytes by which the tombstones that existing jobs will leave exceed these jobs. They count as
+  // used, so that a deletion never needs more memory than was admitted.
   std::uint64_t bytes_to_come() const { return bytes_to_come_; }
   void expect(std::uint64_t bytes) { bytes_to_come_ += bytes; }
   void expect_no_more(std::uint64_t bytes) { bytes_to_come_ -= bytes; }
 
-  // Ends the program if anything does not fit together. Costs a walk over all; for tests.
+  // Ends the program if an invariant is broken. Walks over all tombstones; for tests.
   void check_invariants() const;
 
  private:

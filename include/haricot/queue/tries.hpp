@@ -1,12 +1,12 @@
-// Jobs with a limit of tries: by their tag, or all of them by the server's limit.
+// Jobs with a limit of tries: that of their tag, or the server's limit for all jobs.
 //
-// Every reserve is a try. When a try ends and the limit is reached, the job is buried instead of
-// made ready again. A kick gives one more try. So nothing has to be kept beside the limit: what a
-// job has of reserves and kicks says it all, and both stand in its records.
+// Every reserve is a try. If the limit is reached when a try ends, the job is buried instead of
+// made ready. A kick gives one more try. So only the limit has to be stored: the numbers of
+// reserves and kicks, which the job's records contain, decide.
 //
-// The end of a try is recorded where there is room, so that a restart knows it. A burial is
-// recorded always: its room was promised with the put, or with the kick. If the journal does not
-// take it now, it is late: record_late() tries again, as a task of the Backlog.
+// The end of a try is recorded if there is room, so that a restart knows it. A burial is always
+// recorded: its room was promised with the put or the kick. If the journal refuses it now, it is
+// late, and record_late() retries, as a task of Backlog.
 
 #pragma once
 
@@ -23,18 +23,18 @@ namespace haricot {
 
 class Tries {
  public:
-  // Both outlive this.
+  // Requires: both arguments outlive this object.
   Tries(QueueState& state, const Flushes& flushes) : state_(state), flushes_(flushes) {}
 
-  // From here on every job may be tried so often that has no limit of its own; 0: as often as it
-  // takes. Requires: there is no job.
+  // Limits the tries of each job without a limit of its own; 0: no limit. Requires: there are no
+  // jobs.
   void limit(std::uint32_t tries) { max_ = tries; }
   bool limits_all() const { return max_ > 0; }
-  // Whether there is a job with a limit.
+  // Returns true if there may be a job with a limit.
   bool has_some() const { return max_ > 0 || state_.jobs.with_tries() > 0; }
-  // Whether it is worth asking more of the job.
+  // Returns false if the job certainly has no limit; this check is cheap.
   bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
-  // Whether the job has had as many tries as it may have.
+  // Returns true if the job has reached its limit of tries.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
   // Returns true if the put of the job has set its limit.
   bool has_own_limit(JobRef ref) const {
@@ -43,24 +43,25 @@ class Tries {
   // Returns true if the job has a limit, its own or the server's.
   bool is_limited(JobRef ref) const { return max_ > 0 || has_own_limit(ref); }
 
-  // Room for the record by which a job may come out of burial.
+  // Takes room for the record by which a job leaves the buried ones, and for another burial if the
+  // job has a limit.
   JournalStatus take_room_for_unburial(JobRef ref);
-  // The job is buried because its tries are used up.
+  // Counts a job that was buried because its tries are used up.
   void count_spent(JobRef ref);
-  // A try has ended, with or without burial. Requires: the job is in its place.
+  // Records the end of a try without a burial. Requires: the job is in its place.
   void record_end(JobRef ref) {
     if (may_limit(state_.jobs[ref])) [[unlikely]]
       record_end_of_limited(ref);
   }
   void record_burial(JobRef ref);
 
-  // Whether there is a burial that is yet to be recorded.
+  // Returns true if a burial has yet to be recorded.
   bool has_late() const { return !late_.empty(); }
-  // False: the journal has refused one again.
+  // Records late burials. Returns false if the journal has refused one again.
   bool record_late(const Budget& budget);
 
  private:
-  // A burial that is yet to be recorded: of that job, and which of its burials it is.
+  // A burial that has yet to be recorded: the job, and its number among the burials of the job.
   struct LateBurial {
     JobId id;
     std::uint64_t number;

@@ -1,13 +1,11 @@
-// The names of all tubes as one text, a line each, for lists that are too long to be written at
-// once.
+// The names of all tubes as text, one in a line, for lists that are too long to be written at once.
 //
-// A list shows the tubes of one moment, but it is written page by page, in as many calls as it
-// takes. Meanwhile tubes come and go. Before a page that is not yet written changes for the first
-// time, the table has this page written (before_change). Lists with equal pages share them, and so
-// do all answers that wait for clients who do not read.
+// A list shows the tubes of one moment, but it is written page by page in several calls, while
+// tubes come and go. Before an unwritten page changes for the first time, the table has it written
+// (before_change). Lists share equal pages, and so do answers to clients that do not read.
 //
-// One list is written at a time. Whoever asks while a list is under way gets the next list, because
-// this one began before the question.
+// One list is written at a time. A request during a list gets the next one, because the current
+// list began before the request.
 
 #pragma once
 
@@ -27,31 +25,31 @@ class TubeList {
   static constexpr std::uint32_t kTubesPerPage = 512;
   using Pages = std::vector<BlobRef>;
 
-  // The table outlives the list, and tells it of changes.
+  // Requires: the table outlives the list, and reports changes to it.
   explicit TubeList(const TubeTable& tubes) : tubes_(tubes) {}
   TubeList(const TubeList&) = delete;
   TubeList& operator=(const TubeList&) = delete;
 
-  // Asks for a list of the tubes at this moment or a later one. Returns its number. Throws
-  // std::bad_alloc, and then nothing was asked for.
+  // Requests a list of the tubes at this moment or a later one. Returns its number. Throws
+  // std::bad_alloc; nothing is requested then.
   std::uint64_t ask();
-  // Writes pages of what was asked for, and counts a step for each of their tubes.
+  // Writes requested pages, and counts a step for each page and each written name.
   void work(std::uint64_t& steps, const Budget& budget);
   bool is_working() const { return working_; }
 
-  // Whether the list of that number, or a later one, is the last that was completed.
+  // Returns true if the list of that number, or a later one, has been completed.
   bool is_complete(std::uint64_t number) const { return completed_ >= number; }
-  // Of the last list that was completed. Without memory it has failed, and has no pages.
+  // The last completed list. If memory was short, it has failed and has no pages.
   bool has_failed() const { return complete_failed_; }
   const Pages& pages() const { return *complete_; }
-  std::uint64_t bytes() const { return complete_bytes_; }  // Of all pages.
-  // Shares the pages with an answer that is sent page by page. The pages do not change any more.
+  std::uint64_t bytes() const { return complete_bytes_; }  // Sum of all pages.
+  // Shares the pages with an answer that is sent page by page. The pages no longer change.
   std::shared_ptr<const Pages> share_pages() const { return complete_; }
-  // Gives the last list up; its pages stay for the next one as far as they are still right.
+  // Drops the last list. Its pages that are still right are kept for the next list.
   void drop_complete() { complete_ = none_; }
 
-  // The tube at that index of the table is about to change. Returns how many names had to be
-  // written.
+  // Called before the tube at that index of the table changes. Returns the number of names that had
+  // to be written.
   std::uint32_t before_change(std::uint32_t index);
 
  private:
@@ -62,18 +60,18 @@ class TubeList {
   BlobRef write(std::uint32_t page) const;
 
   const TubeTable& tubes_;
-  // What was written and is still right; null pages are not.
+  // Pages that were written and are still right; others are null.
   Pages pages_;
 
   bool working_ = false;
-  bool next_wanted_ = false;  // Somebody asked since the list began.
+  bool next_wanted_ = false;  // A list was requested since the current one began.
   bool failed_ = false;
-  std::uint64_t number_ = 0;  // Of the list under way, or the last one.
+  std::uint64_t number_ = 0;  // Number of the current or last list.
   std::uint32_t tubes_listed_ = 0;
   std::uint32_t next_page_ = 0;
-  Pages saved_;  // The pages of the list under way; null: still to be written.
+  Pages saved_;  // Pages of the current list; null: not written yet.
 
-  std::uint64_t completed_ = 0;  // The number of `complete_`.
+  std::uint64_t completed_ = 0;  // Number of `complete_`.
   bool complete_failed_ = false;
   std::uint64_t complete_bytes_ = 0;
   const std::shared_ptr<const Pages> none_ = std::make_shared<const Pages>();

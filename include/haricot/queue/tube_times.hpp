@@ -1,8 +1,8 @@
-// What a tube knows of times: how long its jobs waited and were worked on in the last minutes, and
-// how old its ready and its buried jobs are.
+// Times of a tube: how long its jobs waited and were worked on in the last minutes, and the ages of
+// its ready and buried jobs.
 //
 // A tube gets its TubeTimes with its first reserved, deleted or buried job, or when it has too many
-// ready jobs to look through them. A TubeTimes takes 512 bytes with what malloc adds.
+// ready jobs to scan them. A TubeTimes takes 512 bytes, including malloc's header.
 
 #pragma once
 
@@ -17,29 +17,29 @@
 namespace haricot {
 
 struct TubeTimes {
-  // Periods end at multiples of it. What is told is of the period that goes on and the one before.
+  // Periods end at multiples of this. Reports cover the current period and the one before it.
   static constexpr std::int64_t kPeriodNanoseconds = std::int64_t{300} * 1'000'000'000;
 
   explicit TubeTimes(Instant now) : period_end(end_of_period(now)) {}
 
-  // In nanoseconds; 0 if it ends before it begins.
+  // Returns nanoseconds; 0 if `end` is before `begin`.
   static std::uint64_t length(Instant begin, Instant end) {
     return end < begin ? 0 : static_cast<std::uint64_t>((end - begin).count());
   }
 
-  // To be called before a histogram is changed.
+  // Called before a histogram changes.
   void move_to(Instant now) {
     if (now >= period_end) [[unlikely]]
       begin_period(now);
   }
-  // What a histogram of this tube tells now.
+  // Returns the summary of a histogram of this tube as of now.
   TimeSummary summary_of(const TimeHistogram& histogram, Instant now) const;
 
-  TimeHistogram queued;  // From getting ready to being reserved.
+  TimeHistogram queued;  // From ready to reserved.
   TimeHistogram worked;  // From the reserve, or the last touch, to the delete.
   Instant period_end;
-  std::unique_ptr<ReadyAges> ready;    // Null: there are few, or there was no memory.
-  std::unique_ptr<BurialRuns> buried;  // Null: none was buried yet, or there was no memory.
+  std::unique_ptr<ReadyAges> ready;    // Null: few ready jobs, or memory was short.
+  std::unique_ptr<BurialRuns> buried;  // Null: no burial yet, or memory was short.
 
  private:
   static Instant end_of_period(Instant now) {

@@ -1,9 +1,9 @@
-// The keys of `idp:`: in each tube, of the jobs that are put with one key, one owns it.
+// Keys of `idp:` that jobs own. In each tube, one of the jobs with the same key owns it.
 //
-// What a job needs for that is in its own piece of memory (KeyNode). The table of those that own
-// their keys needs memory for its buckets alone, and works without more of them.
+// The data of a job for its key is in the job's own piece of memory (KeyNode). The table of owned
+// keys needs memory only for its buckets, and works with too few of them.
 //
-// Who owns a key and for how long is a matter of Keys. A job that has a key need not own it.
+// Keys decides which job owns a key and for how long. A job with a key need not own it.
 
 #pragma once
 
@@ -19,34 +19,36 @@ namespace haricot {
 
 class UniqueKeys {
  public:
-  // What a look for a key has shown.
+  // Result of a lookup.
   struct Found {
-    std::uint64_t hash = 0;      // Of the key and the tube.
-    std::uint64_t key_hash = 0;  // Of the key alone.
+    std::uint64_t hash = 0;      // Hash of the key and the tube.
+    std::uint64_t key_hash = 0;  // Hash of the key alone.
     JobRef owner = JobRef::none;
   };
 
-  // Clients choose the keys, so they must not know by what they are hashed. The jobs outlive this.
+  // Keys are hashed with `hash_key`. Clients choose the keys, so the hash key must be unknown to
+  // them. Requires: `jobs` outlives this object.
   UniqueKeys(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   UniqueKeys(const UniqueKeys&) = delete;
   UniqueKeys& operator=(const UniqueKeys&) = delete;
 
-  // Who owns that key in the tube. O(1).
+  // Finds the owner of a key in a tube. O(1).
   Found find(TubeRef tube, std::string_view key) const;
 
-  // The job owns its key from now on. `hash` is what find() has told of it. If another one owns it,
-  // that has to let go before the next find(). False: no memory, and nothing has changed. Requires:
-  // the job has a tag `idp` and does not own its key, and its tube is set before the next find().
+  // Makes the job the owner of its key. `hash` is from find(). If another job owns the key, it has
+  // to release it before the next find(). Returns false if memory is short; nothing has changed
+  // then. Requires: the job has a tag `idp` and does not own its key, and its tube is set before
+  // the next find().
   [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
   bool owns(JobRef ref) const {
     return jobs_.has_key(ref) && jobs_.key_node(ref).job != JobRef::none;
   }
-  // Nothing happens if it does not own any. Requires: it has tags.
+  // Releases the key of the job, if it owns one. Requires: the job has tags.
   void let_go(JobRef ref);
 
-  // How many jobs own their keys.
+  // Number of jobs that own their keys.
   std::uint32_t size() const { return nodes_.size(); }
-  // What the keys take beside the pieces of their jobs, and what one takes.
+  // Bytes of all keys, and of one, besides the pieces of their jobs.
   std::uint64_t memory_bytes() const { return size() * kBytesOfKey; }
   static constexpr std::uint64_t kBytesOfKey = sizeof(KeyNode*);
 
