@@ -1,5 +1,5 @@
-// haricot web: a page, metrics and an API for beanstalk servers. Here the rooms meet: who answers
-// which path, and who works in each turn.
+// haricot web: a page, metrics and an API for beanstalk servers. Connects the parts: routes, and
+// parts of the loop.
 
 #include <malloc.h>
 
@@ -25,7 +25,8 @@
 namespace haricot::tool {
 namespace {
 
-// Finds where they are, while names can still be looked up. False: `error` says why.
+// Resolves the addresses, which the sandbox does not allow later. Returns false and sets `error` on
+// failure.
 bool find_all(const std::vector<std::string>& texts, std::vector<Address>& to, std::string& error) {
   for (const std::string& text : texts) {
     std::optional<Address> address = Address::find(text, error);
@@ -35,7 +36,7 @@ bool find_all(const std::vector<std::string>& texts, std::vector<Address>& to, s
   return true;
 }
 
-// What the program knows, and who tells it.
+// The parts between the servers and the routes.
 struct Rooms {
   Rooms(const web::WebOptions& options, const std::vector<Address>& servers,
         const std::vector<Address>& targets, const web::TubeLabels& labels)
@@ -83,8 +84,8 @@ std::unique_ptr<Rooms> set_up(const web::WebOptions& options, const web::TubeLab
 }  // namespace
 
 int serve_web(Words words) {
-  // What a sample of very many tubes takes goes back to the system when the next one is there. The
-  // library would keep blocks of that size once it has seen some.
+  // Large blocks are mapped, so the memory of a large sample returns to the system when it is
+  // freed. By default the threshold would grow with such blocks.
   constexpr int kMappedBytesMin = 128 * 1024;
   ::mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   web::WebOptions options;

@@ -116,7 +116,7 @@ int mistake(const std::string& reason) {
   return tool::kExitUsage;
 }
 
-// What was not given, and what does not fit together.
+// Fills in defaults, and rejects options that exclude each other.
 std::optional<int> complete(WebOptions& options, const std::vector<std::string_view>& operands) {
   options.servers.assign(operands.begin(), operands.end());
   if (options.servers.empty()) {
@@ -177,7 +177,7 @@ ListenAddress split_listen(const std::string& text) {
   if (text.starts_with(os::kUnixPrefix)) return {text, ""};
   const std::size_t colon = text.rfind(':');
   const bool in_brackets = text.starts_with('[');
-  // An IPv6 address without brackets has colons of its own, and no port.
+  // An IPv6 address without brackets has several colons, and no port.
   const bool has_port = colon != std::string::npos &&
                         (in_brackets ? text[colon - 1] == ']' : text.find(':') == colon);
   std::string host = has_port ? text.substr(0, colon) : text;

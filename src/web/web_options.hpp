@@ -1,4 +1,4 @@
-// The command line of `haricot web`, as a value.
+// The command line of `haricot web` as a value.
 
 #pragma once
 
@@ -15,15 +15,16 @@ namespace haricot::web {
 
 struct WebOptions {
   std::vector<std::string> servers = {};  // At least one.
-  std::vector<std::string> listen = {};   // At least one: HOST:PORT, [V6]:PORT or unix:PATH.
-  std::vector<std::string> hosts = {};    // In small letters.
-  std::string base_path = {};             // Empty, or begins with '/', and does not end with one.
+  std::vector<std::string> listen = {};   // At least one: HOST:PORT, [V6]:PORT or unix:PATH. An
+                                          // empty text is the default.
+  std::vector<std::string> hosts = {};    // In lower case.
+  std::string base_path = {};             // Empty, or begins with '/' and does not end with it.
   bool is_behind_proxy = false;
-  std::string token_file = {};  // Empty: none.
+  std::string token_file = {};  // Empty if there is none.
   bool has_no_login = false;    // --no-auth.
   bool allows_changes = false;
   std::uint64_t interval_ms = 2000;
-  // What a person has written; who uses them reads them: REGEX=NAME and HOST:PORT.
+  // Texts as given, parsed by their users: REGEX=NAME and HOST:PORT.
   std::vector<std::string> tube_labels = {};
   std::vector<std::string> probe_targets = {};
   WebLimits limits = {};
@@ -31,14 +32,14 @@ struct WebOptions {
   bool has_sandbox = true;
 };
 
-// Reads the words after the subcommand's name. Something: the program is over, with this exit
-// status, because it was --help or a mistake.
+// Reads the words after the subcommand's name. Returns the exit status if the program ends here,
+// because of --help or a mistake.
 std::optional<int> read_web_options(tool::Words words, WebOptions& options);
 
 // Prints a line to stderr.
 void complain(const std::string& line);
 
-// Cuts an address of a listener in two, without brackets. What is not there is the default.
+// Host, without brackets, and port of a listener's address. A missing part has its default.
 struct ListenAddress {
   std::string host;
   std::string port;

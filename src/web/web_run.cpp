@@ -30,7 +30,8 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Whether only this machine can reach it: a unix socket, or the loopback interface.
+// Returns true if only this machine can reach the listener: a unix socket, or the loopback
+// interface.
 bool is_loopback(const os::Listener& listener) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
@@ -63,7 +64,7 @@ SiteOptions site_options(const WebOptions& options) {
   SiteOptions result;
   result.base_path = options.base_path;
   result.access.hosts = options.hosts;
-  // What it listens on is a name of its own.
+  // Requests may name the host that it listens on.
   for (const std::string& text : options.listen) {
     result.access.hosts.push_back(lower(split_listen(text).host));
   }
@@ -112,7 +113,7 @@ void log_ready(os::Log& log, const WebOptions& options,
   log.flush();
 }
 
-// The old token stays in force if there is no good one.
+// Reads the token again. The old token stays in force if the new one is invalid.
 void read_token_again(const std::string& path, Site& site, WebServer& server, os::Log& log) {
   std::string error;
   std::optional<Token> token = Token::read(path, error);
@@ -158,7 +159,7 @@ int run_web(const WebOptions& options,
   Loop loop(poller, log, notifier);
   if (!poller.open()) return fail("cannot wait for events");
   WebStage stage{poller, loop};
-  // Before signals wait: to look up names may take long.
+  // Before signals are blocked, because resolving names may take long.
   if (!set_up(stage, error)) return fail(error, tool::kExitNoServer);
   os::block_signals();
   if (!loop.open(error)) return fail(error);

@@ -1,5 +1,5 @@
-// The life of a program that serves HTTP: it opens what it needs, drops its privileges, and runs
-// until it is asked to end.
+// Runs a program that serves HTTP: opens its resources, drops its privileges, and serves until a
+// signal ends it.
 
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace haricot::web {
 
-// What a program's own parts are given at the start.
+// The program's parts register here at the start.
 struct WebStage {
-  os::Poller& poller;  // For their sources,
-  Loop& loop;          // and for what they do in each turn.
+  os::Poller& poller;  // For event sources.
+  Loop& loop;          // For work in each turn.
   std::vector<Route> routes = {};
 };
 
-// `set_up` adds its routes and parts while names can still be looked up. Its parts outlive the
-// call. False: `error` says why, and the program ends. Returns the exit status.
+// Calls `set_up` to add routes and parts while names can still be resolved; the parts must outlive
+// the call of run_web(). If it returns false, prints its `error` and ends. Returns the exit status.
 int run_web(const WebOptions& options,
             const std::function<bool(WebStage& stage, std::string& error)>& set_up);
 

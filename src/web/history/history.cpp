@@ -10,15 +10,15 @@
 namespace haricot::web {
 namespace {
 
-// Points that tell whether a tube grows: two minutes.
+// Points that determine if a tube grows: two minutes.
 constexpr std::int64_t kGrowthPoints = 8;
-// A tube that has a track keeps it until others are so much busier, so that no hour is lost to a
-// quiet moment.
+// Weight of a tube that already has a track. It keeps the track until others are clearly busier, so
+// that a quiet moment does not cost its history.
 constexpr double kLoyalty = 2;
-// What a job that just lies there counts beside one that moves each second.
+// Weight of an idle job, relative to one job moved per second.
 constexpr double kIdleWeight = 0.001;
-// Packed numbers: units of one job or job a second, and codes of a doubling. The largest number of
-// a point has 42 doublings, which fit into 16 bits.
+// Packed numbers: units of one job or one job per second, and codes for a doubling. The largest
+// number has 42 doublings, which fit into 16 bits.
 constexpr double kUnits = 1000;
 constexpr double kOctave = 1550;
 constexpr double kCountMax = std::numeric_limits<std::uint32_t>::max();
@@ -80,7 +80,7 @@ PointRing::Packed PointRing::pack(const Point& point) {
 void PointRing::set(std::int64_t step, const Point& point) {
   if (ring_.empty()) ring_.resize(points_);
   const auto size = static_cast<std::int64_t>(points_);
-  // Steps that were left out have no points.
+  // Steps in between have no points.
   const std::int64_t first = last_ ? std::max(*last_ + 1, step - size) : step;
   for (std::int64_t each = first; each < step; ++each) {
     ring_[static_cast<std::size_t>(each % size)] = Packed{};
@@ -159,7 +159,7 @@ void History::advance(Instant now) {
     ServerTracks& tracks = servers_[facts.name];
     if (facts.state != ServerState::up || !facts.sample) continue;
     add_server(facts, tracks);
-    // An old sample is no point of now.
+    // A point must not come from an old sample.
     if (facts.tubes && now < facts.tubes->at + kStep) add_tubes(facts, tracks);
   }
 }
@@ -206,7 +206,7 @@ void History::add_tubes(const Facts& facts, ServerTracks& tracks) {
                        .puts = row[TubeField::puts],
                        .deletes = row[TubeField::deletes]});
   }
-  // The others have made room, as has what is gone.
+  // Drops tubes that lost their place, or were deleted.
   std::erase_if(tracks.tubes, [this](const auto& entry) { return entry.second.last() != step_; });
 }
 

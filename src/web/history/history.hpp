@@ -1,8 +1,8 @@
-// The last day of each server and of its busiest tubes, in memory: points of 15 seconds for an
-// hour, and points of two minutes for 24 hours.
+// History of each server and of its busiest tubes in memory: points of 15 seconds for an hour, and
+// points of two minutes for a day.
 //
-// Part of the program's loop. Makes points of the last samples, and asks no server. Tubes that were
-// not sampled have no points.
+// It is a part of the program's loop. It makes points of the last samples and asks no server. Tubes
+// that were not sampled have no points.
 
 #pragma once
 
@@ -28,24 +28,24 @@ struct Point {
   std::uint32_t delayed = 0;
   std::uint32_t buried = 0;
   std::uint32_t waiting = 0;
-  std::uint32_t wait_p50_ms = 0;  // Of a tube, where has_times; as the next one.
+  std::uint32_t wait_p50_ms = 0;  // For tubes with has_times, like the next one.
   std::uint32_t wait_p99_ms = 0;
-  // Jobs a second since the point before; below 0: not known.
+  // Jobs per second since the previous point; below 0 if unknown.
   float puts = -1;
   float deletes = -1;
-  float timeouts = -1;  // Of a server.
+  float timeouts = -1;  // For servers only.
   bool has_times = false;
 };
 
-// A ring of points, packed: 22 bytes each. Numbers are kept with a precision of 0.02 %; those below
-// 2000 are exact.
+// A ring of packed points, 22 bytes each. Numbers have a precision of 0.02 %; those below 2000 are
+// exact.
 class PointRing final {
  public:
   explicit PointRing(std::size_t points) : points_(points) {}
 
-  // Requires: steps do not go down. A step that is set again is replaced.
+  // Sets the point of a step, and replaces an earlier one. Requires: steps do not decrease.
   void set(std::int64_t step, const Point& point);
-  // Returns nothing if the step has no point, or not any more.
+  // Returns nothing if the step has no point, or no longer has one.
   std::optional<Point> at(std::int64_t step) const;
   // Returns the step of the last point.
   std::optional<std::int64_t> last() const { return last_; }
@@ -63,26 +63,26 @@ class PointRing final {
 // The points of one server or tube.
 class Track final {
  public:
-  static constexpr std::size_t kPoints = 240;     // Of an hour.
-  static constexpr std::size_t kDayPoints = 720;  // Of a day.
+  static constexpr std::size_t kPoints = 240;     // Points of an hour.
+  static constexpr std::size_t kDayPoints = 720;  // Points of a day.
   static constexpr std::int64_t kStepsOfDayStep = 8;
 
-  // How many jobs had come and gone at the last point: what its rates are measured from.
+  // Counters at the last point, the base of its rates.
   struct Counts {
     Instant at;
-    std::string process = {};  // Of the server.
+    std::string process = {};  // Identity of the server's process.
     std::uint64_t puts = 0;
     std::uint64_t deletes = 0;
     std::uint64_t timeouts = 0;
   };
 
-  // Sets the rates of the point, and keeps it. Requires: steps go up.
+  // Sets the rates of the point and stores it. Requires: steps increase.
   void add(std::int64_t step, Point point, const Counts& counts);
   // Returns nothing if the step has no point, or is more than an hour ago.
   std::optional<Point> at(std::int64_t step) const { return hour_.at(step); }
-  // Returns the point of two minutes: their largest numbers, and their mean rates.
+  // Returns a point of two minutes: the largest numbers and the mean rates.
   std::optional<Point> at_day_step(std::int64_t step) const { return day_.at(step); }
-  // The step of the last point; nothing: there is none.
+  // Returns the step of the last point, or nothing if there is none.
   std::optional<std::int64_t> last() const { return hour_.last(); }
 
  private:
@@ -98,18 +98,18 @@ class Track final {
 class History final {
  public:
   static constexpr Duration kStep = Duration::seconds(15);
-  // Bounds the memory: 21 KB each.
+  // Bounds the memory: 21 KB for each.
   static constexpr std::size_t kTubesMax = 100;
 
-  // `observer` outlives it.
+  // `observer` must outlive the object.
   explicit History(Observer& observer) : observer_(observer) {}
 
   Instant next_event() const { return due_; }
   void advance(Instant now);
 
-  // The step that the last points belong to.
+  // Returns the step of the last points.
   std::int64_t step() const { return step_; }
-  // Null: nothing is known of it. Valid until the next advance().
+  // Return null if there is no history. Valid until the next advance().
   const Track* server(std::string_view name) const;
   const Track* tube(std::string_view server, std::string_view tube) const;
 
@@ -128,7 +128,7 @@ class History final {
   std::map<std::string, ServerTracks, std::less<>> servers_;
 };
 
-// Whether the backlog grew over the two minutes up to the step (tool/client/growth.hpp).
+// Returns true if the backlog grew over the two minutes up to the step (tool/client/growth.hpp).
 bool is_growing(const Track& track, std::int64_t step);
 
 }  // namespace haricot::web

@@ -79,7 +79,7 @@ void Exchange::begin_stream(std::string type) {
 bool Exchange::write(std::string_view piece) {
   CHECK(state_ != State::open);
   if (state_ == State::ended) return false;
-  // A piece of any size is taken if the peer has read all that came before it.
+  // A piece of any size is accepted if the peer has read everything before it.
   if (waiting_bytes() > 0 && waiting_bytes() + piece.size() > kOutputBytesEnd) {
     is_broken_ = true;
     has_to_close_ = true;
@@ -112,12 +112,12 @@ void Exchange::log_action(std::string_view action, std::string_view server, std:
   server_.acted(server_.self, request_, action, server, what, result);
 }
 
-// What has left is cut off when it is the larger half, so that each byte is moved once at most.
+// Drops sent bytes when they are the larger half, so each byte is moved at most once.
 void Exchange::sent(std::size_t bytes) {
   sent_ += bytes;
   CHECK(sent_ <= output_.size());
   if (sent_ == output_.size()) {
-    output_ = std::string();  // A stream that is idle keeps no memory.
+    output_ = std::string();  // An idle stream keeps no memory.
     sent_ = 0;
   } else if (sent_ > output_.size() / 2) {
     output_.erase(0, sent_);
@@ -125,7 +125,7 @@ void Exchange::sent(std::size_t bytes) {
   }
   if (!was_full_ || !can_take()) return;
   was_full_ = false;
-  // It may end the stream, which drops what is being called here.
+  // The handler may end the stream, which would destroy on_ready during the call.
   std::function<void()> ready = std::move(on_ready);
   on_ready = nullptr;
   if (ready) ready();

@@ -1,9 +1,9 @@
-// One request and its response, while it is under way.
+// One request and its response in progress.
 //
-// A handler answers at once, or keeps the exchange and answers in a later turn. It answers with
-// respond(), or with a stream: begin_stream(), write() any number of times, end().
+// A handler answers at once, or keeps the exchange and answers in a later turn. It calls respond(),
+// or it streams: begin_stream(), write() any number of times, end().
 //
-// The exchange has no socket. It makes bytes, and its connection takes them.
+// The exchange has no socket: it makes bytes, and its connection sends them.
 
 #pragma once
 
@@ -23,24 +23,24 @@ namespace haricot::web {
 
 class Exchange final {
  public:
-  // Makers of long bodies stop at this much output that nobody has taken;
+  // Unsent output at which can_take() becomes false.
   static constexpr std::size_t kOutputBytesMax = 64 * 1024;
-  // makers of events, which cannot stop, lose the peer at this much.
+  // Unsent output at which write() gives up the peer, for writers of events that cannot wait.
   static constexpr std::size_t kOutputBytesEnd = 1024 * 1024;
 
-  // What an exchange needs of the server, which outlives it,
+  // The server's side of an exchange; outlives it.
   struct Server {
     void* self;
-    // A handler has acted on a beanstalk server.
+    // Logs an action of a handler on a beanstalk server.
     void (*acted)(void* self, const Request& request, std::string_view action,
                   std::string_view server, std::string_view what, std::string_view result);
-    std::string common_headers;  // Whole lines, for the head of each response.
+    std::string common_headers;  // Whole lines for the head of each response.
   };
-  // and of its connection, which calls leave() before it ends.
+  // The connection's side of an exchange. It calls leave() before it is destroyed.
   struct Connection {
     void* self;
-    // There is output, or the response has ended. Is called from within respond(), begin_stream(),
-    // write() and end(), so it only takes a note.
+    // Signals output, or the end of the response. Called within respond(), begin_stream(), write()
+    // and end(), so it must only record the event.
     void (*changed)(void* self);
   };
 
@@ -51,43 +51,45 @@ class Exchange final {
 
   const Request& request() const { return request_; }
 
-  // The whole response. Once, and nothing after it. Has no effect where the peer is gone, like all
-  // that follows. Requires: nothing was answered.
+  // Sends the whole response. Has no effect if the peer is gone, like all functions below.
+  // Requires: no response has begun.
   void respond(Response response);
 
-  // A response in pieces, of a length that nobody knows yet. Requires: nothing was answered.
+  // Begins a response in pieces, of unknown length. Requires: no response has begun.
   void begin_stream(std::string type);
-  // False: the peer wants no more: it is gone, reads too slowly, or asked for the head only. The
-  // stream is over then, and nothing is called any more. Requires: begin_stream().
+  // Adds a piece. Returns false if the stream has ended because the peer is gone, reads too slowly,
+  // or asked only for the head; on_ready and on_gone are then not called any more. Requires:
+  // begin_stream() was called.
   [[nodiscard]] bool write(std::string_view piece);
-  // Whether there is room for more. If not, stop and go on at on_ready.
+  // Returns true if there is room for more output. Otherwise continue when on_ready is called.
   bool can_take() const { return state_ != State::ended && waiting_bytes() < kOutputBytesMax; }
-  // The end of the stream, in good order. Has no effect where it is over already.
+  // Ends the stream. Has no effect if it has ended already.
   void end();
 
-  // Writes a line to the log: who did what to which server ("kick", "127.0.0.1:11300", "tube=mail
-  // count=10"), and with which result ("done=7"). For each action that a request causes.
+  // Logs an action that the request causes: the action ("kick"), the server ("127.0.0.1:11300"),
+  // the subject ("tube=mail count=10") and the result ("done=7").
   void log_action(std::string_view action, std::string_view server, std::string_view what,
                   std::string_view result) const;
 
-  // Called in a turn when can_take() again, after it could not, and when the peer has gone before
-  // the end. Either may hold the exchange: both are dropped at the end.
+  // Called when can_take() becomes true again, and when the peer is gone before the end. They may
+  // own the exchange, because both are destroyed at the end.
   std::function<void()> on_ready = {};
   std::function<void()> on_gone = {};
 
   // For the connection:
 
   bool is_open() const { return state_ == State::open; }
-  // All that belongs to the response is in the output, or was.
+  // Returns true if all bytes of the response are in the output, or were sent.
   bool is_ended() const { return state_ == State::ended; }
-  // The connection cannot go on after this response.
+  // Returns true if the connection must be closed after this response.
   bool has_to_close() const { return has_to_close_; }
-  // The stream was given up in its middle.
+  // Returns true if the stream was aborted.
   bool is_broken() const { return is_broken_; }
   std::string_view output() const { return std::string_view(output_).substr(sent_); }
-  // The first bytes of the output have left. Calls on_ready if it is due.
+  // Drops the first bytes of the output, which were sent. Calls on_ready if it is due.
   void sent(std::size_t bytes);
-  // The peer is gone, or the connection ends. Calls on_gone if the response was not over.
+  // Detaches the exchange from its connection, which is gone. Calls on_gone if the response had not
+  // ended.
   void leave();
 
  private:
@@ -100,14 +102,14 @@ class Exchange final {
 
   Request request_;
   const Server& server_;
-  std::optional<Connection> connection_;  // Nothing: it is gone.
+  std::optional<Connection> connection_;  // Empty if the connection is gone.
   State state_ = State::open;
   bool is_chunked_ = false;
-  bool was_full_ = false;  // on_ready is owed.
+  bool was_full_ = false;  // on_ready has to be called.
   bool has_to_close_ = false;
   bool is_broken_ = false;
   std::string output_;
-  std::size_t sent_ = 0;  // So much of the output has left.
+  std::size_t sent_ = 0;  // Bytes of the output that were sent.
 };
 
 }  // namespace haricot::web

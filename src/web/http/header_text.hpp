@@ -1,4 +1,5 @@
-// What may stand in the head of a message (RFC 9110, 5 and 9112, 5), and lists in it.
+// Syntax of headers (RFC 9110, section 5, and RFC 9112, section 5), and comma-separated lists in
+// them.
 
 #pragma once
 
@@ -7,20 +8,21 @@
 
 namespace haricot::web {
 
-// The name of a header, or of a method: one character at least.
+// Returns true for a name of a header or a method, which is not empty.
 bool is_token(std::string_view text);
-// The value of a header: printing characters, blanks and tabs, and bytes beyond ASCII.
+// Returns true for a value of a header: printable characters, blanks, tabs, and bytes above ASCII.
 bool is_field_value(std::string_view text);
-// Without the blanks and tabs at its ends.
+// Removes blanks and tabs at both ends.
 std::string_view trim(std::string_view text);
-// Whatever the case of their letters.
+// Compares without regard to case.
 bool is_same_word(std::string_view a, std::string_view b);
-// The text with small letters.
+// Returns the text in lower case.
 std::string lower(std::string_view text);
 
-// Cuts the next element off a list with commas; it may be empty. Requires: the list is not empty.
+// Removes the next element, which may be empty, from a list and returns it. Requires: the list is
+// not empty.
 std::string_view take_element(std::string_view& list, char separator = ',');
-// Whether a list with commas has this word.
+// Returns true if a comma-separated list contains this word.
 bool has_word(std::string_view list, std::string_view word);
 
 }  // namespace haricot::web

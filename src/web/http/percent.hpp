@@ -1,4 +1,4 @@
-// Percent-encoding of URLs (RFC 3986, 2.1), read.
+// Decoding of percent-encoded URLs (RFC 3986, section 2.1).
 
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace haricot::web {
 
-// Whether a '+' is a blank, as in the query of a form.
+// Meaning of '+': a blank in the query of a form, otherwise itself.
 enum class Plus : bool { is_plus, is_blank };
 
-// Nothing: a '%' is not followed by two hex digits. Any bytes may come out.
+// Returns the decoded bytes, which may be any. Returns nothing if a '%' is not followed by two
+// hexadecimal digits.
 std::optional<std::string> decode_percent(std::string_view text, Plus plus);
 
 }  // namespace haricot::web

@@ -1,4 +1,4 @@
-// A response that says why not.
+// Responses that refuse a request.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace haricot::web {
 
 inline constexpr std::string_view kJsonType = "application/json; charset=utf-8";
 
-// Below /api, where programs ask, {"error": reason}; else the reason as text.
+// Returns {"error": reason} below /api, for programs, and otherwise the reason as text.
 Response refusal(const Request& request, std::uint16_t status, std::string_view reason);
 
 }  // namespace haricot::web

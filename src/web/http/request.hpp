@@ -1,4 +1,4 @@
-// A request of HTTP as a value: what it asks for, decoded and checked.
+// An HTTP request as a value, decoded and checked.
 
 #pragma once
 
@@ -17,26 +17,28 @@ struct Header {
   std::string value;
 };
 
-// The value of a field of a form (a=1&b=2, as a query or a body has it), decoded; the first of
-// several. Nothing: not given, or no percent-encoding.
+// Returns the decoded value of a field of a form (a=1&b=2, in a query or a body), the first if
+// there are several. Returns nothing if there is no such field, or its encoding is invalid.
 std::optional<std::string> find_parameter(std::string_view form, std::string_view name);
 
 struct Request {
   Method method = Method::other;
   std::string path = {};   // Decoded, without the base path; begins with '/'.
-  std::string query = {};  // As it came: what follows the '?'. parameter() decodes.
+  std::string query = {};  // Part after the '?', not decoded; see parameter().
   std::vector<Header> headers = {};
   std::string body = {};
-  bool is_http10 = false;  // The peer speaks HTTP/1.0: it knows no chunks.
+  bool is_http10 = false;  // The peer uses HTTP/1.0 and does not know chunks.
   bool keeps_alive = true;
-  // Changes are allowed (--allow-changes), and this request has passed all checks of one: POST, and
-  // from a page of this program, or from no page.
+  // Changes are allowed (--allow-changes), and the request has passed all checks for them: it is a
+  // POST from a page of this program.
   bool may_change = false;
-  std::string peer = {};  // Who asks, for the log: an address, or what a proxy says.
+  std::string peer = {};  // Address of the client for the log, perhaps as given by a proxy.
 
-  // The value of a parameter of the query, decoded; the first of several. Nothing: not given.
+  // Returns the decoded value of a query parameter, the first if there are several; nothing if
+  // there is none.
   std::optional<std::string> parameter(std::string_view name) const;
-  // The value of a header, whatever the case of its name; the first of several. Empty: not given.
+  // Returns the value of a header, the first if there are several; empty if there is none. The case
+  // of the name does not matter.
   std::string_view header(std::string_view name) const;
 };
 

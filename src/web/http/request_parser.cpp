@@ -89,7 +89,7 @@ void RequestParser::take_bytes(std::string_view& bytes) {
 void RequestParser::run_line() {
   switch (state_) {
     case State::request_line:
-      // An empty line or two in front are left from the request before.
+      // Skips empty lines that follow the previous request.
       if (!line_.empty()) read_request_line();
       return;
     case State::header:
@@ -149,7 +149,7 @@ bool RequestParser::read_version(std::string_view version) {
   return true;
 }
 
-// A path, or a whole URL as proxies send it.
+// Reads a path, or a whole URL as proxies send it.
 bool RequestParser::read_target(std::string_view target) {
   if (!std::all_of(target.begin(), target.end(), is_in_target)) return false;
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -177,7 +177,7 @@ void RequestParser::read_header() {
   const std::string_view line = line_;
   const std::size_t colon = std::min(line.find(':'), line.size());
   const std::string_view name = line.substr(0, colon);
-  // A folded line has none either, nor one with a blank in front of its colon.
+  // Rejects folded lines, too, and a name with a blank before the colon.
   if (colon == line.size() || !is_token(name)) return fail(400, "a header has no name");
   const std::string_view value = trim(line.substr(colon + 1));
   if (!is_field_value(value)) return fail(400, "a header has a control character");
@@ -195,7 +195,7 @@ std::size_t RequestParser::find(std::string_view name, std::string_view& value) 
   return count;
 }
 
-// What the headers say of the message itself is read here, once.
+// Evaluates the headers about the message itself.
 void RequestParser::end_head() {
   if (!check_host() || !read_length()) return;
   std::string_view connection;
@@ -245,7 +245,7 @@ bool RequestParser::read_length() {
     return false;
   }
   is_chunked_ = encodings > 0;
-  // More digits than a number has: too long in any case.
+  // A length with too many digits exceeds any limit.
   if (lengths > 0) left_ = read_number(length).value_or(UINT64_MAX);
   return true;
 }
@@ -259,11 +259,11 @@ void RequestParser::begin_body(std::size_t bytes_max) {
 }
 
 void RequestParser::read_chunk_size() {
-  // The lines between chunks may not be more than the limit of what they frame: nobody sends
-  // megabytes of extensions for nothing.
+  // Bounds the lines between chunks by the limits of body and head, because no client needs
+  // megabytes of extensions.
   if (used_ > body_bytes_max_ + head_bytes_max_) return fail(413, "there are too many chunks");
   const std::string_view line = line_;
-  std::string_view digits = line.substr(0, line.find(';'));  // Extensions follow; nobody uses any.
+  std::string_view digits = line.substr(0, line.find(';'));  // Ignores extensions.
   const bool is_empty = digits.empty();
   const std::optional<std::uint64_t> size = take_number(digits, 16);
   if (is_empty || !digits.empty() || !is_field_value(line)) {

@@ -1,4 +1,4 @@
-// A response of HTTP as a value.
+// An HTTP response as a value.
 
 #pragma once
 
@@ -12,10 +12,10 @@ namespace haricot::web {
 
 struct Response {
   std::uint16_t status = 200;
-  std::string type = {};  // Content-Type; empty: none.
+  std::string type = {};  // Content-Type; empty for none.
   std::string body = {};
-  // Without those that the server adds: Content-Length, Date, Connection, those of security, and
-  // Cache-Control where none is here. With an ETag, a request that knows it gets a 304.
+  // Without the headers that the server adds: Content-Length, Date, Connection, security headers,
+  // and a default Cache-Control. With an ETag, a request that has the current version gets a 304.
   std::vector<Header> more = {};
 };
 

@@ -34,7 +34,7 @@ constexpr Reason kReasons[] = {
     {505, "HTTP Version Not Supported"},
 };
 
-// Programs read the number; the text may be empty.
+// Returns the reason phrase; empty if unknown, because clients use only the number.
 std::string_view reason_of(std::uint16_t status) {
   for (const Reason& reason : kReasons) {
     if (reason.status == status) return reason.text;

@@ -1,4 +1,4 @@
-// The head of a response as bytes.
+// Writes the head of a response.
 
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace haricot::web {
 
-// Appends the line of the status.
+// Appends the status line.
 void append_status(std::string& to, std::uint16_t status);
-// Appends a header. Bytes that may not stand in one, such as ends of lines, become '?': a value may
-// come from anywhere.
+// Appends a header. Replaces bytes that a header must not contain, such as line ends, by '?',
+// because values may come from anywhere.
 void append_header(std::string& to, std::string_view name, std::string_view value);
-// Whether a header If-None-Match names this entity tag. An empty one names none.
+// Returns true if the header If-None-Match contains this entity tag. An empty tag matches nothing.
 bool names_tag(std::string_view if_none_match, std::string_view tag);
 
 }  // namespace haricot::web

@@ -1,4 +1,4 @@
-// What a coroutine awaits that makes a long response: room for the next piece.
+// An awaitable for coroutines that write long responses: room for the next piece.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace haricot::web {
 
-// Goes on when the exchange can take more, or when its peer is gone, which write() tells.
+// Resumes when the exchange can take more, or when its peer is gone, which write() reports.
 struct Room {
   Exchange& exchange;
 
   bool await_ready() const { return exchange.can_take() || exchange.is_ended(); }
   void await_suspend(std::coroutine_handle<> handle) const {
-    // The first of the two calls takes the handle.
+    // The first of the two callbacks resumes the coroutine.
     const auto waiting = std::make_shared<std::coroutine_handle<>>(handle);
     const auto go_on = [waiting] {
       if (const auto once = std::exchange(*waiting, nullptr)) once.resume();

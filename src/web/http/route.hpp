@@ -1,4 +1,4 @@
-// Who answers which path: a table of rows.
+// A table row that maps a path to its handler.
 
 #pragma once
 
@@ -11,23 +11,23 @@
 namespace haricot::web {
 
 struct Route {
-  Method method;          // get serves HEAD too.
+  Method method;          // `get` serves HEAD, too.
   std::string_view path;  // The whole path, without the base path.
   void (*handle)(void* self, std::shared_ptr<Exchange> exchange);
-  void* self;  // Given to handle(); outlives the table.
-  // Whether it is for those only who have shown the token, where there is one.
+  void* self;  // First argument of handle(); outlives the table.
+  // Requires a login if there is a token.
   bool needs_login = true;
-  // A stream of events, of which there is a limit.
+  // A stream of events; their number is limited.
   bool is_events = false;
-  // A probe of health. It reveals nothing, so it is served under any name, and also at the limits
-  // of connections and memory.
+  // A health check. It reveals nothing, so it is served under any host name, and even when the
+  // limits of connections and memory are reached.
   bool is_probe = false;
-  // A page that other sites may link to. Every other route refuses requests that a browser sends
-  // for another site, which cannot read the answer, but could make the program work.
+  // A page that other sites may link to. All other routes refuse requests that a browser sends for
+  // another site: the site cannot read the answer, but could cause load.
   bool is_page = false;
-  // A change of a server. Refused before its body is read if changes are not allowed.
+  // Changes a server. If changes are not allowed, it is refused before its body is read.
   bool is_change = false;
-  // Longest body, beside the limit of the server.
+  // Largest body, in addition to the limit of the server.
   std::size_t body_bytes_max = 0;
 };
 

@@ -19,7 +19,7 @@ std::string label(std::string_view name, std::string_view value) {
   text += "=\"";
   while (!value.empty()) {
     const Utf8Character character = first_character(value);
-    // One byte that is no UTF-8 has a reader refuse the whole scrape.
+    // A single byte of invalid UTF-8 would make a reader reject the whole scrape.
     const bool is_good = character.bytes > 0 && is_plain(character.code);
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (value[0] == '\\' || value[0] == '"') text += '\\';
@@ -54,7 +54,7 @@ void Exposition::add_text(std::string_view labels, std::string_view value) {
   const bool is_counter = family_.type == MetricType::counter;
   if (!has_begun_) {
     has_begun_ = true;
-    // OpenMetrics calls a counter by its name without _total, Prometheus with it.
+    // The name of a counter includes _total for Prometheus, and omits it for OpenMetrics.
     const std::string_view suffix = is_counter && !is_openmetrics_ ? "_total " : " ";
     for (const bool is_help : {true, false}) {
       text_ += is_help ? "# HELP " : "# TYPE ";

@@ -1,4 +1,4 @@
-// Metrics as text, in the format of Prometheus or in that of OpenMetrics.
+// Writes metrics as text, in the format of Prometheus or of OpenMetrics.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct Family {
   std::string_view help;
 };
 
-// A label with its value, escaped: server="127.0.0.1:11300".
+// Returns a label with its escaped value: server="127.0.0.1:11300".
 std::string label(std::string_view name, std::string_view value);
 
 class Exposition final {
@@ -25,15 +25,15 @@ class Exposition final {
 
   std::string_view content_type() const;
 
-  // All samples of a family follow its beginning. A family without samples leaves nothing.
+  // Begins a family; its samples follow. A family without samples is omitted.
   void begin(const Family& family);
-  // `labels`: those of label(), with commas between; may be empty.
+  // Adds a sample. `labels` are results of label() with commas between; may be empty.
   void add(std::string_view labels, double value);
   void add(std::string_view labels, std::uint64_t value);
-  // After the last one.
+  // Ends the text.
   void end();
 
-  // What has been added since the last call.
+  // Returns the text that was added since the last call.
   std::string take();
 
  private:

@@ -1,4 +1,4 @@
-// Which metrics there are: one row each.
+// Tables of all metrics.
 
 #pragma once
 
@@ -11,21 +11,21 @@
 
 namespace haricot::web {
 
-// A sample of a metric of a server: a key of `stats`.
+// A sample of a server's metric, from a key of `stats`.
 struct ServerSeries {
   std::string_view key;
-  std::string_view label;  // As state="ready".
+  std::string_view label;  // For example state="ready".
 };
 
 struct ServerMetric {
   Family family;
-  std::string_view key;  // Of its only sample, or
+  std::string_view key;  // Key of its only sample, if `series` is empty.
   std::span<const ServerSeries> series = {};
   double factor = 1;
 };
 std::span<const ServerMetric> server_metrics();
 
-// What becomes of it where several tubes are one series.
+// Value of a series that sums several tubes.
 enum class Sum : std::uint8_t {
   added,
   largest,
@@ -39,10 +39,10 @@ struct TubeSeries {
 
 struct TubeMetric {
   Family family;
-  std::span<const TubeSeries> series;  // Empty: it has one sample, of `field`.
+  std::span<const TubeSeries> series;  // If empty, there is one sample, of `field`.
   TubeField field;
   Sum sum;
-  bool of_haricot;  // beanstalkd does not tell it.
+  bool of_haricot;  // Unknown to beanstalkd.
   double factor = 1;
 };
 std::span<const TubeMetric> tube_metrics();

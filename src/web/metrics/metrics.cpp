@@ -17,11 +17,11 @@ namespace haricot::web {
 namespace {
 
 constexpr std::string_view kOpenMetrics = "application/openmetrics-text";
-// Steps of TubeChoice in a turn, of all scrapes together.
+// Steps of TubeChoice in a turn, for all scrapes together.
 constexpr std::size_t kStepsOfTurn = 1'000'000;
-// What servers tell under other keys than these is left out; beanstalkd has 50.
+// Bounds the keys of unknown servers; beanstalkd has 50.
 constexpr std::size_t kKeysMax = 500;
-// Series that are written before anybody looks whether there is room.
+// Series to write before checking for room.
 constexpr std::size_t kSeriesOfPiece = 200;
 
 double seconds_between(Instant from, Instant to) {
@@ -32,13 +32,13 @@ void refuse(Exchange& exchange, std::uint16_t status, std::string_view reason) {
   exchange.respond(refusal(exchange.request(), status, reason));
 }
 
-// The number that the exporter's metric of a key has.
+// Returns the value of a key as the exporter would export it.
 double exporter_value(const std::string& value) {
   if (value == "true") return 1;
   return is_json_number(value) ? std::strtod(value.c_str(), nullptr) : 0;
 }
 
-// As all keys of a server are; another one would make the answer unreadable as a whole.
+// Checks a key of a server, because an invalid name would make the whole answer unreadable.
 bool can_be_metric(std::string_view key) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return !key.empty() && is_letter(key[0]) &&
@@ -66,10 +66,10 @@ struct Metrics::Scrape {
 
   Exposition text;
   std::vector<Server*> servers;
-  bool has_servers = false;  // Their metrics are wanted,
-  bool has_tubes = false;    // or those of their tubes.
+  bool has_servers = false;  // Wants metrics of servers.
+  bool has_tubes = false;    // Wants metrics of tubes.
   bool has_exporter_names = false;
-  std::unique_ptr<NamePattern> pattern;  // Null: all tubes.
+  std::unique_ptr<NamePattern> pattern;  // Null for all tubes.
   std::vector<Tubes> tubes;
 };
 
@@ -142,7 +142,7 @@ Task Metrics::serve(std::shared_ptr<Exchange> exchange, std::shared_ptr<Scrape> 
   if (exchange->write(scrape->text.take())) exchange->end();
 }
 
-// Chooses the tubes, in as many turns as it takes.
+// Chooses the tubes, over as many turns as necessary.
 Part<bool> Metrics::find_tubes(Scrape& scrape) {
   ++choosing_;
   std::vector<std::size_t> wanted;
@@ -163,8 +163,7 @@ Part<bool> Metrics::find_tubes(Scrape& scrape) {
   co_return true;
 }
 
-// Our own names
-// ------------------------------------------------------------------------------------
+// Our own names -----------------------------------------------------------------------------------
 
 void Metrics::add_server_metric(Scrape& scrape, const ServerMetric& metric) {
   scrape.text.begin(metric.family);
@@ -172,7 +171,7 @@ void Metrics::add_server_metric(Scrape& scrape, const ServerMetric& metric) {
   const std::span<const ServerSeries> series = metric.series.empty() ? only : metric.series;
   for (Server* server : scrape.servers) {
     const Facts& facts = server->facts();
-    // What a server that is down has said last is not true any more.
+    // The last values of a server that is down are outdated.
     if (facts.state != ServerState::up || !facts.sample) continue;
     const std::string name = label("server", facts.name);
     for (const ServerSeries& each : series) {
@@ -188,7 +187,7 @@ void Metrics::add_server_metric(Scrape& scrape, const ServerMetric& metric) {
   }
 }
 
-// What this program knows of the servers, whether they are there or not.
+// Adds what this program itself knows about the servers, up or down.
 void Metrics::add_states(Scrape& scrape) {
   const auto each = [&](const Family& family, auto value) {
     scrape.text.begin(family);
@@ -278,11 +277,10 @@ Part<bool> Metrics::write_ours(Exchange& exchange, Scrape& scrape) {
   co_return exchange.write(scrape.text.take());
 }
 
-// Those of the exporter that most people run
-// -------------------------------------------------------
+// Names of the common exporter --------------------------------------------------------------------
 
-// Each key of `stats` is a gauge of the same name, and each of `stats-tube` one that begins with
-// tube_. What is no number is 0.
+// Writes each key of `stats` as a gauge with the same name, and each key of `stats-tube` with the
+// prefix tube_. A value that is no number is 0.
 Part<bool> Metrics::write_exporter(Exchange& exchange, Scrape& scrape) {
   std::vector<std::string> keys;
   for (Server* server : scrape.servers) {

@@ -1,6 +1,6 @@
-// /metrics, /metrics/tubes and /probe: what the last samples say, for Prometheus.
+// /metrics, /metrics/tubes and /probe: the last samples for Prometheus.
 //
-// Nobody is asked for a scrape: a server that hangs holds none up.
+// A scrape sends nothing to servers, so a server that hangs does not delay it.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace haricot::web {
 
 class Metrics final {
  public:
-  // Both are borrowed, and outlive it. `version`: of this program.
+  // Borrows both, which must outlive the object. `version` is that of this program.
   Metrics(Observer& observer, const TubeLabels& labels, std::string version)
       : observer_(observer), labels_(labels), version_(std::move(version)) {}
 
@@ -30,7 +30,8 @@ class Metrics final {
   void serve_metrics(std::shared_ptr<Exchange> exchange);
   void serve_tubes(std::shared_ptr<Exchange> exchange);
   void serve_probe(std::shared_ptr<Exchange> exchange);
-  // Which servers a parameter `target` means. False: one that is not watched, and it is answered.
+  // Selects the servers for the parameter `target`. If it names no watched server, answers the
+  // request and returns false.
   bool choose(Exchange& exchange, Scrape& scrape);
   Task serve(std::shared_ptr<Exchange> exchange, std::shared_ptr<Scrape> scrape);
   Part<bool> find_tubes(Scrape& scrape);
@@ -42,7 +43,7 @@ class Metrics final {
   Observer& observer_;
   const TubeLabels& labels_;
   std::string version_;
-  std::size_t choosing_ = 0;  // Scrapes that are in find_tubes().
+  std::size_t choosing_ = 0;  // Scrapes in find_tubes().
 };
 
 }  // namespace haricot::web

@@ -26,7 +26,8 @@ void derive(TubeRow& row) {
   row[TubeField::unattended] = row[TubeField::oldest_ready];
 }
 
-// Jobs come before none, trouble before work, then the oldest job, then the number of jobs.
+// Ranks a tube: tubes with jobs first, then trouble, then the age of the oldest job, then the
+// number of jobs.
 std::uint64_t rank_of(const TubeRow& row) {
   constexpr std::uint64_t kMax = (1U << 30) - 1;
   const std::uint64_t stuck = row[TubeField::ready] + row[TubeField::buried];
@@ -63,7 +64,7 @@ TubeChoice::TubeChoice(const Facts& facts, const TubeLabels& labels)
 
 bool TubeChoice::read(std::size_t steps, const NamePattern* pattern) {
   const TubeRows& rows = sample_->rows;
-  // One at least, so that it ends.
+  // Reads at least one, so that it ends.
   for (std::size_t spent = 0; spent < std::max<std::size_t>(steps, 1) && next_ < rows.size();) {
     TubeRow row = rows.at(next_);
     spent += kStepsOfTube + (pattern == nullptr ? 0 : pattern->steps_for(row.name.size()));
@@ -119,7 +120,7 @@ void TubeChoice::choose(std::size_t room) {
   }
   for (const Labelled& each : labels_found_) {
     TubeSum sum{.name = labels_.names()[each.label], .row = each.row, .is_sum = true};
-    // Includes what was counted by tubes that are gone.
+    // Includes counts of deleted tubes.
     if (each.label < counts_.size()) {
       sum.row[TubeField::puts] = counts_[each.label].puts;
       sum.row[TubeField::deletes] = counts_[each.label].deletes;

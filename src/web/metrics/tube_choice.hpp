@@ -1,4 +1,4 @@
-// Which tubes of a server become series, and the sums of the others.
+// Chooses the tubes of a server that become series, and sums the others.
 
 #pragma once
 
@@ -15,32 +15,32 @@ namespace haricot::web {
 
 // One series of each metric.
 struct TubeSum {
-  std::string name;  // Of a tube, or of a label.
+  std::string name;  // Name of a tube or a label.
   TubeRow row;       // Its name is not used.
   bool is_sum = false;
-  bool has_counters = true;  // Sums of tubes that come and go have none.
+  bool has_counters = true;  // False for sums of changing sets of tubes.
 };
 
 // Keeps the most important tubes and sums the rest, in one pass and with bounded memory.
 class TubeChoice final {
  public:
-  // Series of one choice.
+  // Largest number of series.
   static constexpr std::size_t kTubesMax = 1000;
 
-  // Requires: `facts` has tubes. Both are borrowed, and outlive it.
+  // Borrows both, which must outlive the object. Requires: `facts` has tubes.
   TubeChoice(const Facts& facts, const TubeLabels& labels);
 
-  // Reads tubes until it has spent the steps; a step is about a nanosecond. Skips those that do not
+  // Reads tubes until it has spent the steps; a step is about a nanosecond. Skips tubes that do not
   // match; a null `pattern` matches all. Returns false when all have been read.
   bool read(std::size_t steps, const NamePattern* pattern);
   // Returns the number of series without a limit, at most kTubesMax.
   std::size_t wanted() const { return labels_found_.size() + best_.size(); }
-  // Limits the series, and fills chosen(). Tubes with the oldest waiting or buried jobs come first,
-  // tubes without jobs last. Requires: read() has returned false.
+  // Limits the series to `room`, and fills chosen(). Tubes with the oldest waiting or buried jobs
+  // come first, tubes without jobs last. Requires: read() has returned false.
   void choose(std::size_t room);
 
   const std::vector<TubeSum>& chosen() const { return chosen_; }
-  // Number of tubes in the sum at the end of chosen().
+  // Returns the number of tubes in the sum at the end of chosen().
   std::uint64_t left_out() const { return left_out_; }
   bool has_details() const { return sample_->has_details; }
   Instant sampled() const { return sample_->at; }
@@ -68,17 +68,17 @@ class TubeChoice final {
   std::vector<LabelCounts> counts_;
   std::size_t next_ = 0;
   std::vector<Labelled> labels_found_;
-  std::vector<int> place_;       // By label: in labels_found_, or why it is not there.
-  std::vector<Candidate> best_;  // A heap with the least important one in front.
+  std::vector<int> place_;       // By label: index in labels_found_, or a reason for its absence.
+  std::vector<Candidate> best_;  // A heap with the least important tube in front.
   std::vector<TubeSum> chosen_;
   TubeSum rest_;
   std::uint64_t left_out_ = 0;
 };
 
-// Divides `room`: each server gets as many series as it wants, or an equal share of the rest.
+// Divides `room`: each server gets the series that it wants, or an equal share of the rest.
 std::vector<std::size_t> share_room(const std::vector<std::size_t>& wanted, std::size_t room);
 
-// Adds a row to a sum by field: adds numbers of things, and keeps the largest age or time.
+// Adds a row to a sum: adds counts, and keeps the largest age or time.
 void add_row(TubeRow& sum, const TubeRow& row);
 
 }  // namespace haricot::web

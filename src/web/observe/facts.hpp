@@ -1,4 +1,4 @@
-// What is known of one server: what its row shows, whoever asks.
+// Facts about one server, for all routes.
 
 #pragma once
 
@@ -15,20 +15,21 @@
 
 namespace haricot::web {
 
-// All tubes of a server, which have been asked for one after another.
+// A sample of all tubes of a server, which takes several requests.
 struct TubeSample {
   explicit TubeSample(const HashKey& key) : rows(key) {}
 
   Instant began;
-  Instant at;                // When the last tube was there.
-  std::string process;       // Of the server: what two samples have in common between restarts.
-  bool has_details = false;  // Ages and times: what stats-tube-detail tells.
-  std::uint64_t paused = 0;  // So many tubes.
+  Instant at;                // Arrival of the last tube.
+  std::string process;       // Identity of the server's process. It differs between samples if the
+                             // server was restarted.
+  bool has_details = false;  // Ages and times from stats-tube-detail are included.
+  std::uint64_t paused = 0;  // Number of paused tubes.
   TubeRows rows;
 };
 
-// What has happened to the tubes with a label since they were first seen. It never goes down,
-// though tubes go.
+// Counters of the tubes with a label, since these were first seen. They never decrease, even when
+// tubes vanish.
 struct LabelCounts {
   std::uint64_t puts = 0;
   std::uint64_t deletes = 0;
@@ -36,36 +37,36 @@ struct LabelCounts {
 };
 
 enum class ServerState : std::uint8_t {
-  unknown,  // Nothing has been heard yet.
+  unknown,  // No answer or failure yet.
   up,
   down,
 };
 
 struct Facts {
-  std::string name;  // Its address.
+  std::string name;  // The server's address.
   ServerState state = ServerState::unknown;
-  std::string error;    // Why it is down.
-  Instant since;        // It is in this state.
-  std::string warning;  // Reason why its tubes are incomplete; empty: they are complete.
-  // The words that it has beyond those of beanstalkd.
+  std::string error;    // Reason for the state `down`.
+  Instant since;        // Beginning of the state.
+  std::string warning;  // Reason why its tubes are incomplete; empty if they are complete.
+  // Its extended commands and features.
   std::vector<std::string> capabilities;
-  // The last answer to `stats`. Its tubes are not used.
+  // The last answer to `stats`. The member `tubes` is not used.
   std::optional<tool::Sample> sample;
   tool::ServerRates rates;
-  std::shared_ptr<const TubeSample> tubes;  // Null: not asked for lately.
-  std::vector<LabelCounts> labels;          // The first one is that of label 1.
+  std::shared_ptr<const TubeSample> tubes;  // Null if not sampled lately.
+  std::vector<LabelCounts> labels;          // The first one belongs to label 1.
 
   bool is_haricot() const;
   bool can(std::string_view word) const;
-  // Whether the server has reserve-job: haricotd, and beanstalkd since 1.12.
+  // Returns true if the server has reserve-job: haricotd, or beanstalkd from 1.12 on.
   bool has_reserve_job() const;
-  // "haricot 0.1.0" or "beanstalkd 1.12"; empty: not known.
+  // Returns "haricot 0.1.0" or "beanstalkd 1.12"; empty if unknown.
   std::string software() const;
-  // Whether the server refuses puts for want of room, or all changes.
+  // Returns true if the server refuses puts for lack of space or memory, or all changes.
   bool is_refusing() const;
 };
 
-// The server's process, as far as `stats` tell.
+// Returns the identity of the server's process from `stats`.
 std::string process_of(const tool::StatsText& stats);
 
 }  // namespace haricot::web

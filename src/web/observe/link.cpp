@@ -88,7 +88,7 @@ void Link::end_connect(Instant now) {
 }
 
 void Link::handle(os::EventSource&, std::uint32_t events) {
-  // The turn's clock was read before it waited.
+  // The clock of the turn was read before it waited.
   const Instant now = os::read_clock();
   if (state_ == State::connecting) {
     end_connect(now);
@@ -132,7 +132,7 @@ void Link::receive(Instant now) {
     lose(now, "this is no beanstalk server, it says: " + tool::safe_word(pipeline_.words()));
     return;
   }
-  // Somebody answers: the next pause begins small again.
+  // The server answers, so the next pause is short again.
   pause_ = kFirstPause;
 }
 
@@ -141,7 +141,7 @@ void Link::lose(Instant now, const std::string& reason) {
   if (state_ != State::closed) poller_->remove(source_);
   close();
   endpoint_ = (endpoint_ + 1) % address_.endpoints();
-  // The other addresses of the host are tried at once.
+  // Other addresses of the host are tried at once.
   retry_ = endpoint_ != 0 || kind_ == Kind::on_demand ? now : now + pause_;
   if (endpoint_ == 0) pause_ = std::min(kPauseMax, Duration::nanoseconds(pause_.count() * 2));
   // Questions wait until all addresses were tried.

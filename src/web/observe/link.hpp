@@ -1,4 +1,4 @@
-// The connection to one server: it comes and goes, and never holds anybody up.
+// The connection to one server, which may close and reopen. Never blocks.
 //
 // A permanent connection that is lost or cannot be made is retried after a growing pause. A
 // connection on demand is made for a question, and closed after it has been idle.
@@ -20,7 +20,7 @@ namespace haricot::web {
 
 class Link final {
  public:
-  // The longest pause between two tries.
+  // Longest pause between two connects.
   static constexpr Duration kPauseMax = Duration::seconds(10);
 
   // Time until an idle connection on demand is closed.
@@ -30,11 +30,11 @@ class Link final {
 
   struct Hooks {
     std::function<void(Instant now)> opened;
-    // After all questions were answered with null.
+    // Called after all questions were answered with null.
     std::function<void(Instant now, const std::string& reason)> lost;
   };
 
-  // `buffer` is what is received into; all are borrowed, and outlive it.
+  // Borrows all arguments, which must outlive the object. `buffer` is the receive buffer.
   Link(Kind kind, const tool::Address& address, Pipeline& pipeline, std::span<char> buffer)
       : kind_(kind),
         address_(address),
@@ -45,16 +45,16 @@ class Link final {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // From now on it connects, at the next advance(). `poller` outlives it.
+  // Starts the link, which connects at the next advance(). `poller` must outlive it.
   void open(os::Poller& poller, Hooks hooks);
-  // After the last turn.
+  // Closes the connection. Must be called after the last turn.
   void close();
   bool is_connected() const { return state_ == State::connected; }
   // Closes a connection on demand as soon as it is idle.
   void close_when_idle() { closes_when_idle_ = true; }
 
   Instant next_event() const;
-  // Connects, sends what is there to be sent, and gives up what is too late.
+  // Connects, sends pending output, and closes a connection whose server is late.
   void advance(Instant now);
 
  private:
@@ -67,7 +67,7 @@ class Link final {
   void receive(Instant now);
   void lose(Instant now, const std::string& reason);
 
-  // Deadline of an idle connection on demand.
+  // Returns the deadline of an idle connection on demand.
   Instant idle_end() const;
 
   Kind kind_;
@@ -80,11 +80,11 @@ class Link final {
   Hooks hooks_;
   State state_ = State::closed;
   os::Descriptor socket_;
-  std::size_t endpoint_ = 0;  // The address of the host that is tried, or tried next.
+  std::size_t endpoint_ = 0;  // Address of the host that is tried, now or next.
   Instant retry_;             // Time of the next connect, while closed.
-  Instant connect_end_;       // Deadline of the connect under way.
+  Instant connect_end_;       // Deadline of the current connect.
   Duration pause_;
-  Instant used_;  // Last time with questions.
+  Instant used_;  // Last time with pending questions.
   bool closes_when_idle_ = false;
 };
 

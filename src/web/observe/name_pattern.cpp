@@ -178,10 +178,10 @@ class PatternParser final {
 
   struct Times {
     std::uint64_t least = 1;
-    std::optional<std::uint64_t> most = 1;  // Absent: no limit.
+    std::optional<std::uint64_t> most = 1;  // Empty if there is no limit.
   };
 
-  // Reads a repetition behind an atom. Absent: there is none.
+  // Reads a repetition after an atom. Returns nothing if there is none.
   std::optional<Times> read_times() {
     Times times;
     if (take("*")) {
@@ -195,7 +195,7 @@ class PatternParser final {
     } else {
       return std::nullopt;
     }
-    // A whole name matches a lazy repetition exactly if it matches a greedy one.
+    // For whole names, lazy and greedy repetitions match alike.
     take("?");
     if (is_at("*") || is_at("+") || is_at("?") || is_at("{")) fail("two repetitions in a row");
     return times;
@@ -236,7 +236,7 @@ class PatternParser final {
     const std::size_t behind = at_;
     const std::uint64_t copies = std::max(times->least, times->most.value_or(1));
     if (copies == 0 || is_empty) {
-      return {};  // Its positions are not reached.
+      return {};  // Its positions are not reachable.
     }
     Fragment all;
     for (std::uint64_t i = 0; i < copies && error_.empty(); ++i) {
@@ -299,7 +299,7 @@ class PatternParser final {
     return byte(c);
   }
 
-  // Reads one element of [...]; a single character is `low`.
+  // Reads one element of [...]; sets `low` for a single character.
   Bytes read_element(std::optional<char>& low) {
     if (take("[:")) {
       const bool is_negated = take("^");

@@ -1,8 +1,8 @@
-// Regular expressions for the names of tubes.
+// Regular expressions for names of tubes.
 //
-// A pattern is a non-deterministic automaton (Glushkov's construction) that is run as sets of
-// positions. It has no backtracking and no cache: the time to match a name is bounded by positions
-// times bytes, and matching allocates nothing.
+// A pattern is a non-deterministic automaton (Glushkov's construction), run as sets of positions.
+// It has no backtracking and no cache: the time to match a name is bounded by positions times
+// bytes, and matching allocates nothing.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class NamePattern final {
   static std::unique_ptr<NamePattern> make(std::string_view text, std::string& error);
 
   bool matches(std::string_view name) const;
-  // Upper bound of the steps that matches() takes for a name of this length.
+  // Returns an upper bound of the steps of matches() for a name of this length.
   std::size_t steps_for(std::size_t name_bytes) const {
     return (positions_ + 1) * (name_bytes + 1);
   }
@@ -40,13 +40,13 @@ class NamePattern final {
 
   NamePattern() = default;
 
-  // Rows of words_ words: a set of positions each.
+  // Sets of positions, in rows of words_ words.
   std::size_t words_ = 1;
   std::size_t positions_ = 0;
   bool matches_empty_ = false;
   std::vector<std::uint64_t> first_;    // Positions that can begin a match.
-  std::vector<std::uint64_t> last_;     // Positions that can end one.
-  std::vector<std::uint64_t> follow_;   // By position: those that can come next.
+  std::vector<std::uint64_t> last_;     // Positions that can end a match.
+  std::vector<std::uint64_t> follow_;   // By position: the positions that can come next.
   std::vector<std::uint64_t> accepts_;  // By byte: the positions that accept it.
 };
 

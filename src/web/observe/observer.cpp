@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::string_view kUsualPort = ":11300";
 
-// What is left of a number of questions, for the coroutine that waits for all of them.
+// Pending answers of several questions, and the coroutine that awaits them.
 struct Round {
   Server::Take take;
   std::size_t left = 0;
@@ -72,7 +72,7 @@ Part<bool> Server::ask_all(std::vector<std::string> commands, Take take,
                      [&round, i](const tool::Answer* answer) {
                        round.is_whole = round.is_whole && answer != nullptr;
                        if (answer != nullptr && round.take) round.take(i, *answer);
-                       // The last thing: it ends this round.
+                       // Must come last, because it ends this round.
                        if (--round.left == 0) round.waiting.resume();
                      },
                  .body_bytes_max = body_bytes_max,
@@ -145,7 +145,7 @@ Instant Observer::next_event() const {
 }
 
 void Observer::advance(Instant now) {
-  // Those that wait anew meanwhile wait for the next turn.
+  // Coroutines that wait again meanwhile wait for the next turn.
   std::vector<Waiter> waiting = std::move(waiting_);
   waiting_.clear();
   for (Waiter& waiter : waiting) {

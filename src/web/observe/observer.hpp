@@ -1,4 +1,4 @@
-// All servers that are watched, and whoever waits for something of them.
+// All watched servers, and the coroutines that wait for them.
 //
 // It is a part of the program's loop: open() once, then next_event() and advance() in each turn.
 
@@ -28,49 +28,51 @@
 
 namespace haricot::web {
 
-// One of them. Coroutines ask it, and get its answers in a later turn.
+// One watched server. Coroutines ask it, and resume with its answers in a later turn.
 //
-// Samples have a connection of their own, so requests of people never delay them. These requests
-// use a second connection, which is open only while there are some.
+// Samples have a connection of their own, so requests of users never delay them. Those requests use
+// a second connection, which is open only when needed.
 class Server final {
  public:
   static constexpr std::size_t kSearchesMax = 4;
   static constexpr std::size_t kSearchesWaitingMax = 100;
 
-  // `buffer` is what is received into. What is borrowed outlives it.
+  // `buffer` is the receive buffer. Borrowed arguments must outlive the object.
   Server(tool::Address address, const SamplerOptions& options, std::span<char> buffer);
 
   const Facts& facts() const { return facts_; }
-  // So many samples of it were taken, and so often it has gone.
+  // Returns a counter that changes with each sample, and each time the server is lost.
   std::uint64_t changes() const { return sampler_.samples() + losses_; }
-  // Somebody looks at its tubes.
+  // Records a demand for the server's tubes.
   void look(Instant now) { sampler_.look(now); }
 
   // Limit of concurrent searches.
   Turnstile& searches() { return searches_; }
-  // Closes the connection of people as soon as it is idle: the server may count it as a worker or a
-  // producer.
+  // Closes the connection for requests as soon as it is idle, because the server may count it as a
+  // worker or a producer.
   void end_act() { people_link_.close_when_idle(); }
 
-  // Asks, for an answer each, and hands these over in their order; they are valid during the call.
-  // False: the server is gone, or too much is asked of it already; some answers may have come.
-  // Only so many bytes of each body are kept. If the first is a `use`, the others are for its tube:
-  // Question::followers.
+  // Sends the commands and passes each answer, valid during the call, to `take` in order. Stores at
+  // most `body_bytes_max` bytes of each body. Returns false if the server was lost or too many
+  // questions are pending; some answers may have arrived. If the first command is a `use`, the
+  // others need its tube: see Question::followers.
   using Take = std::function<void(std::size_t index, const tool::Answer& answer)>;
   Part<bool> ask_all(std::vector<std::string> commands, Take take, std::uint64_t body_bytes_max,
                      Duration patience = Question::kPatience);
-  // The same for few commands, with copies of the answers. Nothing: as above.
+  // Sends a few commands and returns copies of their answers. Returns nothing in the failure cases
+  // of ask_all().
   using Responses = std::optional<std::vector<tool::Response>>;
   Part<Responses> ask_together(std::vector<std::string> commands,
                                std::uint64_t body_bytes_max = 1024 * 1024,
                                Duration patience = Question::kPatience);
-  // One command, and a copy of its answer. Nothing: as above.
+  // Sends one command and returns a copy of its answer. Returns nothing in the failure cases of
+  // ask_all().
   Part<std::optional<tool::Response>> ask(std::string command,
                                           std::uint64_t body_bytes_max = 1024 * 1024,
                                           Duration patience = Question::kPatience);
 
   void open(os::Poller& poller);
-  // Whoever waits for answers hears that there are none. Nothing follows.
+  // Closes the connections, and answers all pending questions with null. Must be called last.
   void close();
   Instant next_event() const;
   void advance(Instant now);
@@ -91,33 +93,32 @@ class Server final {
 
 class Observer final {
  public:
-  // `targets` are asked as the others are, but only /probe shows them.
+  // `targets` are sampled like the others, but only /probe shows them.
   Observer(const std::vector<tool::Address>& addresses, const std::vector<tool::Address>& targets,
            const SamplerOptions& options);
 
-  // `poller` outlives the last turn.
+  // `poller` must outlive the last turn.
   void open(os::Poller& poller);
-  // After the last turn: whoever waits goes on to its end.
+  // Resumes all waiting coroutines and closes the servers. Must be called after the last turn.
   void close();
   Instant next_event() const;
   void advance(Instant now);
-  // Counts samples, and servers that come and go: whether there is something new.
+  // Returns a counter that changes with each sample and each lost server.
   std::uint64_t changes() const;
-  // Every server has been heard of, or is known to be gone.
+  // Returns true if every server has answered, or is known to be down.
   bool is_ready() const;
 
-  // The clock, and the wall clock in seconds since 1970.
+  // Return the monotonic clock, and the wall clock in seconds since 1970.
   static Instant now();
   static double wall_now();
 
   std::deque<Server>& servers() { return servers_; }
-  // Null: there is none of this name.
+  // Returns null if there is no server with this name.
   Server* find(std::string_view name);
-  // The same for /probe, also without the usual port.
+  // Finds a server for /probe, also among the targets, and also without the default port.
   Server* find_target(std::string_view name);
 
-  // What a coroutine may await: the next turn, and that something holds, which is looked at in each
-  // turn, but not after `until`.
+  // Awaitable for the next turn, or for a condition, which is checked in each turn until `until`.
   struct Waiting {
     Observer& observer;
     std::function<bool()> holds;
@@ -137,7 +138,7 @@ class Observer final {
  private:
   struct Waiter {
     std::coroutine_handle<> handle;
-    std::function<bool()> holds;  // Empty: the next turn.
+    std::function<bool()> holds;  // Empty to wait for the next turn.
     Instant until;
   };
 

@@ -9,10 +9,10 @@
 namespace haricot::web {
 namespace {
 
-// A server that sends so much of a long answer is at work, and has its patience anew. One that says
-// a little now and then is as late as one that says nothing.
+// Progress in bytes that renews the deadline of a long answer. A server that trickles bytes is as
+// late as a silent one.
 constexpr std::size_t kProgressBytes = 64 * 1024;
-// Nobody needs a report that is longer: the names of 100,000 tubes have 20 MB at most.
+// Larger than any useful report: the names of 100,000 tubes take 20 MB at most.
 constexpr std::uint64_t kReportBytesMax = 32 * 1024 * 1024;
 constexpr std::size_t kForeignBytesShown = 60;
 
@@ -69,7 +69,7 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
     words_ = what.substr(0, kForeignBytesShown);
     return false;
   };
-  // Nothing was asked: a server of another kind greets.
+  // Without a question, this is the greeting of another kind of server.
   if (under_way_.empty()) return wrong(bytes);
   if (!is_in_answer_) {
     parser_.keep_bodies(std::min(under_way_.front().body_bytes_max, kReportBytesMax));

@@ -13,23 +13,22 @@
 namespace haricot::web {
 namespace {
 
-// A page of so many tubes has about 60 KB: the server and this program do it in a part of a
-// millisecond.
+// Tubes of a page, about 60 KB. Server and program handle it in a fraction of a millisecond.
 constexpr std::string_view kTubesOfPage = "50";
 constexpr std::string_view kPages = "stats-tubes";
 constexpr std::size_t kPageBytesMax = 1024 * 1024;
 constexpr std::size_t kListBytesMax = 24 * 1024 * 1024;
-// beanstalkd looks for a tube among all, and runs all commands of a connection that are there
-// before it turns to the next one. So others wait for as many.
+// beanstalkd searches all tubes for each command, and runs all pending commands of a connection
+// before it turns to the next one. So other clients wait for this many.
 constexpr std::size_t kTubesAtOnce = 8;
 
-// Requires: the count has not gone back.
+// Requires: before <= now.
 std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
   if (seconds <= 0) return std::nullopt;
   return static_cast<double>(now - before) / seconds;
 }
 
-// Sampling takes at most a tenth of the time.
+// Returns the time of the next sample: sampling takes at most a tenth of the time.
 Instant due_again(Instant began, Instant ended, Duration interval) {
   const Duration rest = Duration::nanoseconds((ended - began).count() * 9);
   return std::max(began + interval, ended + rest);
@@ -56,7 +55,7 @@ void Sampler::restart(Instant now) {
   is_running_ = true;
   is_asking_stats_ = false;
   stats_due_ = now;
-  tubes_began_ = tubes_ended_ = Instant::at(std::numeric_limits<std::int64_t>::min());  // Due.
+  tubes_began_ = tubes_ended_ = Instant::at(std::numeric_limits<std::int64_t>::min());  // Due now.
   building_.reset();
   ask_capabilities();
   ask_stats();
@@ -142,7 +141,7 @@ void Sampler::take_stats(const tool::Answer& answer) {
   tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
   facts_.rates = {};
   if (facts_.sample) facts_.rates = tool::rates_between(*facts_.sample, sample);
-  // A server that takes over has the connections of the one before, and may have other commands.
+  // A new server process may have taken over the connection, with other commands.
   const bool is_up = facts_.state == ServerState::up;
   if (is_up && process_of(facts_.sample->server) != process_of(sample.server)) ask_capabilities();
   facts_.sample = std::move(sample);
@@ -169,7 +168,7 @@ void Sampler::begin_tubes() {
     building_->rows.reserve(rows.size() + rows.size() / 32 + 16,
                             rows.bytes() + rows.bytes() / 32 + 512);
   }
-  // What has happened since the tubes were forgotten cannot be told from what was counted before.
+  // Without a previous sample, increments are unknown, so the counters start again.
   if (!facts_.tubes) facts_.labels.clear();
   facts_.labels.resize(options_.labels.names().size());
   tubes_asked_ = 0;
@@ -233,7 +232,7 @@ void Sampler::take_list(const tool::Answer& answer) {
   ask_some();
 }
 
-// Asks for as many tubes of the list as may be under way.
+// Asks for as many tubes of the list as may be pending.
 void Sampler::ask_some() {
   while (tubes_asked_ < kTubesAtOnce && pipeline_.has_room() && names_read_ < names_.size() &&
          !is_too_much()) {
@@ -256,7 +255,7 @@ void Sampler::ask_some() {
   if (tubes_asked_ == 0 && (names_read_ >= names_.size() || is_too_much())) finish_tubes();
 }
 
-// Says so if the sample ends before the tubes do.
+// Returns true and sets the warning if the sample exceeds a bound.
 bool Sampler::is_too_much() {
   const TubeRows& rows = building_->rows;
   if (rows.size() < kTubesMax && rows.bytes() < kTubeBytesMax && pages_ < kPagesMax) return false;
@@ -268,19 +267,19 @@ void Sampler::take_tube(std::size_t begin, std::size_t length, const tool::Answe
   --tubes_asked_;
   TubeRow row;
   row.name = std::string_view(names_).substr(begin, length);
-  // Not found: the tube went meanwhile.
+  // Skips tubes that were deleted meanwhile.
   if (answer.code == ReplyCode::ok && read_tube(answer.body, row)) add(row);
   ask_some();
 }
 
 void Sampler::add(TubeRow& row) {
-  // A page that begins where a tube has gone may bring one again.
+  // A page that begins at a deleted tube may repeat a tube.
   if (building_->rows.find(row.name)) return;
   const std::optional<std::size_t> found =
       before_ ? before_->rows.find(row.name) : std::optional<std::size_t>();
   TubeRow old;
   if (found) old = before_->rows.at(*found);
-  // Counters that went back belong to another tube of the same name.
+  // If a counter went back, this is another tube with the same name.
   const bool is_same = found && row[TubeField::puts] >= old[TubeField::puts] &&
                        row[TubeField::deletes] >= old[TubeField::deletes];
   if (is_same) {

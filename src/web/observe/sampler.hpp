@@ -1,8 +1,8 @@
 // Samples one server: `stats` at each interval, and its tubes.
 //
-// A haricotd reports its tubes in pages of stats-tubes. It is asked at each interval while a person
+// A haricotd reports its tubes in pages of stats-tubes. It is asked at each interval while a user
 // or a scrape needs them, and about every 15 seconds otherwise. Other servers need a stats-tube for
-// each tube, so they are asked only on demand. A complete sample replaces the one before.
+// each tube, so they are asked only on demand. A complete sample replaces the previous one.
 //
 // A server may be broken or hostile: tubes, bytes, pages and time of a sample are bounded. The
 // sampler has no socket and no clock.
@@ -26,42 +26,42 @@ namespace haricot::web {
 struct SamplerOptions {
   Duration interval = Duration::seconds(2);
   const TubeLabels& labels;  // Borrowed.
-  HashKey key;               // Clients choose the names of tubes.
+  HashKey key;               // For hash tables, because clients choose the names of tubes.
 };
 
 class Sampler final {
  public:
-  // How long tubes are asked for after somebody has looked. A little more than a minute: that is
-  // how often Prometheus looks if nobody tells it otherwise.
+  // Time for which tubes are sampled after a demand: a little more than a minute, the default
+  // interval of Prometheus.
   static constexpr Duration kLookedFor = Duration::seconds(70);
-  // Interval of samples of tubes without demand: a little less than a step of the history, so each
-  // of its points has a new sample.
+  // Interval of samples of tubes without demand: a little less than a step of the history, so that
+  // each of its points has a new sample.
   static constexpr Duration kUnwatchedInterval = Duration::seconds(14);
-  // Time after which a server without an answer to `stats` is down, also if it sends a few bytes.
+  // Time after which a server without an answer to `stats` is down, even if it sends a few bytes.
   static constexpr Duration kStatsPatience = Duration::seconds(15);
   static constexpr std::size_t kStatsBytesMax = 64 * 1024;
   // Bounds of a sample of tubes.
   static constexpr std::size_t kTubesMax = 200'000;
   static constexpr std::size_t kTubeBytesMax = 16 * 1024 * 1024;
   static constexpr std::size_t kPagesMax = 20'000;
-  // When nobody has looked for so long, the tubes are forgotten.
+  // Time without demand after which the tubes are forgotten.
   static constexpr Duration kTubesKeptFor = Duration::seconds(300);
 
-  // All are borrowed, and outlive it.
+  // Borrows all arguments, which must outlive the object.
   Sampler(Pipeline& pipeline, Facts& facts, const SamplerOptions& options)
       : pipeline_(pipeline), facts_(facts), options_(options) {}
 
-  // A new connection: what the last one was asked is forgotten.
+  // Starts on a new connection, and ignores answers to earlier questions.
   void restart(Instant now);
-  // The connection is gone.
+  // Stops, because the connection is lost.
   void stop();
-  // Somebody looks at the tubes.
+  // Records a demand for the tubes.
   void look(Instant now);
 
   Instant next_event() const;
-  // Asks what is due.
+  // Sends the questions that are due.
   void advance(Instant now);
-  // So many answers to `stats` have come.
+  // Returns the number of answers to `stats`.
   std::uint64_t samples() const { return samples_; }
 
  private:
@@ -83,7 +83,7 @@ class Sampler final {
   void add(TubeRow& row);
   void finish_tubes();
   void give_up_tubes();
-  // Whether the question has an answer, and belongs to this connection.
+  // Returns true if the question has an answer and belongs to this connection.
   bool is_for(std::uint64_t connection, const tool::Answer* answer) {
     now_ = std::max(now_, pipeline_.received());
     return answer != nullptr && connection == connection_;
@@ -104,16 +104,16 @@ class Sampler final {
 
   bool has_look_ = false;
   Instant looked_;
-  Instant tubes_began_;  // The last sample of tubes, or the last try.
+  Instant tubes_began_;  // Times of the last sample of tubes, successful or not.
   Instant tubes_ended_;
   std::size_t pages_ = 0;
-  std::shared_ptr<TubeSample> building_;      // Null: no sample of tubes is under way.
-  std::shared_ptr<const TubeSample> before_;  // What the rates are measured from; null: nothing.
-  double seconds_ = 0;                        // Between the two.
-  std::string next_;                          // Where the next page begins.
+  std::shared_ptr<TubeSample> building_;      // Null if no sample of tubes is in progress.
+  std::shared_ptr<const TubeSample> before_;  // Base of the rates; null if there is none.
+  double seconds_ = 0;                        // Between the two samples.
+  std::string next_;                          // First name of the next page.
   std::string names_;                         // The answer to list-tubes.
-  std::size_t names_read_ = 0;                // Bytes of it.
-  std::size_t tubes_asked_ = 0;               // So many of them have not answered.
+  std::size_t names_read_ = 0;                // Bytes of it that were read.
+  std::size_t tubes_asked_ = 0;               // Tubes without an answer yet.
 };
 
 }  // namespace haricot::web

@@ -1,10 +1,11 @@
-// Coroutines: a function that waits for answers of servers, or for the next turn, and reads as if
-// it did not.
+// Coroutines that wait for answers of servers or for the next turn, written like sequential code.
 //
-// `Task` is one that nobody waits for: it runs at once up to its first co_await, and frees itself
-// at its end. `Part<T>` is a piece of one: it runs when it is awaited, and gives a T back.
+// A `Task` is a coroutine without a waiting caller: it runs at once up to its first co_await, and
+// frees itself at its end. A `Part<T>` is awaited by another coroutine: it starts then, and returns
+// a T.
 //
-// Arguments of a coroutine are values, or references to what lives as long as the program.
+// Arguments of a coroutine must be values, or references to objects that live as long as the
+// program.
 
 #pragma once
 
@@ -21,7 +22,7 @@ struct Task {
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { std::terminate(); }  // There is no memory.
+    void unhandled_exception() { std::terminate(); }  // Out of memory.
   };
 };
 

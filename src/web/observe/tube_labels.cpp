@@ -27,7 +27,7 @@ std::uint8_t TubeLabels::label_of(std::string_view tube) const {
   for (const Row& row : rows_) {
     if (row.pattern->matches(tube)) return row.label;
   }
-  // There is one series of a name.
+  // A tube with the name of a label belongs to it, so that each name has one series.
   const auto known = std::find(names_.begin(), names_.end(), tube);
   return known == names_.end() ? std::uint8_t{0} : label_at(known);
 }

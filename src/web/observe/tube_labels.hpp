@@ -1,5 +1,5 @@
-// Tubes that are summed under one name (--tube-label 'emails-[0-9]+=emails'): for names that a
-// program makes anew all the time.
+// Tubes that are summed under one name (--tube-label 'emails-[0-9]+=emails'), for programs that
+// keep creating tubes.
 
 #pragma once
 
@@ -16,17 +16,17 @@ namespace haricot::web {
 class TubeLabels final {
  public:
   static constexpr std::size_t kLabelsMax = 100;
-  // What all tubes without a series of their own are called together. No tube can have this name,
-  // and no label has it.
+  // Name of the sum of all tubes without a series of their own. No tube and no label can have this
+  // name.
   static constexpr std::string_view kRest = "*";
 
-  // Takes REGEX=NAME. False: `error` says why.
+  // Adds REGEX=NAME. Returns false and sets `error` if it is invalid.
   [[nodiscard]] bool add(std::string_view text, std::string& error);
 
-  // The label of a tube, from 1 on: of the first pattern that matches its name, or else the one
-  // that is its name. 0: it has none.
+  // Returns the label of a tube, from 1 on: the label of the first pattern that matches its name,
+  // or else the label with its name. Returns 0 if there is none.
   std::uint8_t label_of(std::string_view tube) const;
-  // The names; the first one is that of label 1. Several patterns may have one name.
+  // Returns the names; the first one belongs to label 1. Several patterns may share a name.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

@@ -22,8 +22,8 @@ bool split(std::string_view line, Line& to) {
   return true;
 }
 
-// Puts the number into its field, if it is one of ours. `hint` is the field that is expected: the
-// lines of all tubes are in the same order.
+// Stores the number in its field if it is a known key. `hint` is the expected field, because all
+// tubes have their lines in the same order.
 void read_number_line(const Line& line, TubeRow& row, std::size_t& hint) {
   for (std::size_t i = 0; i < kTubeFields; ++i) {
     const std::size_t field = (hint + i) % kTubeFields;
@@ -67,7 +67,7 @@ bool read_tubes_page(std::string_view answer, std::string& next,
     if (is_first || text.starts_with("  ")) {
       if (is_first) finish();
       text.remove_prefix(2);
-      // A newer server may have other things here, such as lists.
+      // Skips unknown lines of a newer server, such as lists.
       if (!is_among_tubes || !split(text, line)) continue;
       if (line.key == "name") {
         row.name = without_quotes(line.value);

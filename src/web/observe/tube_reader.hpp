@@ -1,6 +1,6 @@
-// Reads the numbers of tubes from what servers answer: stats-tube, and pages of stats-tubes.
+// Reads the numbers of tubes from answers of servers: stats-tube, and pages of stats-tubes.
 //
-// As StatsText, but no text is kept, and only the keys of TubeField are looked at.
+// Unlike StatsText it stores no text, and reads only the keys of TubeField.
 
 #pragma once
 
@@ -13,11 +13,13 @@
 
 namespace haricot::web {
 
-// Reads `key: value` lines into the row, all but the name. False: it is no such answer.
+// Reads `key: value` lines into the row, except its name. Returns false if the text is no such
+// answer.
 [[nodiscard]] bool read_tube(std::string_view answer, TubeRow& row);
 
-// Hands the tubes of a page over; a row is valid during the call. `next` is the name that the next
-// page begins with; empty: this was the last one. False: it is no page.
+// Passes the tubes of a page to `take`; a row is valid during the call. Sets `next` to the first
+// name of the next page, or to an empty text after the last page. Returns false if the text is no
+// page.
 [[nodiscard]] bool read_tubes_page(std::string_view answer, std::string& next,
                                    const std::function<void(TubeRow& row)>& take);
 

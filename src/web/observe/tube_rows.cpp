@@ -33,11 +33,11 @@ constexpr std::array<std::string_view, kTubeFields> kKeys = {"current-jobs-urgen
                                                              {},
                                                              {}};
 
-// Bits of a row's mask, before those of the fields that are not 0.
+// Bits of a row's mask. The fields that are not 0 follow.
 constexpr std::uint32_t kHasPutRate = 1U << 0;
 constexpr std::uint32_t kHasDeleteRate = 1U << 1;
 constexpr std::uint32_t kFirstField = 1U << 2;
-constexpr double kRateUnits = 1000;  // A rate is kept as thousandths.
+constexpr double kRateUnits = 1000;  // Rates are stored in thousandths.
 
 void append_number(std::string& to, std::uint64_t number) {
   while (number >= 0x80) {
@@ -131,7 +131,7 @@ std::optional<std::size_t> TubeRows::find(std::string_view name) const {
   return std::nullopt;
 }
 
-// At most two thirds of the entries are taken.
+// Keeps at most two thirds of the entries in use.
 void TubeRows::grow_entries(std::size_t wanted) {
   if (wanted * 3 <= entries_.size() * 2) return;
   entries_.assign(std::bit_ceil(wanted * 3 / 2 + 2), 0);

@@ -1,7 +1,7 @@
-// What is known of the tubes of a server at one moment, for very many tubes: about 40 bytes each.
+// The tubes of a server at one moment, packed for very many tubes: about 40 bytes each.
 //
-// Most numbers of most tubes are 0. So a row is packed: its name, which numbers it has, and these
-// with as few bytes as they need. Who wants a row unpacks it.
+// Most numbers of most tubes are 0. So a packed row has the name, a mask of its numbers that are
+// not 0, and these in as few bytes as possible. at() unpacks a row.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace haricot::web {
 
-// In the order in which servers tell them.
+// In the order of the servers' reports.
 enum class TubeField : std::uint8_t {
   urgent,
   ready,
@@ -30,15 +30,15 @@ enum class TubeField : std::uint8_t {
   waiting,
   deletes,
   pauses,
-  pause,          // Seconds that the pause had when it began; 0: not paused.
+  pause,          // Whole length of the pause in seconds; 0 if not paused.
   pause_left,     // Seconds.
   oldest_ready,   // Seconds.
   oldest_buried,  // Seconds.
-  wait_p50,       // Milliseconds, as the next three.
+  wait_p50,       // Milliseconds, like the next three.
   wait_p99,
   work_p50,
   work_p99,
-  tried_out,  // Buried because their tries were used up.
+  tried_out,  // Jobs buried after their last try.
   // Derived from the fields above when they are exported, because sums of tubes need them by tube.
   overdue,     // oldest_ready of a tube that is not paused.
   unattended,  // oldest_ready of a tube that is not paused and has no worker.
@@ -51,33 +51,34 @@ std::string_view key_of(TubeField field);
 struct TubeRow {
   std::string_view name;  // Borrowed.
   std::array<std::uint64_t, kTubeFields> numbers{};
-  // Jobs a second. Nothing: not measured.
+  // Jobs per second; empty if not measured.
   std::optional<double> put_rate;
   std::optional<double> delete_rate;
-  std::uint8_t label = 0;  // Of TubeLabels; 0: it has none.
+  std::uint8_t label = 0;  // Label of TubeLabels; 0 if there is none.
 
   std::uint64_t operator[](TubeField field) const {
     return numbers[static_cast<std::size_t>(field)];
   }
   std::uint64_t& operator[](TubeField field) { return numbers[static_cast<std::size_t>(field)]; }
-  std::uint64_t paused_s() const;  // Until the pause ends; at least 1 as long as it is one.
+  std::uint64_t paused_s() const;  // Time until the pause ends; at least 1 while the tube is
+                                   // paused, otherwise 0.
 };
 
 class TubeRows final {
  public:
-  // `key`: clients choose the names.
+  // `key` hashes the names, which clients can choose.
   explicit TubeRows(const HashKey& key) : key_(key) {}
 
-  // Takes the memory for so many rows at once: it is twice as much for a moment where rows grow.
+  // Allocates memory for rows in advance. Growing would need twice as much for a moment.
   void reserve(std::size_t rows, std::size_t bytes);
-  // Requires: no row has this name, and names have at most 255 bytes.
+  // Adds a row. Requires: no row has this name, and it has at most 255 bytes.
   void add(const TubeRow& row);
-  // Gives back what no row needs.
+  // Frees memory that no row needs.
   void shrink();
 
   std::size_t size() const { return offsets_.size(); }
   std::size_t bytes() const { return packed_.size(); }
-  // The name is valid as long as no row is added.
+  // The name is valid until the next add().
   TubeRow at(std::size_t index) const;
   std::string_view name_at(std::size_t index) const;
   std::optional<std::size_t> find(std::string_view name) const;
@@ -89,7 +90,8 @@ class TubeRows final {
   HashKey key_;
   std::string packed_;
   std::vector<std::uint32_t> offsets_;
-  std::vector<std::uint32_t> entries_;  // Index of a row and 1 by its name's hash; 0: free.
+  std::vector<std::uint32_t> entries_;  // Hash table of names: index of a row plus 1; 0 if the
+                                        // entry is free.
 };
 
 }  // namespace haricot::web

@@ -1,4 +1,4 @@
-// Lets a number of coroutines through at a time, in the order in which they come.
+// Limits the number of coroutines that run at the same time; others wait in order.
 
 #pragma once
 
@@ -15,10 +15,10 @@ class Turnstile final {
   Turnstile(const Turnstile&) = delete;
   Turnstile& operator=(const Turnstile&) = delete;
 
-  // Returns true if nobody else may wait.
+  // Returns true if no more may wait.
   bool is_full() const { return waiting_.size() >= waiting_max_; }
 
-  // `co_await turnstile.enter()` waits for a turn. leave() ends it.
+  // `co_await turnstile.enter()` waits for a place. leave() frees it.
   struct Entry {
     Turnstile& turnstile;
     bool await_ready() const {
@@ -40,7 +40,7 @@ class Turnstile final {
     next.resume();
   }
 
-  // Leaves at the end of a scope.
+  // Calls leave() at the end of a scope.
   struct Pass {
     Turnstile& turnstile;
     ~Pass() { turnstile.leave(); }

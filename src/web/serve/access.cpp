@@ -9,7 +9,7 @@
 namespace haricot::web {
 namespace {
 
-// What the last proxy on the way has appended: the last element of the last header of this name.
+// Returns the last element of the last header with this name, which the nearest proxy has appended.
 std::string_view last_word(const Request& request, std::string_view name) {
   std::string_view word;
   for (const Header& header : request.headers) {
@@ -20,7 +20,7 @@ std::string_view last_word(const Request& request, std::string_view name) {
   return word;
 }
 
-// The name without the port, in small letters.
+// Returns the name in lower case, without the port.
 std::string name_of(std::string_view host) {
   const std::size_t bracket = host.rfind(']');
   const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
@@ -37,7 +37,7 @@ bool is_v4(std::string_view name) {
   return numbers == 4;
 }
 
-// A name in brackets cannot be looked up.
+// Returns true for an IP address. A name in brackets is never resolved.
 bool is_number(std::string_view name) {
   return is_v4(name) || (name.starts_with('[') && name.ends_with(']'));
 }
@@ -81,14 +81,13 @@ bool Access::is_logged_in(const Request& request) const {
 }
 
 bool Access::is_encrypted(const Request& request) const {
-  // A tunnel tells nothing, but browsers send the origin of each POST.
+  // A tunnel sets no header, but browsers send the origin of each POST.
   return lower(request.header("Origin")).starts_with("https://") ||
          (rules_.is_behind_proxy && is_same_word(last_word(request, "X-Forwarded-Proto"), "https"));
 }
 
-// Browsers say by Sec-Fetch-Site where a request comes from, but not on a page without TLS under
-// another name than localhost. There they send the origin of each POST. A program that sends
-// neither is no browser; it has to say that it knows what it does.
+// Browsers send Sec-Fetch-Site, except on a page without TLS under another name than localhost.
+// There they send the Origin of each POST. A program that is no browser has to set one of them.
 bool Access::is_same_origin(const Request& request) const {
   const std::string_view site = request.header("Sec-Fetch-Site");
   if (!site.empty()) return site == "same-origin";
@@ -104,7 +103,7 @@ bool Access::is_same_origin(const Request& request) const {
 
 bool Access::is_from_other_site(const Request& request) {
   const std::string_view site = request.header("Sec-Fetch-Site");
-  // "none": a person has typed the address or opened a bookmark.
+  // "none" means that the user typed the address or opened a bookmark.
   return !site.empty() && site != "same-origin" && site != "none";
 }
 

@@ -1,7 +1,7 @@
-// Who may ask what: names of this host, the token, and where a change comes from.
+// Access rules: host names, the token, and the origin of changes.
 //
-// A page of another site, opened in a browser that reaches this program, must not read it by a name
-// that leads here (DNS rebinding), nor make it act (CSRF).
+// They stop a page of another site, opened in a browser that can reach this program, from reading
+// it through a name that resolves to it (DNS rebinding) and from causing changes (CSRF).
 
 #pragma once
 
@@ -16,25 +16,25 @@
 namespace haricot::web {
 
 struct AccessRules {
-  std::vector<std::string> hosts =
-      {};                           // Names under which this program is asked, in small letters.
-  std::optional<Token> token = {};  // Nothing: who reaches the program may use it.
+  std::vector<std::string> hosts = {};  // Host names of this program, in lower case.
+  std::optional<Token> token = {};      // If empty, every client that can connect has access.
   bool allows_changes = false;
-  // A proxy stands in front and sets X-Forwarded-*; else clients could set them as they like.
+  // A proxy sets X-Forwarded-*. Otherwise clients could forge these headers.
   bool is_behind_proxy = false;
 };
 
 class Access final {
  public:
-  // The rules outlive it, and may change.
+  // The rules must outlive the object, and may change.
   explicit Access(const AccessRules& rules) : rules_(rules) {}
 
-  // Whether the name that the request was sent to is one of ours: a number, a name of the loopback
+  // Returns true if the host name of the request is an IP address, a name of the loopback
   // interface, or one of the rules. No other site can have any of these.
   bool knows_host(const Request& request) const;
-  // Whether the request shows the token, or its cookie. True if there is none.
+  // Returns true if the request contains the token or its cookie, or if there is no token.
   bool is_logged_in(const Request& request) const;
-  // Whether a POST comes from a page of this program, as far as a browser tells.
+  // Returns true if a request comes from a page of this program, according to the browser's
+  // headers.
   bool is_same_origin(const Request& request) const;
   // Returns true if a browser sends the request for a page of another site.
   static bool is_from_other_site(const Request& request);
@@ -42,15 +42,17 @@ class Access final {
     return rules_.allows_changes && request.method == Method::post && is_same_origin(request);
   }
   bool has_token() const { return rules_.token.has_value(); }
-  // Returns true if the request shows a token that is not ours.
+  // Returns true if the request contains a wrong token.
   bool has_wrong_token(const Request& request) const;
-  // Who asks: the proxy's word where there is one, else the peer of the connection.
+  // Returns the client's address, as given by the proxy if there is one, otherwise of the
+  // connection.
   std::string peer(const Request& request, std::string_view connection_peer) const;
-  // The browser's side of the connection is encrypted, as the browser or a proxy says of a POST.
+  // Returns true if the browser uses TLS, according to headers of the browser or a proxy.
+  // Meaningful only for a POST.
   bool is_encrypted(const Request& request) const;
 
  private:
-  // The host as the browser has it, with its port.
+  // Returns the host and port that the browser has requested.
   std::string_view host(const Request& request) const;
 
   const AccessRules& rules_;

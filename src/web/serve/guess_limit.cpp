@@ -19,7 +19,7 @@ std::uint64_t GuessLimit::hash_of_address(std::string_view peer) const {
   }
   in6_addr v6{};
   const bool is_v6 = ::inet_pton(AF_INET6, host.c_str(), &v6) == 1;
-  // An IPv4 address in the form of IPv6 is an address of its own, not a part of one network.
+  // An IPv4-mapped address counts by itself, not with its IPv6 network.
   if (is_v6 && !IN6_IS_ADDR_V4MAPPED(&v6)) {
     host.assign(reinterpret_cast<const char*>(v6.s6_addr), kNetBytes);
   }

@@ -1,4 +1,4 @@
-// Slows guesses of the token by address.
+// Limits the rate of wrong tokens by address.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace haricot::web {
 
 // Counts wrong tokens by address in a table of fixed size. An address that is displaced from the
-// table starts again at zero, so many addresses together never lock out another one.
+// table starts again at zero, so many addresses together can never lock out another one.
 class GuessLimit final {
  public:
   static constexpr std::uint32_t kGuesses = 10;
@@ -21,9 +21,10 @@ class GuessLimit final {
 
   explicit GuessLimit(const HashKey& key) : key_(key) {}
 
-  // `peer` is HOST:PORT, [V6]:PORT or an address without a port. IPv6 counts by /64.
+  // Counts a wrong token. `peer` is HOST:PORT, [V6]:PORT or an address without a port. IPv6
+  // addresses count by /64.
   void add(std::string_view peer, Instant now);
-  // Returns the time until the address may guess again; 0 if it may now.
+  // Returns the time until the address may try again; 0 if it may now.
   Duration wait(std::string_view peer, Instant now) const;
 
  private:
@@ -31,7 +32,7 @@ class GuessLimit final {
   static constexpr std::size_t kSets = 256;
 
   struct Entry {
-    std::uint64_t address = 0;  // Hash; 0: free.
+    std::uint64_t address = 0;  // Hash; 0 if the entry is free.
     Instant ends;
     std::uint32_t guesses = 0;
   };

@@ -15,7 +15,7 @@
 namespace haricot::web {
 namespace {
 
-// Lines of the log that stderr does not take now are tried again so soon.
+// Pause before stderr is tried again with pending lines of the log.
 constexpr Duration kLogPause = Duration::milliseconds(200);
 
 }  // namespace

@@ -14,16 +14,17 @@
 
 namespace haricot::web {
 
-// What works in each turn beside the sources of the poller. `self` outlives the loop.
+// A part of the program that works in each turn, besides the sources of the poller. `self` must
+// outlive the loop.
 struct LoopPart {
   void* self;
-  // When advance() has something to do; earlier is no mistake.
+  // Returns the time of the next advance(). It may be too early.
   Instant (*next_event)(void* self);
   void (*advance)(void* self, Instant now);
-  // Null, or called before the sources of a turn are handled.
+  // Called before the sources of a turn are handled; may be null.
   void (*begin_turn)(void* self, Instant now) = nullptr;
 
-  // One that calls the methods of these names.
+  // Makes a part that calls the methods with these names.
   template <typename Part>
   static LoopPart of(Part& part) {
     LoopPart result{&part, [](void* object) { return static_cast<Part*>(object)->next_event(); },
@@ -39,16 +40,16 @@ struct LoopPart {
 
 class Loop final {
  public:
-  // They outlive it. Requires: the signals are blocked (os::block_signals()).
+  // Requires: the arguments outlive the object, and the signals are blocked (os::block_signals()).
   Loop(os::Poller& poller, os::Log& log, os::Notifier& notifier);
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // False: `error` says why.
+  // Returns false and sets `error` on failure.
   [[nodiscard]] bool open(std::string& error);
-  // Parts are advanced in the order in which they were added.
+  // Adds a part. Parts advance in the order in which they were added.
   void add(const LoopPart& part) { parts_.push_back(part); }
-  // Called at a SIGHUP.
+  // Sets the function to call at SIGHUP.
   void set_reload(std::function<void()> reload) { reload_ = std::move(reload); }
 
   // Runs until SIGTERM or SIGINT.

@@ -13,7 +13,7 @@ using Digest = std::array<std::uint8_t, 32>;
 
 Digest sha256(std::string_view bytes);
 
-// Takes the same time wherever they differ.
+// Compares in constant time.
 bool is_same_digest(const Digest& a, const Digest& b);
 
 std::string hex(const Digest& digest);

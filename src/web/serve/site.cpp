@@ -13,7 +13,8 @@ constexpr std::string_view kLoginPath = "/login";
 constexpr std::string_view kLogoutPath = "/logout";
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr std::size_t kLoginBytesMax = 2048;
-constexpr const char* kHome = "./";  // From /login and /logout, whatever a proxy has in front.
+constexpr const char* kHome = "./";  // Relative to /login and /logout, so that it is right behind a
+                                     // proxy with any path.
 
 bool is_look(Method method) {
   return method == Method::get || method == Method::head;
@@ -23,7 +24,7 @@ bool is_served_by(Method method, const Route& route) {
   return method == route.method || (method == Method::head && route.method == Method::get);
 }
 
-// The way to the login's page from any other.
+// Returns the relative path from `path` to the login page.
 std::string login_target(std::string_view path) {
   std::string target;
   for (auto depth = std::count(path.begin(), path.end(), '/'); depth > 1; --depth) target += "../";
@@ -59,7 +60,7 @@ std::string security_headers() {
          "frame-ancestors 'none'\r\n"
          "X-Content-Type-Options: nosniff\r\n"
          "X-Frame-Options: DENY\r\n"
-         "Referrer-Policy: same-origin\r\n"  // With none at all, a form would say Origin: null.
+         "Referrer-Policy: same-origin\r\n"  // Without it, a form would send Origin: null.
          "Cross-Origin-Opener-Policy: same-origin\r\n"
          "Cross-Origin-Resource-Policy: same-origin\r\n";
 }
@@ -101,7 +102,7 @@ Site::Decision Site::judge(Request& request, std::string_view connection_peer, I
     if (rest.empty()) {
       return {.refused = Response{.status = 308, .more = {{"Location", base + "/"}}}};
     }
-    // A base such as /api is also the beginning of paths without it.
+    // A base path such as /api is also a prefix of paths without it.
     if (rest.starts_with('/') && (has_path(rest) || !has_path(request.path))) request.path = rest;
   }
   const Route* found = nullptr;
@@ -208,8 +209,8 @@ void Site::log_out(Exchange& exchange) const {
   exchange.respond(to_home({cookie(exchange.request(), "", "; Max-Age=0")}));
 }
 
-// Without a path it is for what is beside the login's page, also behind a proxy that has a path of
-// its own.
+// Sets no path, so the cookie applies to everything beside the login page, even behind a proxy with
+// a path of its own.
 Header Site::cookie(const Request& request, std::string_view value, std::string_view more) const {
   std::string text = options_.access.token->cookie_name() + "=";
   text += value;

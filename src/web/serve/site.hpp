@@ -1,4 +1,4 @@
-// What is behind which path, and who may have it: the table of routes with the rules of access.
+// The table of routes, with the access rules for each request.
 
 #pragma once
 
@@ -16,34 +16,36 @@
 namespace haricot::web {
 
 struct SiteOptions {
-  // Empty, or "/a" or "/a/b": what all paths of the program stand below, in front of a proxy.
-  // Paths without it are served too, for a proxy that takes it away, and for probes.
+  // Empty, or "/a" or "/a/b": the prefix of all paths that clients use. Paths without it are served
+  // too, for a proxy that removes it, and for health checks.
   std::string base_path = {};
   AccessRules access = {};
 };
 
-// Lines that each response has: what a browser may load and run, and who may show the page.
+// Returns headers for each response. They restrict what a browser may load and run, and which sites
+// may embed the page.
 std::string security_headers();
 
 class Site final {
  public:
-  // `key`: clients choose their addresses.
+  // `key` hashes client addresses, which clients can choose.
   Site(SiteOptions options, std::vector<Route> routes, const HashKey& key = {});
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
 
-  // What to do with a request whose head has come: answer with this response, or call the route.
+  // Result for a request whose head has arrived: a refusal, or a route to call.
   struct Decision {
     std::optional<Response> refused;
     const Route* route = nullptr;
-    bool is_wrong_login = false;  // For the log, as the next one.
+    bool is_wrong_login = false;  // For the log.
     bool is_refused_change = false;
-    bool is_trusted = false;  // The request shows the token.
+    bool is_trusted = false;  // The request contains the token.
   };
-  // Also takes the base path off the request's path, and sets may_change and peer.
+  // Decides about a request. Also removes the base path from its path, and sets may_change and
+  // peer.
   Decision judge(Request& request, std::string_view connection_peer, Instant now);
 
-  // From now on another token opens the program. Requires: there was one.
+  // Replaces the token. Requires: there was one.
   void set_token(Token token) { options_.access.token = std::move(token); }
   const SiteOptions& options() const { return options_; }
   const Access& access() const { return access_; }
@@ -51,7 +53,7 @@ class Site final {
  private:
   bool has_path(std::string_view path) const;
   Response ask_for_login(const Request& request) const;
-  // The routes of the login itself.
+  // Returns a route of the login itself, which needs no login.
   template <auto kHandler>
   Route open_route(Method method, std::string_view path);
   Decision judge_route(Request& request, const Route& route);
@@ -65,7 +67,7 @@ class Site final {
   Access access_{options_.access};
   std::vector<Route> routes_;
   GuessLimit guesses_;
-  Instant now_;  // Of the last request.
+  Instant now_;  // Time of the last request.
 };
 
 }  // namespace haricot::web

@@ -13,7 +13,7 @@
 namespace haricot::web {
 namespace {
 
-// What makes the digests of one token differ.
+// Prefixes that make the digests of one token differ.
 constexpr std::string_view kOfToken = "haricot web token ";
 constexpr std::string_view kOfCookie = "haricot web cookie ";
 constexpr std::string_view kOfName = "haricot web cookie's name ";

@@ -1,7 +1,8 @@
-// The secret that opens `haricot web`: a line in a file, and the cookie of who has shown it.
+// The secret that protects `haricot web`: a line in a file, and the cookie of a browser that has
+// sent it.
 //
-// The cookie is computed from the token. So the server keeps no sessions, and a new token ends all
-// of them. Only digests are kept and compared, in a time that does not depend on what is given.
+// The cookie derives from the token. So the server stores no sessions, and a new token ends all of
+// them. Only digests are stored and compared, in constant time.
 
 #pragma once
 
@@ -18,16 +19,16 @@ class Token final {
   static constexpr std::size_t kBytesMin = 16;
   static constexpr std::size_t kBytesMax = 1024;
 
-  // Reads the file: one line of kBytesMin to kBytesMax printing characters, that not everybody may
-  // read. Nothing: `error` says why.
+  // Reads the file: one line of kBytesMin to kBytesMax printable characters, without permissions
+  // for others. Returns nothing and sets `error` on failure.
   static std::optional<Token> read(const std::string& path, std::string& error);
-  // Requires: it has the form above.
+  // Requires: `text` has the form above.
   explicit Token(std::string_view text);
 
   bool is_token(std::string_view text) const;
   bool is_cookie(std::string_view value) const;
-  // What a browser keeps. The name differs by token: browsers do not tell ports apart, so that two
-  // programs on one machine would have each other's cookie.
+  // The cookie of a browser. Its name depends on the token, because browsers share cookies between
+  // ports, so two programs on one machine would overwrite each other's cookie.
   const std::string& cookie_name() const { return cookie_name_; }
   const std::string& cookie_value() const { return cookie_value_; }
 
@@ -35,7 +36,7 @@ class Token final {
   Digest token_;
   std::string cookie_name_;
   std::string cookie_value_;
-  Digest cookie_;  // Of the value.
+  Digest cookie_;  // Digest of the cookie's value.
 };
 
 }  // namespace haricot::web

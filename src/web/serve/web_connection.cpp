@@ -55,8 +55,8 @@ void WebConnection::handle(std::uint32_t events, std::span<char> scratch, Instan
   if ((events & EPOLLERR) != 0) return set_phase(Phase::over, now);
   if (phase_ == Phase::answering) {
     if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
-      // Who sends no more may still read. A stream that may have no end is not for such peers: a
-      // browser that goes away looks the same.
+      // A half-closed peer may still read a response, but not an endless stream: a browser that has
+      // gone away looks the same.
       is_half_closed_ = true;
       if ((events & EPOLLHUP) != 0 || is_events_) set_phase(Phase::over, now);
     }
@@ -92,7 +92,7 @@ Site::Decision WebConnection::admit(Request& request, Instant now) {
   Site::Decision decision = shared_.site.judge(request, peer_, now);
   if (is_in_reserve_) request.keeps_alive = false;
   if (decision.refused || decision.route->is_probe) return decision;
-  // A quarter is reserved for requests that show the token.
+  // A quarter is reserved for requests that contain the token.
   const std::uint64_t held_max =
       decision.is_trusted ? shared_.limits.held_bytes_max : shared_.limits.held_bytes_max / 4 * 3;
   const bool is_full = (is_in_reserve_ && !decision.is_trusted) || shared_.held_bytes > held_max;
@@ -102,7 +102,8 @@ Site::Decision WebConnection::admit(Request& request, Instant now) {
   return decision;
 }
 
-// Returns false, without reading a body, if the request is refused. The connection ends then.
+// Decides about a request by its head. If it is refused, returns false without reading a body, and
+// the connection ends.
 bool WebConnection::take_head(Instant now) {
   Request request = parser_.head();
   Site::Decision decision = admit(request, now);
@@ -116,7 +117,7 @@ bool WebConnection::take_head(Instant now) {
       std::min<std::uint64_t>(shared_.limits.body_bytes_max, decision.route->body_bytes_max)));
   if (!parser_.failure() && parser_.expects_continue()) {
     constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    // If this is not taken, it is not missed: such peers wait for a second at most.
+    // A failure does not matter: such peers wait for a second at most.
     (void)::send(socket_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
   }
   return true;
@@ -232,7 +233,7 @@ void WebConnection::set_phase(Phase phase, Instant now) {
       return;
     case Phase::answering:
     case Phase::over:
-      // A handler has its own limits; what is not read has one when it is there.
+      // A handler has its own time limits, and send_some() sets one for unread output.
       deadline_ = Instant::never();
   }
 }

@@ -1,5 +1,5 @@
-// The socket of one peer: reads requests, has each answered, and writes the responses, one after
-// the other.
+// The socket of one peer: reads requests, calls their handlers, and writes the responses, one after
+// another.
 
 #pragma once
 
@@ -22,56 +22,57 @@ namespace haricot::web {
 
 class WebConnection;
 
-// What all connections share, and have of their server.
+// State that all connections share.
 struct WebShared {
   WebLimits limits;
   Site& site;
   Exchange::Server exchanges;
-  // A connection has something to do in this turn, which advance() does.
+  // Schedules advance() of the connection for this turn.
   void (*stirred)(void* self, WebConnection& connection);
   void* self;
-  std::uint64_t events = 0;      // Streams of events under way.
+  std::uint64_t events = 0;      // Number of active streams of events.
   std::uint64_t held_bytes = 0;  // Bodies and responses of all connections.
 };
 
 class WebConnection final : public os::EventSource {
  public:
-  // `shared` and the handler outlive it.
+  // `shared` and the handler must outlive the object.
   WebConnection(os::Descriptor socket, const os::EventHandler& handler_of, WebShared& shared,
                 Instant now);
   ~WebConnection();
   WebConnection(const WebConnection&) = delete;
   WebConnection& operator=(const WebConnection&) = delete;
 
-  // Reads and sends what the socket is ready for. `scratch` is for the bytes read.
+  // Reads and sends as far as the socket is ready. `scratch` is the receive buffer.
   void handle(std::uint32_t events, std::span<char> scratch, Instant now);
-  // Sends what there is, and begins the next request if the last one is over.
+  // Sends output, and begins the next request if the current one has ended.
   void advance(Instant now);
-  // The peer has taken too long.
+  // Handles a deadline that has passed.
   void time_out(Instant now);
-  // Ends a stream of events where it stands.
+  // Aborts a stream of events.
   void end_events(Instant now) {
     if (is_events_) set_phase(Phase::over, now);
   }
-  // Limits the connection to probes and requests that show the token. Reads bytes that have come
-  // already.
+  // Restricts the connection to health checks and requests that contain the token. Reads bytes that
+  // have already arrived.
   void use_reserve(std::span<char> scratch, Instant now);
   bool is_idle_in_reserve() const { return is_in_reserve_ && phase_ != Phase::answering; }
   void end() { phase_ = Phase::over; }
 
-  // When time_out() is due.
+  // Returns the time at which time_out() is due.
   Instant deadline() const { return deadline_; }
   std::uint32_t wanted_events() const;
-  // The connection has ended: to be closed.
+  // Returns true if the connection has ended and must be closed.
   bool is_over() const { return phase_ == Phase::over; }
 
  private:
   enum class Phase : std::uint8_t {
-    idle,  // Between requests,
-    head,  // in the middle of one,
+    idle,  // Between requests.
+    head,  // Within the head of a request.
     body,
-    answering,  // and its response.
-    lingering,  // All is sent; what comes is not read, so that no reset overtakes the response.
+    answering,  // Within the response.
+    lingering,  // Everything is sent. Input is read and discarded, so that no reset overtakes the
+                // response.
     over,
   };
 
@@ -90,16 +91,16 @@ class WebConnection final : public os::EventSource {
   WebShared& shared_;
   std::string peer_;
   Phase phase_ = Phase::idle;
-  bool is_short_ = false;        // A send took less than there was.
-  bool is_half_closed_ = false;  // The peer sends no more.
-  bool is_events_ = false;       // Its response is a stream of events.
+  bool is_short_ = false;        // The last send was incomplete.
+  bool is_half_closed_ = false;  // The peer has shut down its sending side.
+  bool is_events_ = false;       // The response is a stream of events.
   bool is_stirred_ = false;
   bool is_in_reserve_ = false;
   Instant deadline_;
   RequestParser parser_;
-  std::string input_;  // What came after the request that is being answered.
+  std::string input_;  // Bytes after the request that is being answered.
   std::shared_ptr<Exchange> exchange_;
-  std::size_t held_ = 0;  // What it has added to held_bytes.
+  std::size_t held_ = 0;  // Its share of held_bytes.
 };
 
 }  // namespace haricot::web

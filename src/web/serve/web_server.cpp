@@ -16,10 +16,10 @@ namespace {
 constexpr Duration kPause = Duration::milliseconds(100);
 constexpr Duration kLogInterval = Duration::seconds(10);
 constexpr std::uint32_t kLogTimes = 10;
-// So many connections one listener accepts in a turn.
+// Largest number of connections that a listener accepts in a turn.
 constexpr int kAcceptedMax = 64;
 
-// The wall clock as HTTP writes it: Sun, 06 Nov 1994 08:49:37 GMT.
+// Returns the header with the wall clock: Sun, 06 Nov 1994 08:49:37 GMT.
 std::string date_line() {
   const std::time_t seconds = static_cast<std::time_t>(os::read_wall_clock() / 1'000'000'000);
   std::tm parts{};
@@ -61,7 +61,7 @@ WebServer::WebServer(Site& site, const WebLimits& limits, os::Poller& poller, os
 
 WebServer::~WebServer() {
   for (const auto& connection : connections_) poller_.remove(*connection);
-  connections_.clear();  // What handlers do when they hear of it still finds all the rest.
+  connections_.clear();  // Handlers that are notified of the end still find the other members.
   for (os::EventSource& source : listener_sources_) poller_.remove(source);
 }
 
@@ -76,7 +76,8 @@ bool WebServer::listen(std::vector<os::Listener> listeners) {
 }
 
 void WebServer::end_events() {
-  for (std::size_t i = connections_.size(); i-- > 0;) {  // One that ends is replaced by the last.
+  for (std::size_t i = connections_.size(); i-- > 0;) {  // A connection that ends is replaced by
+                                                         // the last one.
     WebConnection& connection = *connections_[i];
     connection.end_events(now_);
     settle(connection);
@@ -100,7 +101,7 @@ void WebServer::handle_listener(os::EventSource& source, std::uint32_t /*events*
   }
 }
 
-// False: nobody waits, or there is no room.
+// Returns false if no connection is pending, or there are not enough resources.
 bool WebServer::accept(os::EventSource& listener) {
   os::Descriptor socket(
       ::accept4(listener.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -122,7 +123,8 @@ bool WebServer::accept(os::EventSource& listener) {
   if (!poller_.add(*connection, EPOLLIN)) return true;
   connections_.push_back(std::move(connection));
   WebConnection& added = *connections_.back();
-  // Its request has often come already. Then no crowd can displace it from the reserve.
+  // Its request has often arrived already. A flood of connections can then not displace it from the
+  // reserve.
   if (is_full) added.use_reserve(scratch_, now_);
   settle(added);
   return true;
@@ -140,7 +142,8 @@ bool WebServer::make_room_in_reserve() {
   return true;
 }
 
-// The kernel has no descriptor or memory: a listener that stays ready would keep the loop busy.
+// Pauses accepting, because descriptors or memory are exhausted: a listener that stays ready would
+// keep the loop busy.
 void WebServer::pause_listeners() {
   for (os::EventSource& source : listener_sources_) poller_.change(source, 0);
   listens_again_ = now_ + kPause;
@@ -163,7 +166,7 @@ void WebServer::settle(WebConnection& connection) {
   const auto found =
       std::find_if(connections_.begin(), connections_.end(),
                    [&connection](const auto& each) { return each.get() == &connection; });
-  // The handler that hears of the end may answer others, but begins no connection.
+  // A handler that is notified of the end may answer other requests, but opens no connection.
   const std::unique_ptr<WebConnection> ended = std::exchange(*found, nullptr);
   *found = std::move(connections_.back());
   connections_.pop_back();
@@ -171,7 +174,8 @@ void WebServer::settle(WebConnection& connection) {
 
 void WebServer::advance(Instant now) {
   now_ = now;
-  // What stirs from here on is for the next turn, so that nobody is served alone.
+  // Connections that are stirred from here on wait for the next turn, so that none starves the
+  // others.
   for (std::size_t left = stirred_.size(); left > 0; --left) {
     WebConnection* connection = stirred_.front();
     stirred_.pop_front();
@@ -185,7 +189,8 @@ void WebServer::advance(Instant now) {
   }
   if (now < next_deadline_) return;
   next_deadline_ = Instant::never();
-  for (std::size_t i = connections_.size(); i-- > 0;) {  // One that ends is replaced by the last.
+  for (std::size_t i = connections_.size(); i-- > 0;) {  // A connection that ends is replaced by
+                                                         // the last one.
     WebConnection& connection = *connections_[i];
     if (connection.deadline() <= now) connection.time_out(now);
     settle(connection);

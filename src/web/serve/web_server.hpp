@@ -21,24 +21,24 @@ namespace haricot::web {
 
 class WebServer final {
  public:
-  // The arguments outlive the server; so does what the routes of the site call.
+  // The arguments, and all objects that the routes call, must outlive the object.
   WebServer(Site& site, const WebLimits& limits, os::Poller& poller, os::Log& log, Instant now);
-  // Ends all connections: handlers hear that their peers are gone.
+  // Ends all connections and notifies their handlers.
   ~WebServer();
   WebServer(const WebServer&) = delete;
   WebServer& operator=(const WebServer&) = delete;
 
-  // False: the kernel has no memory.
+  // Returns false if the kernel has no memory.
   [[nodiscard]] bool listen(std::vector<os::Listener> listeners);
 
-  // Who may ask has changed: streams of events end, and their readers ask anew.
+  // Ends all streams of events after a change of the access rules; their readers connect again.
   void end_events();
 
-  // To be called before the sources of a turn are handled.
+  // Must be called before the sources of a turn are handled.
   void begin_turn(Instant now);
-  // When advance() has something to do.
+  // Returns the time of the next advance().
   Instant next_event() const;
-  // Sends what handlers have answered, and ends what has taken too long.
+  // Sends answers of handlers, and closes connections that have timed out.
   void advance(Instant now);
 
  private:
@@ -46,11 +46,12 @@ class WebServer final {
   void handle_connection(os::EventSource& source, std::uint32_t events);
   bool accept(os::EventSource& listener);
   void pause_listeners();
-  // Closes the connection if it is over; else has it watched for what it wants.
+  // Closes the connection if it has ended; otherwise updates its events in the poller.
   void settle(WebConnection& connection);
   void log_action(const Request& request, std::string_view action, std::string_view server,
                   std::string_view what, std::string_view result);
-  // Closes the connection of the reserve that has been idle the longest. Returns false if none is.
+  // Closes the connection of the reserve that has been idle the longest. Returns false if none is
+  // idle.
   bool make_room_in_reserve();
 
   WebShared shared_;
@@ -64,8 +65,8 @@ class WebServer final {
   std::deque<WebConnection*> stirred_;
   std::vector<char> scratch_;
   Instant now_;
-  Instant next_deadline_ = Instant::never();  // Of the connections; may be too early.
-  Instant listens_again_ = Instant::never();  // There was no descriptor for a connection.
+  Instant next_deadline_ = Instant::never();  // Earliest of all connections; may be too early.
+  Instant listens_again_ = Instant::never();  // End of a pause for lack of descriptors.
   Instant date_ends_;
   RateLimit refused_logins_;
   RateLimit refused_changes_;
