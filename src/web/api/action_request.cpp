@@ -18,7 +18,7 @@ constexpr std::uint64_t kNumberMax = std::numeric_limits<std::uint32_t>::max();
 
 using Value = tool::JsonObject::Value;
 
-// Reads members of the object; what is wrong with the first wrong one is the error.
+// Reads members of the object. The first mistake becomes the error.
 class Reader {
  public:
   Reader(const tool::JsonObject& object, std::string& error) : object_(object), error_(error) {}

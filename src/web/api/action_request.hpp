@@ -1,4 +1,4 @@
-// What an action is to do: the body of the request, checked.
+// An action: the body of a request to /api/actions, parsed and checked.
 
 #pragma once
 
@@ -19,20 +19,20 @@ struct ActionRequest {
 
   std::string server;
   Action action = Action::kick;
-  std::string tube;                // Of kick, pause, flush and put.
-  std::string to;                  // Of move.
-  std::string state;               // Of flush; empty: ready, delayed and buried.
-  std::vector<std::uint64_t> ids;  // Of kick-job, bury, delete and move.
-  std::uint64_t count = 0;         // Of kick.
-  std::uint64_t seconds = 0;       // Of pause.
-  std::uint64_t priority = 1024;   // This and what follows: of put.
+  std::string tube;                // For kick, pause, flush and put.
+  std::string to;                  // For move.
+  std::string state;               // For flush; empty for ready, delayed and buried.
+  std::vector<std::uint64_t> ids;  // For kick-job, bury, delete and move.
+  std::uint64_t count = 0;         // For kick.
+  std::uint64_t seconds = 0;       // For pause.
+  std::uint64_t priority = 1024;   // For put, like the next three.
   std::uint64_t delay = 0;
   std::uint64_t ttr = 60;
   std::string body;
 
-  // Nothing: `error` says what is wrong with it.
+  // Returns nothing and sets `error` if the request is invalid.
   static std::optional<ActionRequest> read(std::string_view json, std::string& error);
-  // For the log: "tube=mail count=10", "jobs=2 ids=7,9".
+  // Returns the parameters for the log: "tube=mail count=10", "jobs=2 ids=7,9".
   std::string words() const;
 };
 

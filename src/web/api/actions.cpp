@@ -17,25 +17,25 @@
 namespace haricot::web {
 namespace {
 
-// A server that frees or kicks very many jobs answers when it is done with all.
+// A server that frees or kicks very many jobs answers only at the end.
 constexpr Duration kLongPatience = Duration::seconds(300);
-// A piece of what is a loop on plain beanstalkd.
+// Time of a piece of work that needs a loop on beanstalkd.
 constexpr Duration kPieceTime = Duration::milliseconds(200);
 
-// More than what stats-job tells.
+// Larger than any report of stats-job.
 constexpr std::uint64_t kReportBytes = 4096;
 
-// What an action has come to.
+// Result of an action.
 struct Outcome {
   std::uint16_t status = 200;
   std::uint64_t done = 0;
-  std::vector<std::uint64_t> not_found = {};  // Jobs, by the answer to a command.
+  std::vector<std::uint64_t> not_found = {};  // Jobs for which a command was answered NOT_FOUND.
   std::uint64_t stayed = 0;                   // Jobs that exist and could not be acted on.
-  bool goes_on = false;                       // It has done a piece, and is to be asked for again.
-  std::string message = {};                   // Of a status that is not 200: why.
+  bool goes_on = false;                       // A piece is done; the request has to be repeated.
+  std::string message = {};                   // Reason for another status than 200.
 };
 
-// Keeps the numbers of what was done before.
+// Sets the result to a lost server, and keeps the numbers of what was done.
 Outcome lost(Outcome outcome = {}) {
   outcome.status = 502;
   outcome.message = "the server does not answer";
@@ -49,7 +49,7 @@ Outcome refused(const tool::Response& answer) {
   return {.status = 502, .message = "the server answers: " + answer.line};
 }
 
-// Returns the result as the log has it: "done=7 not_found=1".
+// Formats the result for the log: "done=7 not_found=1".
 std::string words_of(const Outcome& outcome) {
   std::string text = outcome.status == 200 ? "" : "refused: ";
   text += outcome.message;
@@ -72,7 +72,7 @@ Outcome no_tube() {
   return {.status = 404, .message = "the server has no such tube"};
 }
 
-// Counts the answer of one job. One with this code means that it is done.
+// Counts the answer for one job. The code `done` means success.
 void count(Outcome& outcome, std::uint64_t id, const tool::Answer& answer, ReplyCode done) {
   if (answer.code == done) {
     ++outcome.done;
@@ -83,7 +83,7 @@ void count(Outcome& outcome, std::uint64_t id, const tool::Answer& answer, Reply
   }
 }
 
-// Asks the same of each job.
+// Sends the command for each job.
 Part<Outcome> act_on_each(Server& server, std::string command,
                           const std::vector<std::uint64_t>& ids, ReplyCode done) {
   std::vector<std::string> commands;
@@ -100,7 +100,7 @@ Part<Outcome> act_on_each(Server& server, std::string command,
 }
 
 Part<Outcome> kick(Server& server, const ActionRequest& request) {
-  // To use a tube that is not there would make it.
+  // Using a tube that does not exist would create it, so check first.
   const auto tube = co_await server.ask("stats-tube " + request.tube + "\r\n");
   if (!tube) co_return lost();
   if (tube->code == ReplyCode::not_found) co_return no_tube();
@@ -123,8 +123,7 @@ Part<Outcome> pause(Server& server, const ActionRequest& request) {
   co_return Outcome{.done = 1};
 }
 
-// Each job is reserved and then buried, with the priority that it has. One that is not buried is
-// given back.
+// Reserves each job and buries it with its own priority. Releases a job that could not be buried.
 Part<Outcome> bury(Server& server, const ActionRequest& request) {
   if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
   std::vector<std::string> commands;
@@ -133,7 +132,7 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   }
   Outcome outcome;
   std::vector<std::string> acts;
-  std::vector<std::string> ends;  // For each job, as the next one.
+  std::vector<std::string> ends;  // For each job, like the next one.
   std::vector<std::uint64_t> ids;
   Server::Take look = [&](std::size_t index, const tool::Answer& answer) {
     const auto stats = tool::StatsText::parse(answer.body);
@@ -157,7 +156,7 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   if (!is_there) co_return lost();
   std::vector<std::string> held;
   Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
-    if (index % 2 == 0) return;  // What was not reserved is not found then.
+    if (index % 2 == 0) return;  // The bury is answered NOT_FOUND if this reserve failed.
     count(outcome, ids[index / 2], answer, ReplyCode::buried);
     const bool is_held = answer.code != ReplyCode::buried && answer.code != ReplyCode::not_found;
     if (is_held) held.push_back(std::move(ends[index / 2]));
@@ -170,7 +169,7 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   co_return is_done ? std::move(outcome) : lost();
 }
 
-// Deletes the next jobs again and again, for a while.
+// Deletes the next jobs repeatedly, for kPieceTime.
 Part<Outcome> flush_by_peeking(Server& server, const ActionRequest& request) {
   std::vector<std::string> peeks;
   for (const std::string_view state : {"ready", "delayed", "buried"}) {
@@ -256,8 +255,8 @@ Part<Outcome> put(Server& server, const ActionRequest& request) {
   co_return Outcome{.done = 1, .message = "job " + std::to_string(answer.number)};
 }
 
-// Asks for the jobs that were not found: a command also answers NOT_FOUND for a job that exists in
-// another state, or that a worker holds. Those have stayed. False: the server is lost.
+// Asks for the jobs that were not found. A command also answers NOT_FOUND for a job in another
+// state, or one that a worker holds; these have stayed. Returns false if the server was lost.
 Part<bool> find_stayed(Server& server, Outcome& outcome) {
   std::vector<std::string> commands;
   for (const std::uint64_t id : outcome.not_found) {

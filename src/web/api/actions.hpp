@@ -1,4 +1,4 @@
-// /api/actions: what a person changes on a server.
+// /api/actions: changes of a server by users.
 
 #pragma once
 

@@ -22,7 +22,7 @@ inline void refuse(Exchange& exchange, std::uint16_t status, std::string_view wh
   exchange.respond(refusal(exchange.request(), status, why));
 }
 
-// The server was lost, or nobody waits for more than it can answer.
+// Answers that the server was lost, or that too many questions are pending.
 inline void refuse_lost(Exchange& exchange) {
   refuse(exchange, 502, "the server does not answer");
 }

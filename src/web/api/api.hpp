@@ -1,7 +1,7 @@
-// /api and the probes of health: JSON for the page, and for scripts (docs/web.md, API).
+// /api and the health checks: JSON for the page and for scripts (docs/web.md, API).
 //
-// What the last samples say is answered at once. What only the server knows now is asked, and
-// answered in a later turn.
+// Data of the last samples is returned at once. For other data the server is asked, and the request
+// is answered in a later turn.
 
 #pragma once
 
@@ -21,8 +21,8 @@ namespace haricot::web {
 
 class Api final {
  public:
-  // What is borrowed outlives it. `about` is what the page is told; whether a request may change
-  // something, the request says itself.
+  // Borrowed arguments must outlive the object. `about` describes the program; whether a request
+  // may change a server is a member of the request.
   Api(Observer& observer, const History& history, About about)
       : observer_(observer),
         history_(history),
@@ -39,7 +39,7 @@ class Api final {
   template <auto kHandler>
   Route row(Method method, std::string_view path);
 
-  // What only the server knows.
+  // Handles a request that needs data from the server.
   template <Task (*kAnswer)(Server&, Shared)>
   void serve_of_server(Shared exchange);
   void serve_health(const Shared& exchange);
@@ -51,7 +51,8 @@ class Api final {
   void serve_tube(Shared exchange);
   void serve_action(Shared exchange);
 
-  // The server that a request names, or the only one. Null: it is answered that there is none.
+  // Returns the server that a request names, or the only one. If there is none, answers the request
+  // and returns null.
   Server* server_of(Exchange& exchange);
 
   Observer& observer_;

@@ -24,7 +24,7 @@ Instant Events::next_event() const {
 }
 
 void Events::advance(Instant now) {
-  // Most streams say the same.
+  // Most streams get the same text.
   std::string json;
   std::string of_server;
   for (Stream& stream : streams_) {
@@ -36,7 +36,7 @@ void Events::advance(Instant now) {
       json = servers_json(observer_, about_, stream.server);
       of_server = stream.server;
     }
-    // A peer that has gone is seen below.
+    // Streams of lost peers are removed below.
     static_cast<void>(stream.exchange->write("event: servers\ndata: " + json + "\n\n"));
   }
   std::erase_if(streams_, [](const Stream& stream) { return stream.exchange->is_ended(); });

@@ -1,6 +1,5 @@
-// Streams of server-sent events: the answer of /api/servers, as soon as there is something new, and
-// again while nothing is. A reader distinguishes a quiet server from a proxy that holds events
-// back.
+// Streams of server-sent events: the answer of /api/servers whenever it changes, and again after a
+// silence. So a reader can distinguish a quiet server from a proxy that holds events back.
 
 #pragma once
 
@@ -17,15 +16,15 @@ namespace haricot::web {
 
 class Events final {
  public:
-  // The shortest and the longest time between two events of a stream. The page takes a stream for
-  // held back after 5 seconds.
+  // Shortest and longest time between two events of a stream. The page assumes that a proxy holds
+  // events back after 5 seconds.
   static constexpr Duration kPause = Duration::seconds(1);
   static constexpr Duration kSilenceMax = Duration::seconds(2);
 
-  // Both outlive it.
+  // Requires: both outlive the object.
   Events(Observer& observer, const About& about) : observer_(observer), about_(about) {}
 
-  // Begins a stream with what is known now. An empty name: of all servers.
+  // Begins a stream with the current state. If `server` is empty, it covers all servers.
   void add(std::shared_ptr<Exchange> exchange, std::string server);
 
   Instant next_event() const;
@@ -36,7 +35,7 @@ class Events final {
     std::shared_ptr<Exchange> exchange;
     std::string server;
     Instant sent;
-    std::uint64_t changes = 0;  // What of Observer::changes() it has.
+    std::uint64_t changes = 0;  // Value of Observer::changes() at the last event.
   };
 
   Observer& observer_;

@@ -33,7 +33,7 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
     has_tags = true;
   }
   json.add_json("tags", has_tags ? tags.take() : "null");
-  // Who tells the bytes of a body tells these too.
+  // Reports that contain the size of the body contain these members, too.
   if (told) {
     json.add("is_held", tool::is_held(stats));
   } else {

@@ -1,4 +1,4 @@
-// A job, and a connection, as JSON.
+// Jobs and connections as JSON.
 
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace haricot::web {
 
-// The members of a job, as stats-job, scan-jobs or list-jobs tell them. `bytes`: of its body, where
-// the statistics do not have that.
+// Adds the members of a job, from stats-job, scan-jobs or list-jobs. `bytes` is the size of the
+// body, for reports without it.
 void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes);
 
-// A connection, as list-clients tells it.
+// Returns a connection, from list-clients.
 std::string client_json(const tool::StatsText& stats);
 
 }  // namespace haricot::web

@@ -10,13 +10,13 @@
 namespace haricot::web {
 namespace {
 
-// A job with a larger body stays where it is: the body has to fit into the memory of this program.
+// A job with a larger body is not moved: its body has to fit into the memory of this program.
 constexpr std::uint64_t kBodyBytesMax = 64 * 1024 * 1024;
 
-// The answers to what a move wants to be asked. Nothing: the server is lost.
+// Sends the commands of a move. Returns nothing if the server was lost.
 Part<Server::Responses> ask(Server& server, std::vector<std::string> commands) {
   const std::size_t wanted = commands.size();
-  // The connection is everybody's: it uses a tube for no longer than it has to.
+  // The connection is shared, so return to the default tube at once.
   if (commands.front().starts_with("use ")) commands.emplace_back("use default\r\n");
   Server::Responses told = co_await server.ask_together(std::move(commands), kBodyBytesMax);
   if (told) told->resize(wanted);

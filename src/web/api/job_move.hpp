@@ -1,4 +1,4 @@
-// Moving a job to another tube of its server (tool/client/job_move.hpp), as a piece of a coroutine.
+// Moves a job to another tube of its server (tool/client/job_move.hpp), as a coroutine.
 
 #pragma once
 
@@ -13,10 +13,10 @@ namespace haricot::web {
 
 struct Moved {
   tool::JobMove::Outcome outcome = tool::JobMove::Outcome::stayed;
-  std::string message = {};  // What a person has to know; may be empty.
+  std::string message = {};  // Message for the user; may be empty.
 };
 
-// Nothing: the server is lost. Requires: the server has reserve-job.
+// Returns nothing if the server was lost. Requires: the server has reserve-job.
 Part<std::optional<Moved>> move_job(Server& server, std::uint64_t id, std::string to);
 
 }  // namespace haricot::web

@@ -21,7 +21,7 @@ std::string job_json(const tool::StatsText& stats, std::uint64_t bytes, std::str
   return json.take();
 }
 
-// "FOUND 17 5" says how many bytes the whole body has.
+// Returns the size of the whole body, from a line such as "FOUND 17 5".
 std::uint64_t bytes_of(const tool::Response& found) {
   ReplyLine line;
   return read_reply_line(found.line, line) ? line.body_bytes : 0;

@@ -1,4 +1,4 @@
-// /api/job, and what else asks a server for jobs.
+// /api/job, and other requests for jobs.
 
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace haricot::web {
 
-// Of a body, for a person to look at.
+// Bytes of a body that are shown to a user.
 inline constexpr std::uint64_t kBodyBytesShown = 65536;
 
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange);
 
-// What is known of a job: with its tags, where the server tells them. The outer one is nothing if
-// the server is lost, the inner one if there is no such job.
+// Returns the statistics of a job, with its tags if the server reports them. The outer optional is
+// empty if the server was lost, the inner one if there is no such job.
 using MaybeJob = std::optional<std::optional<tool::StatsText>>;
 Part<MaybeJob> ask_job(Server& server, std::uint64_t id);
 
-// The next ready, delayed and buried job of a tube, as an object. Nothing: the server is lost.
-// Requires: the tube exists.
+// Returns the next ready, delayed and buried job of a tube as a JSON object. Returns nothing if the
+// server was lost. Requires: the tube exists.
 Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube);
 
-// Commands that need a tube to be used, between those that use it and that leave it again.
+// Adds commands before and after `commands` that use the tube, and return to the default tube.
 std::vector<std::string> in_tube(const std::string& tube, std::vector<std::string> commands);
 
 }  // namespace haricot::web

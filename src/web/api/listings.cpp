@@ -17,10 +17,10 @@
 namespace haricot::web {
 namespace {
 
-constexpr std::uint64_t kItems = 100;  // Unless a request says how many.
+constexpr std::uint64_t kItems = 100;  // Default number of items.
 
 struct Wish {
-  std::string command;  // Without its CR LF. The first word is a capability.
+  std::string command;  // Without CR LF. Its first word is a capability.
   std::string_view lacking;
   std::string_view not_found;
 };
@@ -31,8 +31,7 @@ std::uint64_t count_of(Parameters& parameters) {
   return count;
 }
 
-// What the server tells. Nothing: the request is answered by what is wrong with it, or why the
-// server tells nothing.
+// Returns the server's report. On failure answers the request with the reason, and returns nothing.
 Part<std::optional<std::string>> ask_for(Server& server, Exchange& exchange,
                                          const Parameters& parameters, Wish wish) {
   if (!parameters.error().empty()) {

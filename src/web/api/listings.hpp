@@ -1,5 +1,4 @@
-// /api/jobs, /api/clients and /api/group: what a server tells by commands that beanstalkd does not
-// have.
+// /api/jobs, /api/clients and /api/group, from commands that beanstalkd does not have.
 
 #pragma once
 

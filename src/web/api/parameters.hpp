@@ -11,23 +11,23 @@
 
 namespace haricot::web {
 
-// Reads one after another; what is wrong with the first wrong one is error().
+// Reads parameters one by one. The first mistake becomes error().
 class Parameters final {
  public:
   explicit Parameters(const Request& request) : request_(request) {}
 
-  // Not given: `otherwise`.
+  // Returns `otherwise` if it is not given.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t max);
   std::string text(std::string_view name);
-  // A name that the protocol allows; empty: not given.
+  // Returns a valid tube name; empty if it is not given.
   std::string tube(std::string_view name);
-  // Such a name, which has to be given.
+  // Returns a valid tube name, which is mandatory.
   std::string wanted_tube(std::string_view name);
-  // ready, reserved, delayed or buried; empty: not given.
+  // Returns ready, reserved, delayed or buried; empty if it is not given.
   std::string state(std::string_view name);
   std::optional<std::uint64_t> optional_number(std::string_view name);
 
-  // Empty: nothing was wrong.
+  // Returns an empty text if there was no mistake.
   const std::string& error() const { return error_; }
   void complain(std::string_view what);
 

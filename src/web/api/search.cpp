@@ -17,15 +17,15 @@
 namespace haricot::web {
 namespace {
 
-// A piece ends at either. Its length is a time and not a number of jobs, because each piece costs
-// the caller a round trip, and how fast a server is differs a thousandfold.
+// A piece ends at either bound. A time suits servers of any speed, and each piece costs the caller
+// a round trip.
 constexpr Duration kTimeMax = Duration::milliseconds(200);
 constexpr std::size_t kHitsMax = 200;
-// Jobs of a page, and ids that are asked for at once.
+// Number of jobs in a page, and of ids that are requested at once.
 constexpr std::uint64_t kJobsOfPage = 200;
-// Most ids have no job any more, and cost less.
+// Largest number of ids in a piece. Most ids have no job any more, so they cost less.
 constexpr std::uint64_t kIdsMax = 20'000;
-// So far above the number of puts the search looks for jobs that an earlier process has taken.
+// Ids above the number of puts that are searched for jobs of an earlier process.
 constexpr std::uint64_t kIdsAbove = 100'000;
 constexpr std::uint64_t kBodyBytesSearched = 1024 * 1024;
 constexpr std::size_t kBodyBytesShownOfHit = 256;
@@ -53,7 +53,7 @@ struct Piece {
   std::uint64_t looked_at = 0;
   std::size_t hit_count = 0;
   std::string hits = "[";
-  std::string next = {};  // Empty: all has been looked at.
+  std::string next = {};  // Empty at the end of the search.
 
   bool is_over() const { return hit_count >= kHitsMax || Observer::now() >= until; }
   void add(const tool::StatsText& stats, const Hit& hit) {
@@ -81,7 +81,7 @@ std::optional<Hit> find_in(std::uint64_t id, const tool::Answer& found,
   const std::optional<TextPattern::Match> match = pattern.find(found.body);
   if (!match) return std::nullopt;
   std::size_t offset = match->offset - std::min(match->offset, kBodyBytesBefore);
-  // The part begins with a whole character of UTF-8.
+  // The part begins with a whole UTF-8 character.
   const auto is_inside = [&found](std::size_t at) { return (found.body[at] & 0xc0) == 0x80; };
   while (offset > 0 && offset < match->offset && is_inside(offset)) ++offset;
   const std::string_view part = found.body.substr(offset, kBodyBytesShownOfHit);
@@ -93,7 +93,7 @@ std::optional<Hit> find_in(std::uint64_t id, const tool::Answer& found,
              .match = {.offset = before, .bytes = std::min(match->bytes, part.size() - before)}};
 }
 
-// Peeks at jobs, and keeps those whose body has what is looked for. False: the server is lost.
+// Peeks at jobs and collects those whose body matches. Returns false if the server was lost.
 Part<bool> peek_at(Server& server, const std::vector<std::uint64_t>& ids, const Query& query,
                    std::vector<Hit>& hits, std::uint64_t& found) {
   std::vector<std::string> peeks;
@@ -140,7 +140,7 @@ Part<bool> search_pages(Server& server, Piece& piece, std::uint64_t from) {
   co_return true;
 }
 
-// The ids that come next, and the cursor after them. Empty: there are none.
+// Returns the next ids and advances the cursor; empty at the end.
 std::vector<std::uint64_t> take_ids(SearchCursor& cursor, std::uint64_t puts) {
   std::vector<std::uint64_t> ids;
   while (ids.size() < kJobsOfPage) {
@@ -164,7 +164,7 @@ Part<bool> search_ids(Server& server, Piece& piece, std::optional<SearchCursor> 
   SearchCursor cursor = after.value_or(SearchCursor{.is_up = false, .id = puts, .found = 0});
   std::uint64_t asked = 0;
   while (cursor.found < jobs) {
-    // Each piece makes progress, however slow the server is.
+    // Each piece makes progress, even if the server is slow.
     if (asked >= kIdsMax || (asked > 0 && piece.is_over())) {
       piece.next = cursor.text();
       co_return true;

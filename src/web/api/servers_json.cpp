@@ -52,15 +52,15 @@ std::string rates_json(const tool::ServerRates& rates) {
       .take();
 }
 
-// What the server tells of its binlog. It does not say whether it has one, but a server with one
-// has files, which are numbered from 1 on.
+// Describes the binlog. `stats` does not say if there is one, but a binlog has files, which are
+// numbered from 1 on.
 std::string binlog_json(const tool::StatsText& stats) {
   const std::uint64_t oldest = stats.number("binlog-oldest-index").value_or(0);
   const std::uint64_t current = stats.number("binlog-current-index").value_or(0);
   const bool is_on = current > 0;
   JsonWriter binlog;
   binlog.add("is_on", is_on);
-  // At most: each file has this size when it is full.
+  // An upper bound: each file has this size when it is full.
   const std::optional<std::uint64_t> size = stats.number("binlog-max-size");
   binlog.add("bytes", is_on && size ? std::optional(*size * (current - oldest + 1)) : std::nullopt);
   if (!is_on) {

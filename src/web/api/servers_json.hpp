@@ -1,4 +1,4 @@
-// What /api/servers says, and each event.
+// The answer of /api/servers, and of each event.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 namespace haricot::web {
 
 struct About {
-  std::string version;  // Of this program.
+  std::string version;  // Version of this program.
   bool allows_changes = false;
-  bool has_login = false;  // People log in with a token, and can log out.
+  bool has_login = false;  // There is a token, so users can log in and out.
   double interval_s = 2;
 };
 
-// An empty name: all of them.
+// Describes one server, or all if `name` is empty.
 std::string servers_json(Observer& observer, const About& about, std::string_view name);
 
 }  // namespace haricot::web

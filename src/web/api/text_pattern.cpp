@@ -9,7 +9,7 @@ namespace {
 
 // JSON in a string of JSON, and no deeper.
 constexpr int kEscapeLevelsMax = 2;
-// Above the last character of Unicode: bytes that are no UTF-8, and the end of the body.
+// Above the last character of Unicode: invalid UTF-8 bytes, and the end of the body.
 constexpr std::uint32_t kNoCharacter = 0x110000;
 constexpr std::uint32_t kEnd = 0xffffffff;
 
@@ -36,9 +36,9 @@ constexpr CaseRange kCaseRanges[] = {
     {0x212b, 0x212b, 1, -8262}, {0xff21, 0xff3a, 1, 32},
 };
 
-// The characters of a body, one by one. At level 0 these are the characters as they stand, and at
-// each higher level those below it with the escapes of JSON resolved. A position in the bytes is
-// all of its state, because an escape is consumed as a whole.
+// Reads the characters of a body one by one. Level 0 has the characters as they stand; each higher
+// level resolves the JSON escapes of the level below. A position in the bytes is the whole state,
+// because an escape is consumed as a unit.
 class Characters final {
  public:
   explicit Characters(std::string_view body, std::size_t at = 0) : body_(body), at_(at) {}
@@ -48,7 +48,7 @@ class Characters final {
   void skip_byte() { ++at_; }
   std::uint8_t byte() const { return static_cast<std::uint8_t>(body_[at_]); }
 
-  // Returns whether the next byte may follow a backslash in an escape.
+  // Returns true if the next byte may follow a backslash in an escape.
   bool may_end_escape() const {
     return !is_at_end() &&
            std::string_view("\"\\/bfnrtu").find(body_[at_]) != std::string_view::npos;
@@ -153,7 +153,7 @@ TextPattern::TextPattern(std::vector<std::uint32_t> codes, bool is_text)
     borders_[i] = length;
   }
   for (std::uint32_t byte = 0; byte < may_begin_.size() && !codes_.empty(); ++byte) {
-    // A byte from 0x80 on is a part of some character.
+    // Bytes from 0x80 on belong to characters that may match.
     may_begin_[byte] = is_text ? byte >= 0x80 || fold_case(byte) == codes_[0] : byte == codes_[0];
   }
 }
@@ -182,14 +182,14 @@ std::optional<TextPattern::Match> TextPattern::find(std::string_view body) const
   return std::nullopt;
 }
 
-// Above level 0 it also sets whether the level above has escapes to resolve.
+// Above level 0, also sets `has_escapes` to whether the next level has escapes to resolve.
 std::optional<TextPattern::Match> TextPattern::find_at(std::string_view body, int level,
                                                        bool& has_escapes) const {
   if (level > 0) has_escapes = false;
   Characters characters(body);
-  std::size_t length = 0;  // The longest prefix that ends here has this length.
-  std::size_t clean = 0;   // No match begins before this offset,
-  std::size_t read = 0;    // and so many characters were read since.
+  std::size_t length = 0;  // Length of the longest prefix of the pattern that ends here.
+  std::size_t clean = 0;   // No match begins before this offset.
+  std::size_t read = 0;    // Characters read since that offset.
   while (true) {
     if (length == 0) {
       while (!characters.is_at_end() && !may_begin_[characters.byte()] &&

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::uint64_t kTubesMax = 500;
 constexpr std::size_t kTubesOfTurn = 10'000;
-// A sample that is older was taken for somebody who looked long ago.
+// An older sample was taken for an earlier demand.
 constexpr Duration kAgeMax = Duration::seconds(30);
-// How long somebody who looks at tubes waits for their first sample.
+// Longest wait for the first sample.
 constexpr Duration kPatience = Duration::seconds(2);
 
 double age_of(const TubeSample& sample) {

@@ -20,7 +20,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// What a tube is ordered by: the larger comes first.
+// Returns the sort key of a tube; larger ones come first.
 double key_of_row(const TubeRow& row, TubeOrder order) {
   const auto number = [&row](TubeField field) { return static_cast<double>(row[field]); };
   switch (order) {
@@ -48,12 +48,13 @@ double key_of_row(const TubeRow& row, TubeOrder order) {
   return 0;
 }
 
-// "1.5" for a rate, "null" where it is not known.
+// Formats a rate as "1.5", or "null" if it is unknown.
 std::string rate_text(float rate) {
   return tool::json_rate(rate < 0 ? std::nullopt : std::optional<double>(rate));
 }
 
-// One number for some points: `number_of` each of those that are known, null if none is.
+// Returns a JSON array with a mean of `number_of` for each group of points; null if all of them are
+// unknown.
 template <typename NumberOf>
 std::string spark(const Track& track, std::int64_t step, NumberOf number_of) {
   std::string text = "[";
@@ -69,7 +70,7 @@ std::string spark(const Track& track, std::int64_t step, NumberOf number_of) {
       sum += number;
       ++known;
     }
-    // An hour ago nothing was known yet.
+    // Omit the time before the first known point.
     if (known == 0 && !has_begun) continue;
     if (has_begun) text += ',';
     has_begun = true;
@@ -112,7 +113,7 @@ bool TubePage::look_at(std::size_t tubes) {
   const auto from = static_cast<std::ptrdiff_t>(std::min(query_.from, ranks_.size()));
   const auto to = static_cast<std::ptrdiff_t>(
       std::min(ranks_.size(), static_cast<std::size_t>(from) + query_.count));
-  // Only what is shown is sorted.
+  // Sort only the page.
   if (from > 0 && to > from) {
     std::nth_element(ranks_.begin(), ranks_.begin() + from, ranks_.end(), is_less);
   }

@@ -1,4 +1,4 @@
-// Tubes as JSON, and the choice among very many of them.
+// Tubes as JSON, and queries over very many tubes.
 
 #pragma once
 
@@ -33,24 +33,24 @@ std::optional<TubeOrder> tube_order_called(std::string_view name);
 struct TubeQuery {
   TubeOrder order = TubeOrder::name;
   bool is_reversed = false;
-  std::string filter = {};  // What the name has in it, whatever the case; empty: any.
+  std::string filter = {};  // Part of the name, in any case; empty for all tubes.
   std::size_t from = 0;
   std::size_t count = 0;
 };
 
-// The page of tubes that a query means. It looks at some tubes at a time.
+// The page of tubes that a query selects. It reads the tubes in pieces.
 class TubePage final {
  public:
-  // Requires: the sample is one.
+  // Requires: sample != nullptr.
   TubePage(std::shared_ptr<const TubeSample> sample, TubeQuery query);
 
-  // False: all have been looked at, and the page is there.
+  // Reads some tubes. Returns false when all have been read and the page is complete.
   bool look_at(std::size_t tubes);
 
   std::size_t matching() const { return ranks_.size(); }
-  // The indices of the tubes of the page, in their order.
+  // Returns the indices of the page's tubes in order.
   const std::vector<std::uint32_t>& tubes() const { return page_; }
-  // The sums of all that match.
+  // Returns the sums of all matching tubes.
   std::string sums_json() const;
 
  private:
@@ -70,11 +70,11 @@ class TubePage final {
   double deletes_ = 0;
 };
 
-// Adds what is known of a tube. `track` may be null. `step`: of the history.
+// Adds the members of a tube. `track` may be null. `step` is that of the history.
 void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Track* track,
               std::int64_t step);
 
-// What /api/history answers. `track` may be null: then all is null.
+// Range of history_json(), which answers /api/history. If `track` is null, it has no points.
 enum class HistoryRange : std::uint8_t { hour, day };
 std::string history_json(const Track* track, bool is_tube, HistoryRange range, std::int64_t step,
                          double end);

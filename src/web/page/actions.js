@@ -1,11 +1,11 @@
-// What changes something on a server. None of it is drawn unless the program allows changes. What
-// destroys asks first, and says how many jobs it will touch.
+// Actions that change a server. They are shown only if the program allows changes. Destructive
+// actions first ask, with the number of jobs that they affect.
 import {act, ask} from './api.js';
 import {askFor, progress} from './dialog.js';
 import {button, el, replace, setHidden, toast} from './dom.js';
 import * as format from './format.js';
 
-const kIdsMax = 1000;  // In one order.
+const kIdsMax = 1000;  // In one request.
 const kTubesMax = 500;  // In one answer of api/tubes.
 const kPauseSeconds = 600;
 const kNumberMax = 4294967295;
@@ -14,7 +14,7 @@ function numberField(name, label, min, value, max = kNumberMax) {
   return {name, label, type: 'number', min, max, value, required: ''};
 }
 
-// Sends an order until the server has done all of it: it may do a piece at a time.
+// Repeats a request until the server has finished; it may do a piece at a time.
 async function actFully(order, signal, say) {
   let done = 0;
   for (;;) {
@@ -26,7 +26,7 @@ async function actFully(order, signal, say) {
 }
 
 const kDone = {'kick-job': 'kicked', bury: 'buried', delete: 'deleted', move: 'moved'};
-// Why a server leaves a job as it is.
+// Reasons why a server leaves a job unchanged.
 const kStayed = {'kick-job': 'neither buried nor delayed', bury: 'a worker holds it', delete: 'a worker holds it', move: 'a worker holds it'};
 
 // Acts on any number of jobs.
@@ -168,7 +168,7 @@ async function actOnJobs(verb, server, ids, done) {
   done(order);
 }
 
-// All names that a filter shows, at this moment.
+// Returns all names that match a filter now.
 async function namesOf(server, filter) {
   const names = [];
   for (;;) {
@@ -194,19 +194,19 @@ export const actionBar = {
     return {...made, setPaused: (isPaused) => made.element.classList.toggle('can-resume', isPaused)};
   },
 
-  // `ids()` gives the jobs that are shown; `done(order)` is called after an act.
+  // ids() returns the jobs that are shown; done(order) is called after an action.
   ofJobs(server, ids, done) {
     const on = (verb) => guarded(() => actOnJobs(verb, server, ids(), done));
     return bar((now) => [
       button('Kick…', on('kick-job')),
-      // Both begin with reserve-job, which beanstalkd has from 1.12 on.
+      // Both need reserve-job, which beanstalkd has from 1.12 on.
       now.has_reserve_job ? button('Bury…', on('bury')) : null,
       now.has_reserve_job ? button('Move…', on('move')) : null,
       button('Delete…', on('delete'), {class: 'danger'}),
     ]);
   },
 
-  // Only while a filter is set: what it shows is what is acted on.
+  // Shown only while a filter is set; acts on the tubes that match it.
   ofTubes(server, query, done) {
     const made = bar(() => [
       button('Pause these…', guarded(async () => pause(server, await namesOf(server, query.filter), done))),

@@ -1,22 +1,23 @@
-// Questions to the program, and the stream of what it says by itself.
+// Requests to the program, and its stream of events.
 
 const kStreamIsSilentAfter = 5000;  // Milliseconds.
 
 export class Refusal extends Error {
   constructor(status, message) {
     super(message);
-    this.status = status;  // Of HTTP; 0: no answer at all.
+    this.status = status;  // HTTP status; 0 if there was no answer.
   }
 }
 
-// ask('tubes', {server, from: 0}): the answer as an object. Throws a Refusal, or an AbortError.
+// ask('tubes', {server, from: 0}) returns the answer as an object. Throws a Refusal or an
+// AbortError.
 export async function ask(what, parameters = {}, signal = undefined) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
   const query = new URLSearchParams(given).toString();
   return answerOf(() => fetch(`api/${what}${query ? `?${query}` : ''}`, {signal, cache: 'no-store'}));
 }
 
-// Has a server changed: act({action: 'kick', server, tube, count}).
+// Changes a server: act({action: 'kick', server, tube, count}).
 export async function act(order, signal = undefined) {
   const headers = {'Content-Type': 'application/json'};
   return answerOf(() => fetch('api/actions', {method: 'POST', headers, body: JSON.stringify(order), signal}));
@@ -37,12 +38,13 @@ async function answerOf(send) {
   return answer;
 }
 
-// The state of all servers, as it comes: by events, and by a poll where a proxy holds events back.
-// A hidden page asks for nothing, and leaves its connection to others: a browser has six for a host.
+// The state of all servers, from events, or by polling if a proxy holds events back. A hidden page
+// asks for nothing and frees its connection, because a browser opens at most six to a host.
 export class Live {
   constructor(onServers, onState) {
     this.onServers = onServers;
-    this.onState = onState;  // ('live' | 'polling' | 'lost', since): since when, as a Date.
+    this.onState = onState;  // ('live' | 'polling' | 'lost', since), where `since` is the Date of
+                             // the last answer.
     this.lastEvent = 0;
     this.lastAnswer = new Date();
     document.addEventListener('visibilitychange', () => (document.hidden ? this.stop() : this.start()));
@@ -74,7 +76,7 @@ export class Live {
 
   look() {
     if (performance.now() - this.lastEvent < kStreamIsSilentAfter) return;
-    // A stream that was refused for good does not come back by itself.
+    // The browser does not reopen a stream that was refused.
     if (this.source.readyState === EventSource.CLOSED) {
       this.stop();
       this.start();

@@ -1,11 +1,11 @@
-// The body of a job, to look at: as text, as JSON that folds, as base64 and as bytes in hex. Nothing
-// in a body is ever unserialized or run.
+// Shows the body of a job as text, as JSON that folds, as base64 and as bytes in hex. Nothing in a
+// body is ever unserialized or run.
 import {button, el, replace} from './dom.js';
 import * as format from './format.js';
 
-const kHexBytesMax = 4096;  // More of a body is not drawn as hex.
+const kHexBytesMax = 4096;  // Largest part of a body that is drawn as hex.
 const kTextMax = 65536;
-const kChildrenMax = 100;  // Of an object or array, at once.
+const kChildrenMax = 100;  // Members of an object or array that are drawn at once.
 
 export function decode(base64) {
   return Uint8Array.from(atob(base64 ?? ''), (letter) => letter.charCodeAt(0));
@@ -23,7 +23,7 @@ function isText(bytes) {
   }
 }
 
-// A number that a double cannot hold is shown as it was written.
+// A number that a double cannot hold, shown as it was written.
 class Literal {
   constructor(source) {
     this.source = source;
@@ -40,7 +40,7 @@ function parseJson(text) {
   }
 }
 
-// The name that Laravel gives to a job, or nothing. Also from a part of a body.
+// Returns the name that Laravel gives to a job, or null. Also works for a part of a body.
 export function jobName(bytes) {
   const found = /"displayName"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(textOf(bytes));
   try {
@@ -53,12 +53,12 @@ export function jobName(bytes) {
 const kBeforeHit = 24;  // Characters.
 const kAfterHit = 80;
 
-// Part of a body as one line. The bytes may end within a character.
+// Returns part of a body as one line. The bytes may end within a character.
 function lineOf(bytes) {
   return new TextDecoder().decode(bytes, {stream: true}).replace(/[\0-\x1f\x7f]+/g, ' ');
 }
 
-// The name of a job that was found, and its body around the hit, which is marked.
+// Returns the name of a job that was found, and its body around the marked hit.
 export function hitExcerpt(job) {
   const bytes = decode(job.body_base64);
   const [begin, end] = [job.hit_offset ?? 0, (job.hit_offset ?? 0) + (job.hit_bytes ?? 0)];
@@ -86,7 +86,7 @@ function hexDump(bytes, width) {
   return lines.join('\n');
 }
 
-// A line has as many bytes as fit without wrapping.
+// Chooses as many bytes for each line as fit without wrapping.
 function hexView(bytes) {
   const element = el('pre', {class: 'hex', tabindex: '0', 'aria-label': 'Body as hex'});
   let room = 0;
@@ -98,12 +98,13 @@ function hexView(bytes) {
       if (element.scrollWidth <= element.clientWidth) break;
     }
   };
-  // Not within the observer: its own change of the height would be an error there.
+  // Not within the observer, which would report its own change of the height as an error.
   new ResizeObserver(() => requestAnimationFrame(draw)).observe(element);
   return element;
 }
 
-// Children come when somebody unfolds them: a deep or wide document costs what is looked at.
+// Children are created when they are unfolded, so a deep or wide document costs only the parts that
+// are shown.
 function jsonNode(key, value, isOpen) {
   const name = key === null ? [] : [el('span', {class: 'json-key'}, key), ': '];
   if (value === null || typeof value !== 'object' || value instanceof Literal) {
@@ -133,7 +134,7 @@ function jsonNode(key, value, isOpen) {
   return node;
 }
 
-// `job`: an answer of api/job. The choice of a form is kept from body to body.
+// `job` is an answer of api/job. The chosen form is kept for the next body.
 let chosen = null;
 
 export function bodyView(job) {

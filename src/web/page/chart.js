@@ -1,5 +1,5 @@
 // Charts of the last hour or day, and spark lines: SVG paths in a box of 240 by 100 that the style
-// sheet stretches, and text beside it as HTML, which stays sharp.
+// sheet stretches, with HTML text beside it, which stays sharp.
 import {ask} from './api.js';
 import {button, el, replace, setHidden, setText, svg} from './dom.js';
 import {clock, kStates} from './format.js';
@@ -7,16 +7,16 @@ import {keepInLink, readLink} from './view.js';
 
 const kWidth = 240;
 const kHeight = 100;
-const kHistoryEvery = 15000;  // Milliseconds: a new point comes so often.
+const kHistoryEvery = 15000;  // Milliseconds between two new points.
 
 const kRanges = {
   hour: {label: 'Last hour', seconds: 3600, axis: ['60 min ago', '45', '30', '15', 'now']},
   day: {label: 'Last day', seconds: 86400, axis: ['24 h ago', '18', '12', '6', 'now']},
 };
-let range = 'hour';  // One for all charts. It is kept from view to view, and in the address.
+let range = 'hour';  // Common to all charts. It is kept from view to view, and in the address.
 const rangeChanges = new EventTarget();
 
-// Two buttons that choose the range of all charts.
+// Returns two buttons that choose the range of all charts.
 export function rangeChoice() {
   const given = readLink().parameters.range;
   if (kRanges[given]) range = given;
@@ -32,9 +32,9 @@ export function rangeChoice() {
   return el('div', {class: 'choices small', role: 'group', 'aria-label': 'Range of the charts'}, buttons);
 }
 
-// A chart of several lines. `lines`: [{key, label, kind}], where `kind` is a class of the style
-// sheet that has its colour; `format` makes text of a value. update(history) takes an answer of
-// api/history; explain(text) sets the reason why there are no points.
+// A chart of several lines, [{key, label, kind}], where `kind` is a class of the style sheet that
+// has the colour; `format` formats a value. update(history) takes an answer of api/history;
+// explain(text) sets the reason why there are no points.
 export function chart(title, lines, format) {
   const paths = lines.map((line) => svg('path', {class: `line ${line.kind}`}));
   const drawing = svg('svg', {viewBox: `0 0 ${kWidth} ${kHeight}`, preserveAspectRatio: 'none', 'aria-hidden': 'true'},
@@ -52,7 +52,7 @@ export function chart(title, lines, format) {
   let history = null;
   let slots = kWidth;  // Points of a full chart.
   let shownRange = '';
-  let at = null;  // The index of the point that is looked at; null: the last one.
+  let at = null;  // Index of the selected point; null for the last one.
 
   const point = () => {
     if (!history) return;
@@ -115,7 +115,7 @@ function summary(line, answer, format) {
   return `${line.label}: now ${format(known[known.length - 1])}, at most ${format(largest(known))}`;
 }
 
-// A small drawing of in and out without numbers: those stand beside it.
+// A small drawing of in and out without numbers, which are beside it.
 export function spark() {
   const into = svg('path', {class: 'line in'});
   const out = svg('path', {class: 'line out'});
@@ -132,13 +132,13 @@ export function spark() {
   return {element, update};
 }
 
-// The last point is at the right end, and each point has one of the slots: a program that has just
-// begun has a short line at the right.
+// Returns the x of a point. The last point is at the right end and each point has one slot, so a
+// program that has just started draws a short line at the right.
 function xOf(index, points, slots) {
   return ((slots - points + index) / (slots - 1)) * kWidth;
 }
 
-// Unknown values are gaps.
+// Returns a path with gaps for unknown values.
 function pathOf(values, highest, x) {
   let path = '';
   let isDown = false;
@@ -149,14 +149,14 @@ function pathOf(values, highest, x) {
     }
     const y = kHeight - 2 - (highest > 0 ? (value / highest) * (kHeight - 6) : 0);
     path += `${isDown ? 'L' : 'M'}${x(index).toFixed(1)} ${y.toFixed(1)}`;
-    // A point alone is drawn as a dot.
+    // A single point is drawn as a dot.
     if (!isDown && (values[index + 1] ?? null) === null) path += 'h.1';
     isDown = true;
   });
   return path;
 }
 
-// The next round number: 1, 2 or 5 times a power of ten.
+// Returns the next round number: 1, 2 or 5 times a power of ten.
 function ceiling(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -164,13 +164,13 @@ function ceiling(value) {
 }
 
 // A row of charts of one server or tube, `of`: {server, tube}. They are updated until `life` ends;
-// onHistory(answer) is called each time. explain(text) is that of each chart.
+// onHistory(answer) is called each time. explain(text) calls explain() of each chart.
 export function chartRow(of, life, charts, onHistory = () => {}) {
   const element = el('div', {class: 'charts'}, charts.map((one) => one.element));
   const load = life.every(kHistoryEvery, async () => {
     const wanted = range;
     const history = await ask('history', {...of, range: wanted}, life.signal);
-    if (wanted !== range) return;  // Another answer is on its way.
+    if (wanted !== range) return;  // An answer for the new range will follow.
     charts.forEach((one) => one.update(history));
     onHistory(history);
   });

@@ -1,12 +1,12 @@
-// The connections of a server, a page at a time: nobody asks for more than is shown, so the order
-// is that of the page.
+// The connections of a server, one page at a time. Only the page that is shown is requested, so it
+// is sorted by itself.
 import {ask} from './api.js';
 import {el, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {BigTable} from './table.js';
 import {keepInLink, link} from './view.js';
 
-const kCount = 500;  // Of a page.
+const kCount = 500;  // Rows of a page.
 const kRefreshEvery = 2000;  // Milliseconds.
 
 const columnsOf = (server) => [
@@ -31,7 +31,7 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
   const trouble = troubleLine();
   const first = el('a', {class: 'button', href: link('clients', {server})}, 'First page');
   const next = el('a', {class: 'button'}, 'Next page');
-  let all = null;  // So many clients has the server, on this page or not.
+  let all = null;  // Number of all connections of the server.
   let answer = {clients: [], next: null};
   const columns = columnsOf(server);
   const show = () => {
@@ -64,7 +64,7 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
   life.every(kRefreshEvery, async () => {
     const page = (begin) => ask('clients', {server, from: begin, count: kCount}, life.signal);
     answer = await page(from);
-    // Where many ids are free, pages are empty.
+    // Pages are empty where many ids are free.
     while (answer.clients.length === 0 && answer.next) answer = await page(answer.next);
     show();
   }, (error) => {

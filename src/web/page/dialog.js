@@ -1,9 +1,9 @@
-// Dialogs: questions before something changes, and the progress of what takes long.
+// Dialogs: questions before changes, and the progress of long work.
 import {button, el, field, setText, toast} from './dom.js';
 
-// Asks, and gives the answers as {name: text}, or null if nothing is to happen. `fields`: [{name,
-// label, value, type, ...attributes}]. `mustType`: a text that has to be typed before the button
-// works; `isDanger`: jobs get lost.
+// Asks a question. Returns the answers as {name: text}, or null if it is cancelled. `fields` is
+// [{name, label, value, type, ...attributes}]. `mustType` is a text that has to be typed before the
+// button works; `isDanger` means that jobs are lost.
 export function askFor({title, text, fields = [], verb, isDanger = false, mustType = null}) {
   return new Promise((resolve) => {
     const inputs = fields.map(({name, label, value, type, options, ...more}) => {
@@ -46,8 +46,8 @@ export function tell(title, ...content) {
   dialog.showModal();
 }
 
-// Runs `work(signal, say)`, which may take long: a line says how far it is, with a button that stops
-// it. Says the text that `work` returns, or what went wrong.
+// Runs work(signal, say), which may take long, and shows its progress with a button that stops it.
+// Then shows the text that `work` returns, or the error.
 export async function progress(title, work) {
   const controller = new AbortController();
   const text = el('span', {}, title);

@@ -1,8 +1,8 @@
-// Elements of the page. Text of others (names, bodies, errors) goes in as text nodes only, so
-// nothing in it is ever run.
+// Elements of the page. Foreign text (names, bodies, errors) is inserted only as text nodes, so it
+// is never run.
 
 // el('a', {href: '#/', class: 'x', onclick: f}, 'text', otherElement, null): properties that begin
-// with 'on' are listeners; null, undefined and false leave a property or a child out.
+// with 'on' are listeners. A property or child that is null, undefined or false is left out.
 export function el(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
@@ -27,7 +27,7 @@ function append(element, children) {
   }
 }
 
-// Touches the document only if something changes: what has not changed is not read out again.
+// Changes the document only if the text differs, so that screen readers do not repeat it.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -45,21 +45,21 @@ export function button(label, onclick, properties = {}) {
   return el('button', {type: 'button', onclick, ...properties}, label);
 }
 
-// A field that the browser neither fills nor corrects.
+// An input that the browser neither fills in nor corrects.
 export function field(properties) {
   return el('input', {autocomplete: 'off', spellcheck: 'false', ...properties});
 }
 
-// Returns whether a reader is in the middle of this element: text of it is selected, a part below the
-// first level is unfolded, or it is scrolled. Such an element must not be replaced.
+// Returns true if the user is reading this element: text of it is selected, a part below the first
+// level is unfolded, or it is scrolled. Such an element must not be replaced.
 export function isBeingRead(element) {
   const selection = getSelection();
   return (!selection.isCollapsed && selection.containsNode(element, true)) || element.querySelector('details details[open]') !== null ||
     [...element.querySelectorAll('pre, .json')].some((one) => one.scrollTop > 0 || one.scrollLeft > 0);
 }
 
-// A row of numbers with names under it. set({ready: '12'}) changes them; `fields` is a list of
-// [key, label, class], 12 or 16 of them: they stand in columns of one width.
+// A row of numbers with names below them. set({ready: '12'}) changes them. `fields` is a list of 12
+// or 16 [key, label, class], which are shown in columns of equal width.
 export function numberStrip(fields) {
   const values = new Map();
   const list = el('dl', {class: fields.length === 12 ? 'strip is-dozen' : 'strip'}, fields.map(([key, label, kind]) => {
@@ -72,12 +72,12 @@ export function numberStrip(fields) {
   return {element: el('div', {class: 'strip-room'}, list), list, set};
 }
 
-// What is known by its names: a line for each.
+// Returns names and values, one line each.
 export function pairs(values) {
   return Object.entries(values ?? {}).map(([key, value]) => el('div', {}, el('dt', {}, key), el('dd', {}, String(value))));
 }
 
-// A line that is there while something is wrong: say(what), or say('').
+// A line that is visible while there is a problem: say(text), or say('').
 export function troubleLine() {
   const element = el('p', {class: 'gone', hidden: true});
   const say = (what = '') => {
@@ -87,7 +87,7 @@ export function troubleLine() {
   return {element, say};
 }
 
-// A line that comes and goes, and is read out.
+// Shows a line for a few seconds; screen readers announce it.
 export function toast(text, isError = false) {
   const line = el('p', {class: isError ? 'toast bad' : 'toast'}, text);
   const place = document.getElementById('toasts');

@@ -1,4 +1,4 @@
-// Numbers, times and bytes as text.
+// Formats numbers, times and sizes.
 
 const kWhole = new Intl.NumberFormat('en-US');
 const kNone = '–';
@@ -6,19 +6,19 @@ const kNone = '–';
 export const kStates = ['ready', 'reserved', 'delayed', 'buried'];
 export const kWaiting = kStates.filter((state) => state !== 'reserved');
 
-// 1,234,567. What nobody knows is a dash.
+// Formats 1,234,567, and a dash for an unknown number.
 export function count(value) {
   return isKnown(value) ? kWhole.format(value) : kNone;
 }
 
-// As count, but never longer than five signs: 12,345 and 123k and 1.23M.
+// Formats a number with at most five digits: 12,345, 123k, 1.23M.
 export function shortCount(value) {
   if (!isKnown(value)) return kNone;
   if (value < 100000) return kWhole.format(Math.round(value));
   return withUnit(value, 1000, ['', 'k', 'M', 'G', 'T']);
 }
 
-// Something per second.
+// Formats a rate per second.
 export function rate(value) {
   if (!isKnown(value)) return kNone;
   if (value === 0) return '0';
@@ -31,7 +31,7 @@ export function bytes(value) {
   return isKnown(value) ? withUnit(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], ' ') : kNone;
 }
 
-// 45 s, 3 min 20 s, 5 h 12 min, 12 d 3 h.
+// Formats 45 s, 3 min 20 s, 5 h 12 min, 12 d 3 h.
 export function duration(seconds) {
   if (!isKnown(seconds)) return kNone;
   const whole = Math.floor(seconds);
@@ -45,7 +45,7 @@ export function duration(seconds) {
   return `${Math.floor(whole / size)} ${name}${more > 0 ? ` ${more} ${rest[1]}` : ''}`;
 }
 
-// The largest unit alone: 12 d.
+// Formats only the largest unit: 12 d.
 export function roughly(seconds) {
   return duration(seconds).split(' ').slice(0, 2).join(' ');
 }
@@ -56,13 +56,13 @@ export function milliseconds(value) {
   return duration(value / 1000);
 }
 
-// 14:03:12, with its day if that is another one.
+// Formats 14:03:12, with the date unless it is today.
 export function clock(date) {
   const isToday = date.toDateString() === new Date().toDateString();
   return `${isToday ? '' : `${date.toLocaleDateString('en-GB', {day: 'numeric', month: 'short'})}, `}${date.toLocaleTimeString('en-GB')}`;
 }
 
-// Members of an object as texts.
+// Formats some members of an object.
 export function texts(form, of, keys) {
   return Object.fromEntries(keys.map((key) => [key, form(of[key])]));
 }

@@ -1,4 +1,4 @@
-// Jobs: a list of them, the next ones of a tube, and one by itself.
+// Jobs: a list, the next ones of a tube, and a single one.
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {bodyView, decode, jobName} from './body.js';
@@ -11,7 +11,8 @@ export function jobLink(server, job) {
   return el('a', {href: link('job', {server, id: job.id, tube: job.tube})}, `#${job.id}`);
 }
 
-// A plain table: such lists have at most a thousand rows. `extra`: [label, class, (job) => text].
+// A plain table, because such lists have at most a thousand rows. `extra` is a list of [label,
+// class, (job) => text].
 export function jobTable(server, label, extra = []) {
   const number = (name, form, key) => [name, 'number', (job) => form(job[key])];
   const columns = [['Job', 'id', (job) => jobLink(server, job)], ...extra, ['State', 'state', (job) => stateOf(server, job)],
@@ -24,7 +25,7 @@ export function jobTable(server, label, extra = []) {
   const row = (job) => el('tr', {}, columns.map(([, kind, text], i) => el(i > 0 ? 'td' : 'th', {scope: i > 0 ? null : 'row', class: kind}, text(job))));
   return {
     element,
-    // In the place of what was there, or after it.
+    // Replaces the rows, or appends with `isMore`.
     show: (jobs, isMore = false) => {
       if (!isMore) replace(body);
       body.append(...jobs.map(row));
@@ -39,7 +40,7 @@ function stateOf(server, job) {
 }
 
 // The next job of a state, with its body. It stays while it is being read, and a line reports that
-// another one has taken its place.
+// another job has taken its place.
 export function nextJob(state, server) {
   const place = el('div', {class: 'next-job'});
   const about = el('span', {class: 'about'});
@@ -77,8 +78,8 @@ export function nextJob(state, server) {
 
 const kCounts = [100, 1000];
 
-// The list of a tube's jobs, by state. It is asked for once, and anew by its button: a list that
-// moves cannot be read.
+// The list of a tube's jobs, by state. It is loaded once, and again by its button, because a list
+// that keeps changing cannot be read.
 export function jobList(server, tube, life) {
   const table = jobTable(server, `Jobs of ${tube}`);
   const note = el('p', {class: 'nothing', role: 'status'});
@@ -126,7 +127,7 @@ const kJobFields = [
 ];
 const kDurations = new Set(['age', 'delay', 'ttr', 'time_left']);
 
-// How many jobs are left in the group of a job, and in the one that it waits for.
+// Returns the number of jobs in the group of a job, and in the group that it waits for.
 async function groupsOf(server, {tags, is_held: isHeld}, signal) {
   const lines = {};
   for (const group of [tags?.grp, isHeld ? tags?.aft : null]) {
@@ -141,7 +142,7 @@ export function jobView({server, id, tube}, life) {
   const strip = numberStrip(kJobFields);
   const name = el('p', {class: 'summary'});
   const trouble = troubleLine();
-  let ended = '';  // By an act on this page.
+  let ended = '';  // Set by an action on this page.
   const place = el('div', {class: 'card'});
   const tags = el('dl', {class: 'pairs'});
   const tagCard = el('section', {class: 'card', hidden: true}, el('h2', {}, 'Tags'), tags);
@@ -164,7 +165,7 @@ export function jobView({server, id, tube}, life) {
       if (error.name === 'AbortError') return;
       const isGone = error.status === 404;
       trouble.say(isGone ? `Job ${id} ${ended || 'is gone: it was deleted, or it never existed.'}` : error.message);
-      if (!isGone) return;  // The last known state stays.
+      if (!isGone) return;  // Keep the last known state.
       replace(name);
       bar.setThere(false);
       [strip.element, place, tagCard].forEach((one) => setHidden(one, true));

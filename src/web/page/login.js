@@ -1,3 +1,3 @@
-// The view that a link names is in the fragment of the address, which a form would drop.
+// The fragment of the address names the view; a form would drop it.
 const form = document.querySelector('form');
 if (form) form.action += location.hash;

@@ -1,4 +1,4 @@
-// The frame of the page: which view is shown, the line at the top, the keys.
+// The frame of the page: choice of the view, the top line, the keys.
 import {Live} from './api.js';
 import {clientsView} from './clients.js';
 import {tell} from './dialog.js';
@@ -12,10 +12,10 @@ import {tubeView} from './tube.js';
 import {Life, link, readLink} from './view.js';
 
 const kViews = {'': serversView, server: serverView, tube: tubeView, job: jobView, search: searchView, clients: clientsView};
-const kNeeds = {tube: 'tube', job: 'id'};  // Beside a server.
+const kNeeds = {tube: 'tube', job: 'id'};  // Parameters besides the server.
 
 const main = document.getElementById('main');
-const gone = troubleLine();  // Above each view of a server.
+const gone = troubleLine();  // Shown above each view of a server.
 const crumbs = document.getElementById('crumbs');
 const alarm = document.getElementById('alarm');
 const live = document.getElementById('live');
@@ -53,7 +53,7 @@ function missingView() {
   return {element, update: () => {}, title: 'Not found', crumbs: []};
 }
 
-// The theme: the system's, or one that was chosen here.
+// The theme: the system's, or the user's choice.
 const themeButton = document.getElementById('theme');
 const kThemes = ['system', 'light', 'dark'];
 
@@ -70,7 +70,7 @@ themeButton.addEventListener('click', () => {
   try {
     localStorage.setItem('haricot-theme', next);
   } catch {
-    // No storage: it holds until the page is left.
+    // Without storage the choice lasts until the page is closed.
   }
 });
 setTheme(document.documentElement.dataset.theme ?? 'system');
@@ -107,7 +107,7 @@ window.addEventListener('hashchange', () => {
   window.scrollTo(0, 0);
   main.focus({preventScroll: true});
 });
-// It moves the focus, not the view.
+// The link moves the focus and does not change the view.
 document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();

@@ -1,4 +1,4 @@
-// The files of the page, as they are in the program. cmake/EmbedPage.cmake makes the source from
+// The files of the page, embedded in the program. cmake/EmbedPage.cmake generates the source from
 // the other files of this folder.
 
 #pragma once
@@ -9,9 +9,9 @@
 namespace haricot::web {
 
 struct PageFile {
-  std::string_view path;  // Of HTTP: '/' for index.html, '/page/x' for others.
-  std::string_view type;  // The Content-Type.
-  std::string_view etag;  // With its quotes; another one for other bytes.
+  std::string_view path;  // Path in URLs: '/' for index.html, '/page/x' for others.
+  std::string_view type;  // Content-Type.
+  std::string_view etag;  // With its quotes. Changes with the bytes.
   std::string_view bytes;
 };
 

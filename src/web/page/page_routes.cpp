@@ -17,7 +17,7 @@ void answer_file(void* self, std::shared_ptr<Exchange> exchange) {
   response.type = file.type;
   response.body = file.bytes;
   response.more.push_back({.name = "ETag", .value = std::string(file.etag)});
-  // Asked for anew each time, so that nobody runs the page of an older program.
+  // Browsers check for a new version each time, so none runs the page of an older program.
   response.more.push_back({.name = "Cache-Control", .value = "no-cache"});
   taken->respond(std::move(response));
 }
@@ -31,7 +31,7 @@ std::vector<Route> page_routes() {
     route.method = Method::get;
     route.path = file.path;
     route.handle = &answer_file;
-    // answer_file() reads only.
+    // answer_file() only reads it.
     route.self = const_cast<PageFile*>(&file);
     route.needs_login = file.path == "/";
     route.is_page = true;

@@ -1,4 +1,4 @@
-// The routes of the page: constants, each with an ETag.
+// The routes of the page: constant files, each with an ETag.
 
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace haricot::web {
 
-// One row for each file. Only index.html needs a login: the others are as public as the program.
+// Returns a route for each file. Only index.html needs a login: the other files are as public as
+// the program.
 std::vector<Route> page_routes();
 
 }  // namespace haricot::web

@@ -1,5 +1,5 @@
-// The search over all jobs of a server or a tube: hits as they come, and a stop. Each question is
-// answered for a bounded piece of the jobs; a stop asks for no further piece.
+// The search over all jobs of a server or a tube, which shows hits as they arrive. Each request
+// covers a bounded piece of the jobs; stopping means sending no further request.
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {hitExcerpt} from './body.js';
@@ -8,7 +8,7 @@ import * as format from './format.js';
 import {jobTable} from './jobs.js';
 import {keepInLink, link} from './view.js';
 
-const kHitsMax = 1000;  // Then it waits until somebody wants more.
+const kHitsMax = 1000;  // Hits after which the search pauses.
 
 export function searchBox({server, tube, contains, state, id}, life, isView) {
   const words = field({type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body'});
@@ -20,7 +20,8 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
   const where = isView ? field({name: 'tube', 'aria-label': 'Tube', placeholder: 'any tube'}) : null;
   if (where) where.value = tube ?? '';
   const note = el('p', {class: 'found'});
-  const status = el('p', {class: 'unseen', role: 'status'});  // Read out at an end only.
+  const status = el('p', {class: 'unseen', role: 'status'});  // Announced to screen readers only at
+                                                              // the end.
   const table = jobTable(server, 'Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', hitExcerpt]]);
   let hits = [];
   let run = null;
@@ -37,10 +38,10 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     setText(status, note.textContent);
   };
   const parameters = () => ({server, tube: where ? where.value : tube, state: states.value, contains: words.value, id: number.value});
-  // Empty fields are left out.
+  // Leaves out empty fields.
   const given = () => Object.fromEntries(Object.entries(parameters()).filter(([, value]) => value));
 
-  // Asks piece after piece until the end, a stop, or enough hits.
+  // Requests piece after piece until the end, a stop, or enough hits.
   const go = async () => {
     run?.abort();
     const mine = new AbortController();

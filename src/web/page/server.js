@@ -8,7 +8,7 @@ import {serverHead} from './servers.js';
 import {BigTable} from './table.js';
 import {keepInLink, link} from './view.js';
 
-const kWindow = 100;  // Rows asked for at once.
+const kWindow = 100;  // Rows requested at once.
 const kRefreshEvery = 2000;  // Milliseconds.
 
 const columnsOf = (server) => [
@@ -31,14 +31,14 @@ function fillRow(cells, row, element) {
   const isPaused = (row?.paused_seconds ?? 0) > 0;
   setHidden(paused, !isPaused);
   if (isPaused) setText(paused, `paused ${format.roughly(row.paused_seconds)}`);
-  // A paused tube grows anyway, and its name needs the room.
+  // The backlog of a paused tube grows anyway, and its name needs the room.
   setHidden(growing, !row?.is_growing || isPaused);
   element.classList.toggle('is-paused', isPaused);
   element.classList.toggle('is-growing', Boolean(row?.is_growing));
   drawSpark(cells[7], row);
 }
 
-// Drawn anew only if the numbers are others.
+// Draws the spark line if its numbers have changed.
 function drawSpark(cell, row) {
   if (cell.drawn === row?.spark_in) return;
   cell.drawn = row?.spark_in;
@@ -52,7 +52,8 @@ export function serverView(parameters, life) {
   const query = {sort: parameters.sort ?? 'ready', reverse: parameters.reverse ?? '0', filter: parameters.filter ?? ''};
   const head = serverHead(server, life, false);
   const found = el('span', {class: 'found'});
-  const status = el('span', {class: 'unseen', role: 'status'});  // Read out once for each filter.
+  const status = el('span', {class: 'unseen', role: 'status'});  // Announced to screen readers once
+                                                                 // for each filter.
   const trouble = troubleLine();
   const filter = field({type: 'search', id: 'filter', placeholder: 'Filter tubes  ( / )', 'aria-label': 'Filter tubes by name', 'aria-keyshortcuts': '/'});
   filter.value = query.filter;
@@ -68,7 +69,7 @@ export function serverView(parameters, life) {
       wanted = [Math.max(0, Math.floor((first + last - kWindow) / 2)), kWindow];
       let isMissing = false;
       for (let index = first; index < last; index += 1) isMissing ||= !table.rows.has(index);
-      // What was asked for last is on its way, or comes with the next refresh.
+      // The requested rows are being loaded, or come with the next refresh.
       if (isMissing && !(asked && asked[0] <= first && asked[0] + asked[1] >= last)) refresh();
     },
   }, life);
@@ -91,7 +92,7 @@ export function serverView(parameters, life) {
       table.setTotal(answer.matching);
       act.update({matching: answer.matching, filter: query.filter});
     } catch (error) {
-      // Another question took its place; the life of the view goes on.
+      // A newer request has aborted this one; the view continues.
       if (error.name !== 'AbortError' || life.signal.aborted) throw error;
     } finally {
       if (asking === mine) asking = null;

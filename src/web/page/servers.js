@@ -4,7 +4,7 @@ import {el, numberStrip, replace, setText, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {link} from './view.js';
 
-// Rates first: a healthy queue that is always empty must not look dead.
+// Rates come first, because a healthy queue that is always empty must not look dead.
 const kFields = [
   ['puts', 'in /s', 'in lead'], ['deletes', 'out /s', 'out lead'], ['reserves', 'reserves /s', 'lead'],
   ['timeouts', 'timeouts /s', 'lead'],
@@ -31,7 +31,7 @@ function binlogText(binlog) {
   return [binlog.state, typeof binlog.bytes === 'number' ? format.bytes(binlog.bytes) : null].filter(Boolean).join(', ') || 'on';
 }
 
-// Short words that stand out beside the name.
+// Short marks beside the name.
 function marksOf(server) {
   const marks = [];
   if (server.state === 'up') marks.push(['up', 'good']);
@@ -46,7 +46,7 @@ function marksOf(server) {
   return marks;
 }
 
-// Since when a server is gone, and why; nothing unless it is.
+// Returns since when and why a server is down; empty unless it is.
 export function goneText(server) {
   if (server?.state !== 'down') return '';
   const since = new Date(Date.now() - (server.down_seconds ?? 0) * 1000);
@@ -54,7 +54,7 @@ export function goneText(server) {
     `${server.error ? `: ${server.error}` : ''}. What is grey was its last state.`;
 }
 
-// The number that matters first, marks, a strip of numbers and two charts: for one server.
+// The head of one server: marks, a strip of numbers with the most important first, and two charts.
 export function serverHead(name, life, isLinked) {
   const heading = el('h2', {}, isLinked ? el('a', {href: link('server', {server: name})}, name) : name);
   const marks = el('span', {class: 'marks'});
@@ -73,7 +73,8 @@ export function serverHead(name, life, isLinked) {
       replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
     }
     setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
-    gone.say(isLinked ? goneText(server) : '');  // In a view of one server, the frame of the page has it.
+    gone.say(isLinked ? goneText(server) : '');  // In a view of one server, the frame of the page
+                                                 // shows it.
     element.classList.toggle('is-gone', server.state === 'down');
     strip.set(textsOf(server));
     strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);

@@ -1,20 +1,21 @@
-// A table of any number of rows, of which only those exist that can be seen. It says its rows'
-// numbers to screen readers, and the arrow keys go from row to row.
+// A table of any number of rows that creates only the visible ones. Row numbers are available to
+// screen readers, and the arrow keys move from row to row.
 import {button, el, setText} from './dom.js';
 
-const kSpareRows = 6;  // Above and below what can be seen.
+const kSpareRows = 6;  // Rows above and below the visible ones.
 const kScrollPixelsMax = 8e6;  // Browsers cannot scroll further than 16 to 33 million pixels.
 
-// `columns`: [{key, label, kind, text, href, rises}]. text(value, row) is what a cell says, and
-// href(row) where it leads, if anywhere; what rises begins with its smallest when it is sorted.
-// `dress(cells)` and `fillRow(cells, row, element)` do what else there is; row is undefined while it
-// is not known. `query`: {sort, reverse}, as in the address; `onSort()`: they have changed.
-// `onRange(first, last)`: these rows are to be seen, at each scroll. It ends with `life`.
+// `columns` is a list of {key, label, kind, text, href, rises}: text(value, row) returns the text
+// of a cell, href(row) its link, and a column that rises is first sorted from the smallest up.
+// dress(cells) and fillRow(cells, row, element) add further contents; `row` is undefined while it
+// is unknown. `query` is {sort, reverse}, as in the address; onSort() is called when they have
+// changed. onRange(first, last) is called with the visible rows at each scroll. The table ends with
+// `life`.
 export class BigTable {
   constructor({label, columns, query, onSort, fillRow, dress = () => {}, onRange = () => {}}, life) {
     Object.assign(this, {columns, query, fillRow, dress, onRange});
     this.total = 0;
-    this.rows = new Map();  // What is known, by index.
+    this.rows = new Map();  // Known rows by index.
     this.shown = new Map();  // Index -> {element, cells}.
     this.spare = [];
     const sort = (key) => {
@@ -37,7 +38,8 @@ export class BigTable {
     life.signal.addEventListener('abort', () => resized.disconnect());
   }
 
-  // Pixels of the table for one pixel of the scroll bar: more than one in a table of a million rows.
+  // Returns the pixels of the table for one pixel of the scroll bar: more than one in a table of a
+  // million rows.
   scale() {
     const room = this.element.clientHeight - this.head.offsetHeight;
     const all = this.total * this.rowHeight;
@@ -58,13 +60,13 @@ export class BigTable {
     this.draw();
   }
 
-  // All rows there are.
+  // Sets all rows.
   setAll(rows) {
     this.rows = new Map(rows.entries());
     this.setTotal(rows.length);
   }
 
-  // What is known from here on; what was known elsewhere is kept until forget().
+  // Sets the rows from here on. Keeps other known rows until forget().
   setRows(from, rows) {
     rows.forEach((row, i) => this.rows.set(from + i, row));
     for (const index of this.rows.keys()) {
@@ -83,7 +85,7 @@ export class BigTable {
   }
 
   draw() {
-    // The style sheet says how high a row is: it is higher on a phone.
+    // The style sheet sets the height of a row: it is larger on a phone.
     this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue('--row')) || 32;
     this.body.style.height = `${Math.min(this.total * this.rowHeight, kScrollPixelsMax)}px`;
     const scrolled = this.element.scrollTop;
@@ -94,7 +96,7 @@ export class BigTable {
     for (const [index, row] of this.shown) {
       if (index >= first && index < last) continue;
       this.shown.delete(index);
-      // The focus would be lost with its row.
+      // Keep the focus, which would be lost with its row.
       if (row.element.contains(document.activeElement)) this.element.focus({preventScroll: true});
       row.element.remove();
       this.spare.push(row);
@@ -118,7 +120,7 @@ export class BigTable {
     row.element.setAttribute('aria-rowindex', String(index + 2));
     row.element.dataset.index = String(index);
     this.shown.set(index, row);
-    // In the order of the table, also for those who do not see it.
+    // Keep the document in the order of the table, for screen readers.
     const next = this.shown.get(index + 1)?.element ?? null;
     this.body.insertBefore(row.element, next);
     return row;

@@ -1,8 +1,8 @@
-// Runs before anything is drawn, so that a theme that was chosen does not flash the other one.
+// Runs before anything is drawn, so that the other theme does not flash.
 'use strict';
 try {
   const chosen = localStorage.getItem('haricot-theme');
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
 } catch {
-  // No storage: the system's theme.
+  // Without storage the system's theme applies.
 }

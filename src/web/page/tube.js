@@ -1,4 +1,4 @@
-// One tube: numbers, charts, its next jobs with their bodies, the list of its jobs, a search.
+// One tube: numbers, charts, its next jobs with their bodies, the list of its jobs, and a search.
 import {ask} from './api.js';
 import {actionBar} from './actions.js';
 import {chart, chartRow, kRateLines, kStateLines, rangeChoice} from './chart.js';
@@ -57,7 +57,7 @@ export function tubeView({server, tube}, life) {
       replace(marks, words.map((word) => el('span', {class: `mark ${word === 'growing' ? 'bad' : 'warn'}`}, word)));
     }
     next.forEach((one, i) => one.update(now.next?.[format.kWaiting[i]] ?? null));
-    // Only what is looked at.
+    // Update it only while it is visible.
     if (details.open && !isBeingRead(stats)) replace(stats, pairs({...now.stats, ...now.detail}));
   };
   const showTrouble = (error) => {

@@ -1,27 +1,26 @@
-// What all views share: addresses within the page, and what a view does again and again until it
-// is left.
+// Common parts of all views: addresses within the page, and repeated work that ends with the view.
 import {Refusal} from './api.js';
 
-// The address of a view: link('tube', {server, tube}) is '#/tube?server=...&tube=...'.
+// Returns the address of a view: link('tube', {server, tube}) is '#/tube?server=...&tube=...'.
 export function link(name, parameters = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== '');
   const query = new URLSearchParams(given).toString();
   return `#/${name}${query ? `?${query}` : ''}`;
 }
 
-// {name, parameters} of the address that the browser shows.
+// Returns {name, parameters} of the current address.
 export function readLink() {
   const [name, query] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   return {name, parameters: Object.fromEntries(new URLSearchParams(query ?? ''))};
 }
 
-// Keeps a setting of the view in its address, without a step in the browser's history.
+// Stores a setting of the view in its address, without a step in the browser's history.
 export function keepInLink(changes) {
   const {name, parameters} = readLink();
   history.replaceState(null, '', link(name, {...parameters, ...changes}));
 }
 
-// The life of a view: its signal ends what it has asked, and its tasks end with it.
+// The life of a view. Its signal aborts the requests of the view, and its tasks end with it.
 export class Life {
   constructor() {
     this.controller = new AbortController();
@@ -32,9 +31,9 @@ export class Life {
     this.controller.abort();
   }
 
-  // Runs `task` now, and again so many milliseconds after it has ended. Nobody looks at a hidden
-  // page, so it waits. `onTrouble` gets a Refusal, and null when it works again. Returns what runs
-  // the task at once.
+  // Runs `task` now, and again `milliseconds` after it has ended, unless the page is hidden.
+  // `onTrouble` gets a Refusal, and null when the task succeeds. Returns a function that runs the
+  // task at once.
   every(milliseconds, task, onTrouble = () => {}) {
     let timer = 0;
     const run = async () => {
