@@ -46,7 +46,7 @@ class Server final {
   // Records a demand for the server's tubes.
   void look(Instant now) { sampler_.look(now); }
 
-  // Limit of concurrent searches.
+  // Returns the limit of concurrent searches.
   Turnstile& searches() { return searches_; }
   // Closes the connection for requests as soon as it is idle, because the server may count it as a
   // worker or a producer.
