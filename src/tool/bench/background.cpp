@@ -74,9 +74,9 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
   return true;
 }
 
-// Puts a batch. Records the ids that have to be deleted in the end, even after a refusal: all ids
-// with `keeps_ids`, otherwise those of jobs that the server buried for lack of memory, because the
-// load cannot take them.
+// Puts a batch. Records the ids that have to be deleted in the end, even after a refusal. With
+// `keeps_ids` these are all ids. Otherwise the load takes the ready jobs, so only jobs that the
+// server buried for lack of memory are recorded.
 bool Background::put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
                            std::uint64_t answers, bool keeps_ids, std::string& error) {
   std::string odd;

@@ -1,8 +1,8 @@
 // The load of a benchmark: each connection sends a batch of commands, waits for all answers, checks
 // them, and continues with the next step.
 //
-// It uses one thread and one epoll. A batch costs one send and one recv, so the client does not
-// limit the rate unless a command costs the server less.
+// It uses one thread and one epoll. A batch costs one send and one recv, so the client limits the
+// rate only if a command costs the server less than the client.
 //
 // The latency of a command is the time from just before its batch is sent until just after the recv
 // with its answer. All latencies are counted.

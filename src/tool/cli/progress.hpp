@@ -15,8 +15,8 @@ namespace haricot::tool {
 // (Ctrl-S). Shows nothing for work that ends within a quarter of a second.
 class Progress final {
  public:
-  // Time at which the results are written. If they appear on the same terminal as they come, they
-  // are progress enough and no line is written.
+  // Results are written at the end, or as they come. In the second case a terminal that shows them
+  // gets no line, because they are progress enough.
   enum class Results : bool { at_end, as_they_come };
 
   // Requires: `verb` outlives the object. Example: "moved" in "moved 120 of 500".

@@ -17,7 +17,7 @@ enum ExitStatus : int {
   kExitUsage = 5,     // A mistake on the command line.
   kExitLocal = 6,     // A local failure: a file, a folder, stdout, or a limit of the process.
   kExitBuried = 7,    // `work` has buried jobs, or `wait` has waited for a job that was buried.
-  // Only of `work`, by the convention for programs that run another program:
+  // Statuses of `work` only, by the convention of programs that run other programs:
   kExitNotExecuted = 126,  // The program exists but cannot be executed.
   kExitNotFound = 127,     // The program does not exist.
 };

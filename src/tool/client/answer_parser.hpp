@@ -1,6 +1,6 @@
 // Parses answers of a server from a stream of bytes that may be cut anywhere.
 //
-// Made for clients with many commands: it copies only lines whose answer arrives in pieces, and
+// Made for clients with many commands: it copies a line only if the answer arrives in pieces, and
 // compares a body with the expected one as it arrives. Bodies are stored only on request.
 
 #pragma once

@@ -54,7 +54,8 @@ class Errand final {
 
   // Connects to the server. On failure prints a message and returns the exit status.
   std::optional<int> connect();
-  // Resolves the addresses into servers() without connecting. Returns as connect() does.
+  // Resolves the addresses into servers() without connecting. On failure prints a message and
+  // returns the exit status.
   std::optional<int> find();
   // Requires: connect() or find() succeeded.
   Remote& server() { return servers_.front(); }

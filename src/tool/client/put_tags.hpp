@@ -73,9 +73,9 @@ class TagSupport final {
   explicit TagSupport(Remote& server, Names names = Names::words)
       : server_(server), names_(names) {}
 
-  // Returns false if the server does not know one of these tags, or failed; lacks() is true in the
-  // first case. failure() of the server has the message, unless something else has set it since
-  // takes() last returned false.
+  // Returns true if the server knows all these tags. Otherwise, or if the server failed, sets its
+  // failure() and returns false; lacks() distinguishes the two cases. A missing tag sets failure()
+  // only the first time. Requires: nothing else has set failure() since this returned false.
   [[nodiscard]] bool takes(const PutTags& tags);
   // Returns true if the server accepts all tags that this tool knows; nothing if it failed.
   std::optional<bool> takes_all();

@@ -47,8 +47,8 @@ class StatsText {
 
   // Returns the members of a JSON object in their order, without the braces.
   std::string json_members() const;
-  // Returns the value as JSON: a number or a boolean if it looks like one, except for keys of
-  // texts; a tube called 12 is "12". Requires: the line is one of lines().
+  // Returns the value as JSON: a number or a boolean if it looks like one, unless the key holds
+  // text: a tube called 12 is "12". Requires: the line is one of lines().
   std::string json_value(const Line& line) const;
 
  private:

@@ -69,7 +69,8 @@ enum class TubeColumn : std::uint8_t {
   work
 };
 
-// Numbers of columns without and with times. Columns without times come first in TubeColumn.
+// Numbers of columns of tables without times, and with times. Columns without times come first in
+// TubeColumn.
 inline constexpr std::size_t kTubeColumns = 10;
 inline constexpr std::size_t kAllTubeColumns = 13;
 

@@ -51,8 +51,8 @@ class Export {
   Export(Errand& errand, bool is_quiet)
       : errand_(errand), progress_("exported", is_quiet, Progress::Results::as_they_come) {}
 
-  // Adds the jobs of a tube, or of the server if the name is empty, to all_. On failure prints a
-  // message, sets `status` and returns false.
+  // Adds the number of jobs of a tube, or of the server if the name is empty, to all_. On failure
+  // prints a message, sets `status` and returns false.
   bool count_jobs(const std::string& tube, int& status) {
     bool is_there = false;
     const std::string command = tube.empty() ? "stats" : "stats-tube " + tube;

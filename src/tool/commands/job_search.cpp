@@ -104,8 +104,9 @@ bool JobSearch::drop_gone() {
   return true;
 }
 
-// Returns true if all jobs are found. Found jobs can only vanish. So if at least as many of them
-// still exist after counting as the count says, they are all jobs of that moment.
+// Returns true if all jobs are found. Counts the jobs first, and then asks again for the found
+// ones. A found job cannot come back. So if as many as counted still exist, they are all jobs of
+// the moment of the count.
 std::optional<bool> JobSearch::has_all() {
   const std::optional<std::uint64_t> count = count_jobs();
   if (!count) return std::nullopt;

@@ -106,8 +106,8 @@ struct Part {
   StatsText stats;
 };
 
-// Asks for the statistics of the subject that have the key. Returns nothing if the server failed,
-// and no lines if the subject does not exist.
+// Asks for the subject's statistics, with those of stats-tube-detail if only these have the key.
+// Returns nothing if the server failed, and no lines if the subject does not exist.
 std::optional<StatsText> ask(Remote& server, const Subject& subject, const std::string& key) {
   bool is_there = false;
   StatsText stats;

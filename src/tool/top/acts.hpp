@@ -29,8 +29,8 @@ class Question {
  public:
   enum class Answer : std::uint8_t { open, yes, no };
 
-  // Returns a question, or nothing if there is nothing to do; then sets `reason`. A kick concerns
-  // the buried jobs, or the delayed jobs if none is buried, at most as many as `tube` has now.
+  // Returns a question, or nothing if there is nothing to do; then sets `reason`. A kick covers the
+  // buried jobs, or the delayed jobs if none is buried; `tube` has their number.
   static std::optional<Question> ask(Act::Kind kind, const TubeStats& tube, std::string& reason);
 
   // Returns the line for the screen, with the text typed so far.

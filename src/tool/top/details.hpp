@@ -30,8 +30,8 @@ class Details final {
 
   Errand& errand_;
   const TopView& view_;
-  std::vector<bool> has_abilities_;  // For each server, if its abilities are known on this
-                                     // connection.
+  // True for each server whose abilities are known on this connection.
+  std::vector<bool> has_abilities_;
 };
 
 }  // namespace haricot::tool

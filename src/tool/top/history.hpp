@@ -18,8 +18,8 @@ namespace haricot::tool {
 
 class History {
  public:
-  // Bound the memory to 1.6 KiB for a tube, and to this number of tubes. A tube is recorded from
-  // its first ready job on.
+  // Bound the memory: 1.6 KiB for each tube, and the number of tubes. A tube is recorded from its
+  // first ready job on.
   static constexpr std::size_t kSamplesMax = 400;
   static constexpr std::size_t kTubesMax = 4096;
 

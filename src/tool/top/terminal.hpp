@@ -36,8 +36,8 @@ class Terminal final {
   // Returns true if stdin and stdout are a terminal that can be drawn on.
   static bool is_there();
 
-  // Returns the style from the environment: colours unless NO_COLOR is set and not empty or the
-  // kind of terminal has none, UTF-8 if the locale has it.
+  // Returns the style from the environment. There are colours unless NO_COLOR is set and not empty,
+  // or the kind of terminal has none. There is UTF-8 if the locale uses it.
   static ScreenStyle style();
 
   // Returns false and sets `error` on failure.

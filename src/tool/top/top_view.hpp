@@ -30,8 +30,8 @@ struct TopView {
   std::size_t server = 0;
   std::size_t servers = 1;
 
-  // The selected tube; the selection follows it. Empty if the first line is selected, whatever tube
-  // it shows, until a key concerns the tube.
+  // The selected tube; the selection follows it. Empty while the first line is selected, whatever
+  // tube it shows. A key that concerns a tube sets it.
   std::string selected;
   std::size_t selected_row = 0;
   std::size_t first_row = 0;

@@ -36,8 +36,8 @@ constexpr const MarkRow& row_of(Mark mark) {
 }
 
 // Returns the marks in the order of kMarks. no_worker: the tube has ready jobs, none of its jobs is
-// reserved, and no other client watches it. This connection watches `default`, like every
-// connection at its beginning.
+// reserved, and no other client watches it. Every connection watches `default` at first, and so
+// does this one.
 std::vector<Mark> marks_of(const TubeStats& tube, const History& history);
 
 // Returns the width of all words of kMarks with commas between them.

@@ -21,8 +21,8 @@ namespace haricot::web {
 
 class Api final {
  public:
-  // Borrowed arguments must outlive the object. `about` describes the program; whether a request
-  // may change a server is a member of the request.
+  // Borrowed arguments must outlive the object. `about` describes the program; Request::may_change
+  // decides about changes.
   Api(Observer& observer, const History& history, About about)
       : observer_(observer),
         history_(history),

@@ -74,8 +74,9 @@ class TubePage final {
 void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Track* track,
               std::int64_t step);
 
-// Range of history_json(), which answers /api/history. If `track` is null, it has no points.
+// Range of a history.
 enum class HistoryRange : std::uint8_t { hour, day };
+// Returns the answer of /api/history. `track` may be null; then there are no points.
 std::string history_json(const Track* track, bool is_tube, HistoryRange range, std::int64_t step,
                          double end);
 

@@ -71,8 +71,8 @@ class Exchange final {
   void log_action(std::string_view action, std::string_view server, std::string_view what,
                   std::string_view result) const;
 
-  // Called when can_take() becomes true again, and when the peer is gone before the end. They may
-  // own the exchange, because both are destroyed at the end.
+  // Called when can_take() becomes true again, and when the peer is gone before the end. Both are
+  // destroyed at the end of the response, so they may own the exchange.
   std::function<void()> on_ready = {};
   std::function<void()> on_gone = {};
 

@@ -27,7 +27,7 @@ struct Route {
   bool is_page = false;
   // Changes a server. If changes are not allowed, it is refused before its body is read.
   bool is_change = false;
-  // Largest body, in addition to the limit of the server.
+  // Largest body of this route. The limit of the server applies, too.
   std::size_t body_bytes_max = 0;
 };
 

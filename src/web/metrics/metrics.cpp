@@ -38,7 +38,8 @@ double exporter_value(const std::string& value) {
   return is_json_number(value) ? std::strtod(value.c_str(), nullptr) : 0;
 }
 
-// Checks a key of a server, because an invalid name would make the whole answer unreadable.
+// Returns true if a key can be the name of a metric. An invalid name would make the whole answer
+// unreadable.
 bool can_be_metric(std::string_view key) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return !key.empty() && is_letter(key[0]) &&

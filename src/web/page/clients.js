@@ -1,5 +1,5 @@
-// The connections of a server, one page at a time. Only the page that is shown is requested, so it
-// is sorted by itself.
+// The connections of a server, one page at a time. Only the page that is shown is requested and
+// sorted.
 import {ask} from './api.js';
 import {el, setHidden, setText, troubleLine} from './dom.js';
 import * as format from './format.js';

@@ -1,7 +1,7 @@
 // Access rules: host names, the token, and the origin of changes.
 //
-// They stop a page of another site, opened in a browser that can reach this program, from reading
-// it through a name that resolves to it (DNS rebinding) and from causing changes (CSRF).
+// A page of another site may be opened in a browser that can reach this program. It must not read
+// the program through a name that resolves to it (DNS rebinding), and not cause changes (CSRF).
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Access final {
   explicit Access(const AccessRules& rules) : rules_(rules) {}
 
   // Returns true if the host name of the request is an IP address, a name of the loopback
-  // interface, or one of the rules. No other site can have any of these.
+  // interface, or listed in the rules. No other site can have any of these.
   bool knows_host(const Request& request) const;
   // Returns true if the request contains the token or its cookie, or if there is no token.
   bool is_logged_in(const Request& request) const;

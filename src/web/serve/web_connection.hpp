@@ -43,7 +43,7 @@ class WebConnection final : public os::EventSource {
   WebConnection(const WebConnection&) = delete;
   WebConnection& operator=(const WebConnection&) = delete;
 
-  // Reads and sends as far as the socket is ready. `scratch` is the receive buffer.
+  // Handles events of the socket: reads and sends. `scratch` is the receive buffer.
   void handle(std::uint32_t events, std::span<char> scratch, Instant now);
   // Sends output, and begins the next request if the current one has ended.
   void advance(Instant now);
