@@ -13,7 +13,7 @@
 namespace haricot {
 namespace {
 
-// Memory that nobody has needed for so long, and at most twice that, goes back.
+// Memory returns to the system when it was unused for this time, and at most twice that.
 constexpr Duration kMemoryAge = Duration::seconds(1);
 
 }  // namespace
@@ -60,14 +60,14 @@ bool Backlog::is_empty() const {
   return !has_tasks;
 }
 
-// When tasks go on that wait for a time, and not for the journal's disk alone.
+// Returns when suspended tasks continue that wait for a time, not only for the journal's disk.
 Instant Backlog::next_resume() const {
   if (Memory::bytes_to_go() > 0) return Instant{};
   const Instant next = std::min(keys_.next_event(), state_.resume_at);
   return Memory::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
 }
 
-// One that has nothing to do waits again at once.
+// Resumes permanent tasks that may have work; a task without any is suspended again.
 void Backlog::resume_due() {
   tasks_.resume(ended_keys_);
   tasks_.resume(freed_memory_);
@@ -76,14 +76,14 @@ void Backlog::resume_due() {
   if (state_.resume_all_at <= state_.now) resume_all();
 }
 
-// What is refused again says so.
+// Tasks that are refused again set the times again.
 void Backlog::resume_all() {
   state_.resume_all_at = Instant::never();
   state_.resume_at = Instant::never();
   tasks_.resume();
 }
 
-// A timer that moves no job costs too: thousands of clients may stop waiting in one tick.
+// Timers that move no job count too, because thousands of clients may stop waiting in one tick.
 void Backlog::fire_timers(const Budget& budget) {
   while (!budget.is_used_up()) {
     Timer* timer = state_.wheel.pop_due();
@@ -124,8 +124,8 @@ void Backlog::end_pause(Tube& tube) {
   call([&](const Budget& budget) { serving_.serve_waiting(tube, budget); });
 }
 
-// The end of a TTR is not recorded in the journal where a job may be tried as often as it takes:
-// after a restart no job is reserved anyway.
+// The end of a TTR is recorded in the journal only if the job has a limit of tries: a restart makes
+// reserved jobs ready anyway.
 void Backlog::fire_client(Client& client, const Budget& budget) {
   const bool may_end = !client.is_touching_all_;
   while (may_end && !budget.is_used_up() && !client.reserved_.empty() &&
@@ -155,14 +155,14 @@ void Backlog::end_wait_if_due(Client& client, const Budget& budget) {
 
 // Tasks ------------------------------------------------------------------------------------------
 
-// Room for a task, and for its answer.
+// Allocates a task, and room for its answer.
 void Backlog::allocate_task() {
   allocate_delivery();
   tasks_.allocate_task();
 }
 
-// Where the two ways meet in which a command ends that may be long: its task is the same, and so is
-// its answer, whether it is done with the first piece or much later. Requires: allocate_task().
+// Begins a task of a command. Its answer is the same whether it is done after the first piece or
+// much later. Requires: allocate_task().
 Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
@@ -172,7 +172,7 @@ Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   return Outcome::waiting;
 }
 
-// The client of the task gets its answer, and can go on.
+// Answers the client of a task, which is no longer busy.
 void Backlog::answer(Task& task, const TaskAnswer& answer) {
   watching_.deliver({.client = task.client,
                      .kind = answer.kind,
@@ -213,8 +213,8 @@ void Backlog::end_task(const Task& task) {
   if (task.tube != nullptr) state_.free_if_unreferenced(*task.tube);
 }
 
-// The client goes. Nobody is there for the answer to a kick or for another mode, so that ends; a
-// flush goes on if it has begun.
+// Detaches a closing client from its task. A flush that has begun continues; any other task ends,
+// because its answer is no longer needed.
 void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
@@ -229,7 +229,8 @@ void Backlog::leave_task(Client& client) {
 
 // Closes -----------------------------------------------------------------------------------------
 
-// Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
+// Removes the client's watches and returns its jobs, now as far as the budget allows, and the rest
+// in later calls.
 void Backlog::close(Client& client) {
   if (client.has_task()) leave_task(client);
   if (client.is_waiting_for_end()) waits_.drop(client);
@@ -247,7 +248,7 @@ void Backlog::close(Client& client) {
   try {
     tasks_.allocate_task();
   } catch (const std::bad_alloc&) {
-    // No memory to put it off: all at once, then.
+    // Without memory for a task, all is done at once.
     const Budget all = state_.budget(Budget::kAll);
     watching_.drop_watches(closed, all);
     give_back(closed, all);
@@ -265,9 +266,8 @@ TaskState Backlog::do_piece(Task&, ClosedClient& closed, const Budget& budget) {
   return TaskState::done;
 }
 
-// The order in which a closed client's jobs go back shows only where somebody waits for one, or
-// where some may be buried: then it is that in which their TTRs would have ended, as if the client
-// had let them all expire.
+// The order in which jobs return matters only if a client waits or a job may be buried. Then it is
+// the order in which their TTRs would have ended, as if the client had let all of them expire.
 JobRef Backlog::take_job_of(ClosedClient& closed) {
   if (state_.counts.waiting == 0 && !tries_.has_some()) return closed.jobs.take_any().job;
   const JobRef ref = closed.jobs.top().job;
@@ -287,12 +287,12 @@ void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
 Outcome Backlog::kick(Client& client, std::uint32_t bound) {
   allocate_task();
   Tube& tube = *client.used_;
-  // Not by their number: that counts those that a flush has yet to free.
+  // Not by tube.buried, which includes jobs that a flush has yet to free.
   return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
 }
 
-// Moves jobs of the tube until the bound is reached or none is left. The kick ends early if the
-// journal refuses or memory runs out: the answer is the number of jobs kicked so far.
+// Kicks jobs of the tube until the bound is reached or none is left. Ends early if the journal
+// refuses or memory is short; the answer is the number of jobs kicked so far.
 TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
   Tube& tube = *task.tube;
   bool is_refused = false;
@@ -342,7 +342,7 @@ TaskState Backlog::do_piece(Task& task, ModeChange& change, const Budget& budget
   return TaskState::done;
 }
 
-// The watch itself is the last of it, so that nobody sees it without its weight.
+// The watch is added last, so it never exists without its weight.
 Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
   allocate_task();
   Tube* const tube = state_.tubes.find_or_create(tube_name);
@@ -404,7 +404,7 @@ TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
   return TaskState::waits;
 }
 
-// What nobody has asked for ----------------------------------------------------------------------
+// Permanent tasks ---------------------------------------------------------------------------------
 
 TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
   keys_.drop_ended(budget);
@@ -416,8 +416,8 @@ TaskState Backlog::do_piece(Task&, LateBurials&, const Budget& budget) {
   return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::goes_on;
 }
 
-// One that was flushed meanwhile only stops to wait. The rest is as with a kick, but that nobody
-// may be told that it is refused.
+// Ends the holds for ended groups. A job that was flushed meanwhile only stops being held.
+// Otherwise this is like a kick, but there is no client to answer if the journal refuses.
 TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
   while (groups_.has_ended()) {
     if (budget.is_used_up()) return TaskState::goes_on;

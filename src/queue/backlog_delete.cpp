@@ -1,9 +1,9 @@
-// A deletion of several jobs: together, or, where the journal has no room for that, in parts.
+// Deletion of several jobs: in one step or, if the journal has no room for that, in parts.
 //
-// A piece deletes jobs and then offers their tubes. What the jobs cost is known, a few steps each;
-// but each watcher with many watches is told of each tube. So a piece takes as many jobs as its
-// budget allows with all that. The tube of the last one may exceed it, as that of a single deletion
-// may.
+// A piece deletes jobs and then serves their tubes. The jobs cost a few steps each, which is known
+// beforehand, but each watcher with many watches has to be notified for each tube. So a piece takes
+// as many jobs as its budget allows, with their tubes. The tube of the last job may exceed the
+// budget, as may that of a single deletion.
 
 #include <algorithm>
 #include <new>
@@ -15,12 +15,12 @@
 
 namespace haricot {
 
-// What the next piece of a batch deletes.
+// The jobs that the next piece of a batch deletes.
 struct Backlog::Deletions {
   std::vector<JobRef> refs;            // In the order of their ids.
-  std::vector<JobRef> tombstone_refs;  // See Keys::make_tombstone().
-  std::vector<Tube*> tubes;            // That are to be offered, each once.
-  std::size_t next = 0;                // Where the batch goes on after it.
+  std::vector<JobRef> tombstone_refs;  // See Keys::make_tombstones().
+  std::vector<Tube*> tubes;            // Tubes to serve, each once.
+  std::size_t next = 0;                // Index of the first id after them.
 };
 
 Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
@@ -35,14 +35,14 @@ Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
   return outcome;
 }
 
-// The first piece has a budget of its own: that was paid for with the price of the command.
+// The first piece has its own budget, which the price of the command has paid for.
 TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget) {
   Outcome outcome = Outcome::out_of_memory;
   try {
     outcome = delete_some(*task.client, batch,
                           task.is_new ? state_.budget(turn_limits::kStepsOfBatch) : budget);
   } catch (const std::bad_alloc&) {
-    // What was deleted before stays deleted.
+    // Earlier deletions remain.
   }
   if (outcome == Outcome::waiting) return TaskState::goes_on;
   if (outcome == Outcome::not_yet) return TaskState::waits;
@@ -56,9 +56,9 @@ TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget
   return TaskState::done;
 }
 
-// Deletes those jobs of the batch that are there, as many as the budget allows. done, waiting (for
-// a later turn), not_yet (the rest waits for the journal's disk), out_of_memory, journal_failed.
-// Throws std::bad_alloc before anything has changed.
+// Deletes the existing jobs of the batch, as many as the budget allows. done, waiting (for a later
+// turn), not_yet (the rest waits for the journal's disk), out_of_memory, journal_failed. Throws
+// std::bad_alloc before anything has changed.
 Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Budget& budget) {
   Deletions planned = plan_deletions(client, batch, budget);
   state_.steps += (planned.next - batch.next) * turn_limits::kStepsPerNamedJob +
@@ -71,8 +71,8 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Bud
   return batch.next < batch.ids.size() ? Outcome::waiting : Outcome::done;
 }
 
-// At least one id. To be offered are the tubes whose workers may get other jobs when those go, or
-// have to be told: those of lanes, and those with watchers that have many watches.
+// Plans the deletion of at least one id. Tubes have to be served if their clients may get other
+// jobs, or have to be notified: tubes of lanes, and tubes with watchers that have many watches.
 Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBatch& batch,
                                            const Budget& budget) {
   Deletions planned;
@@ -98,12 +98,13 @@ Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBat
   return planned;
 }
 
-// Where the journal has no room for all of them, for half as many at once. If it refuses in
-// between, the batch begins with the first one that is left.
+// If the journal has no room for all deletions at once, tries half as many. If it refuses in
+// between, the batch continues later with the first job that is left.
 JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& batch) {
   const std::span<const JobRef> refs = planned.refs;
   const std::span<const JobRef> tombstone_refs = planned.tombstone_refs;
-  // A job that is given to a worker meanwhile might be one of those that are to be deleted.
+  // Keeps the tubes, which are served only after all deletions: a job that was given to a client
+  // meanwhile might be one of those to delete.
   for (Tube* tube : planned.tubes) ++tube->tasks;
   JournalStatus room = JournalStatus::ok;
   std::size_t done = 0;
@@ -137,7 +138,8 @@ JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& bat
   return room;
 }
 
-// Each tube was kept in existence. Those whose workers the budget does not reach are behind.
+// Serves the tubes, which were kept in existence. Those whose clients the budget does not reach are
+// behind.
 void Backlog::serve_each(std::span<Tube* const> tubes, bool has_changed) {
   const Budget budget = state_.budget(turn_limits::kStepsOfWakes);
   for (Tube* tube : tubes) {

@@ -1,7 +1,7 @@
-// Flushes: the deletion of all jobs that were in some states of a tube at one moment.
+// Flushes: the deletion of all jobs that are in some states of a tube at the moment of the command.
 //
-// The moment is that of the command. It takes the jobs out of the tube (Flushes), in O(1), and a
-// long task frees one after another.
+// The command takes the jobs out of the tube in O(1) (Flushes), and a long task frees them one by
+// one.
 
 #include <memory>
 #include <utility>
@@ -17,7 +17,7 @@ Outcome Backlog::flush(Client& client, Tube& tube, JobStates states) {
   return outcome;
 }
 
-// One that is refused is answered, and goes on without its client.
+// Answers a flush that is refused; it continues without its client.
 TaskState Backlog::do_piece(Task& task, Flush& flush, const Budget& budget) {
   const TaskState state = flush_some(flush, *task.tube, budget);
   if (task.client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
@@ -26,12 +26,13 @@ TaskState Backlog::do_piece(Task& task, Flush& flush, const Budget& budget) {
   return state;
 }
 
-// Begins the flush, if it can, and frees jobs until none is left, or the budget is used up.
+// Begins the flush, if possible, and frees jobs until none is left or the budget is used up.
 TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
   if (!flush.has_begun()) {
     const bool has_another = tube.flushed != nullptr;
     if (!has_another && !Flushes::has_some(tube, flush.states)) return TaskState::done;
-    // What is refused at once does not begin, nor does it wait for another one that is refused.
+    // A flush that is refused at once does not begin, and does not wait for another one that is
+    // refused.
     flush.is_refused = !can_delete();
     if (flush.is_refused) return TaskState::done;
     if (has_another) return TaskState::waits;
@@ -48,14 +49,15 @@ TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
   return TaskState::done;
 }
 
-// Makes room for the reserved jobs in the heap that replaces the flushed one. False: no memory.
+// Allocates room for the reserved jobs in the heap that replaces the flushed one. Returns false if
+// memory is short.
 bool Backlog::allocate_for_reserved(FlushedJobs& room, const Tube& tube) {
   const auto reserved = static_cast<std::uint32_t>(tube.reserved);
   state_.steps += reserved / ReadyHeap::kPageElements;
   return room.ready.allocate(reserved);
 }
 
-// Whether the journal does not refuse a deletion; it may want to wait for its disk.
+// Returns false if the journal refuses a deletion; true if it has to wait for its disk.
 bool Backlog::can_delete() {
   const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room == JournalStatus::ok) state_.journal.release_room();

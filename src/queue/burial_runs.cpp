@@ -7,10 +7,10 @@
 namespace haricot {
 namespace {
 
-// Jobs that were buried within so long of each other are one run in any case.
+// Jobs that were buried within this time form one run, whatever their age.
 constexpr Duration kRun = Duration::milliseconds(500);
 
-// How long a run may be that ended so long ago.
+// Returns the maximum length of a run that ended this long ago.
 Duration run_max(Duration age) {
   return std::max(kRun, Duration::nanoseconds(age.count() / 10));
 }
@@ -27,7 +27,7 @@ void BurialRuns::add(JobRef job, Instant now) {
   try {
     runs_.push_back({.since = now, .until = now, .last = job});
   } catch (const std::bad_alloc&) {
-    if (runs_.empty()) return;  // The job is not counted.
+    if (runs_.empty()) return;  // The job has no run.
     runs_.back().last = job;
     runs_.back().until = now;
   }
@@ -53,7 +53,7 @@ std::optional<Instant> BurialRuns::oldest() const {
   return runs_.front().since;
 }
 
-// Each run takes in those after it as long as it stays short, seen from now.
+// Joins each run with those after it, as long as it stays short for its age.
 void BurialRuns::join(Instant now) {
   std::size_t size = 0;
   for (const Run& run : runs_) {
@@ -65,7 +65,7 @@ void BurialRuns::join(Instant now) {
     }
   }
   runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(size), runs_.end());
-  // Not for one run more each time.
+  // Not at the next run again.
   joined_from_ = std::max(kJoinedFrom, 2 * size);
 }
 

@@ -8,13 +8,13 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
 
-// The commands of producers and workers. Those about many jobs are in engine_batches.cpp and in
-// Backlog; what changes nothing is in Looks.
+// Commands of producers and workers. Those for many jobs are in engine_batches.cpp and Backlog,
+// read-only queries in Looks.
 
 namespace haricot {
 namespace {
 
-// What becomes of a change for which the journal has no room now.
+// Returns the outcome of a change for which the journal has no room now.
 Outcome refused_change(JournalStatus status) {
   return status == JournalStatus::later ? Outcome::not_yet : Outcome::journal_failed;
 }
@@ -100,8 +100,9 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   return Outcome::done;
 }
 
-// A put of a key that is taken adds no job. It answers for the job that has it, wherever that is,
-// and makes it as urgent as itself. One that names the limit of a lane may let many jobs go.
+// Puts a job with tags. If its key is taken, no job is added: the answer names the job that has the
+// key, and that job gets the priority of the put if it is more urgent. A put that sets the limit of
+// a lane may open a job for many waiting clients.
 Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body) {
   const JobTags& tags = read.tags;
   if (memory_.is_limited() && !memory_.admit(extras_.memory_bytes_for(tube, read, body.size()))) {
@@ -143,8 +144,8 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   return Outcome::done;
 }
 
-// What a job that was just created becomes. `after`: the group that it waits for; null: none.
-// Inlined because each put would pay for the call. Requires: room in the journal and in the heap.
+// Initializes a job that was just created. `after` is the group that it waits for, or null.
+// Inlined, because each put would pay for the call. Requires: room in the journal and in the heap.
 [[gnu::always_inline]] inline void Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
                                                      Group* after) {
   Job& job = state_.jobs[ref];
@@ -170,7 +171,7 @@ Outcome Engine::put_again(Tube& tube, JobRef owner, std::uint32_t priority) {
     const JournalStatus room = state_.journal.take_room_for_update(Promise::nothing);
     if (room != JournalStatus::ok) return refused_put(room);
     places_.set_priority(owner, priority);
-    // As many jobs are open as before, so there is nothing for those who wait.
+    // The number of open jobs is the same, so no waiting client can be served.
     watching_.announce(tube);
     state_.journal.record(JobChange::in_place, flushes_.journaled(owner));
   }
@@ -224,8 +225,8 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   state_.now = now;
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none || places_.of(ref) == Place::reserved) return {Outcome::not_found};
-  // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
-  // buried or delayed would be that again.
+  // A restart makes reserved jobs ready. For a ready job this needs no record; a buried or delayed
+  // one would be restored as such.
   const bool has_to_be_recorded = places_.of(ref) != Place::ready;
   const bool has_room = !has_to_be_recorded || Places::allocate_ready(state_.tube_of(ref));
   const bool has_memory = has_room && Places::allocate_reserved(client);
@@ -312,7 +313,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   Outcome outcome = Outcome::done;
   if (is_spent) [[unlikely]] {
     serving_.bury_spent(ref);
-    // Clients that did not ask for a limit do not expect BURIED, and many of them fail at it.
+    // Clients that did not set a limit do not expect BURIED, and many fail on it.
     if (tries_.has_own_limit(ref)) outcome = Outcome::buried;
   } else {
     serving_.to_ready_after_delay(ref, Place::reserved);

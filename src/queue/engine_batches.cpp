@@ -1,4 +1,4 @@
-// Commands that are about several jobs.
+// Commands for several jobs.
 
 #include <algorithm>
 #include <span>

@@ -1,7 +1,7 @@
-// A walk over all the engine knows, which ends the program where two things do not fit together.
+// Walks over all data of the engine, and ends the program if an invariant is broken.
 //
-// It is what the tests call after every step. All numbers are counted anew from the places where
-// jobs and clients really are, and compared with those that were kept along the way.
+// Tests call this after every step. It recounts all numbers from the places where jobs and clients
+// are, and compares them with the maintained numbers.
 
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +41,7 @@ class Inspection {
   }
 
  private:
-  // Every client watches at least one tube, so all of them are found through the tubes.
+  // Every client watches at least one tube, so the tubes lead to all clients.
   void find_clients(Tube& tube) {
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
          watch = tube.watchers.after(*watch)) {
@@ -54,7 +54,7 @@ class Inspection {
     }
   }
 
-  // A job is where its state says, in one place only, and is found by its id.
+  // A job is in exactly one place, which is that of its state, and its id finds it.
   const Job& check_job(JobRef ref, JobState state) {
     CHECK(ref != JobRef::none);
     const bool is_first = jobs_.insert(ref).second;
@@ -138,8 +138,8 @@ class Inspection {
     sum_.buried += tube.buried;
   }
 
-  // Each lane has the jobs that say so, in the tube that it says; those that are ready are in its
-  // heap, but for those that a flush has; and the open one is the one that is to be open.
+  // A lane has exactly the jobs that refer to it, all in its tube. Its heap has the ready ones,
+  // except flushed ones, and the right job is open.
   void check_lanes() {
     CHECK(engine_.lanes_.lanes_.size() == jobs_in_.size());
     std::uint64_t memory_bytes = 0;
@@ -157,7 +157,7 @@ class Inspection {
     CHECK(engine_.lanes_.lanes_.memory_bytes() == memory_bytes);
   }
 
-  // A job that has a key either holds it, or another one may do so.
+  // A job owns its key, or another job may own it.
   void check_key(JobRef ref, const Job& job) {
     const std::string_view key = tags_in(engine_.state_.jobs.tags(ref)).unique_key;
     CHECK(engine_.state_.jobs.has_key(ref) == !key.empty());
@@ -173,7 +173,7 @@ class Inspection {
     CHECK(engine_.keys_.owned_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
   }
 
-  // A tombstone has its key, and nobody else in the tube has that key.
+  // A tombstone has its key, and no job in the tube owns that key.
   void check_tombstones() {
     const JobStore& store = engine_.state_.jobs;
     engine_.keys_.tombstones_.check_invariants();
@@ -191,7 +191,7 @@ class Inspection {
     }
   }
 
-  // O(depth) of the stack: a lane of a test has few jobs.
+  // O(depth) of the stack: lanes in tests have few jobs.
   std::uint64_t check_lane_heap(const Lane& lane, JobRef ref, JobRef above) {
     if (ref == JobRef::none) return 0;
     const Job& job = engine_.state_.jobs[ref];
@@ -212,7 +212,7 @@ class Inspection {
       const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
       CHECK((job.history.burial_side != 0) == side);
-      // The one in front of the first one of a flush is freed.
+      // The job before the first one of a flush was freed.
       CHECK(ref == first || static_cast<JobRef>(job.links.first) == before);
       before = ref;
       ref = static_cast<JobRef>(job.links.second);
@@ -220,7 +220,7 @@ class Inspection {
     return found;
   }
 
-  // What the flush of a tube has.
+  // Number of jobs that the flush of a tube has.
   struct Flushed {
     std::uint64_t urgent = 0, ready = 0, delayed = 0, buried = 0;
   };
@@ -245,7 +245,8 @@ class Inspection {
     return found;
   }
 
-  // Clients with many watches: theirs are in front. Returns how many of them wait on the tube.
+  // Checks that the watches of clients with many watches come first. Returns how many of these
+  // clients wait on the tube.
   std::uint32_t check_many(Tube& tube) const {
     std::uint32_t index = 0;
     std::uint32_t waiting = 0;
@@ -333,8 +334,8 @@ class Inspection {
     if (client.is_waiting_for_end()) ++sum_.waiting_for_end;
   }
 
-  // Whoever waits for the end of a job that has not ended waits for one that is there, and that is
-  // not buried.
+  // A client that waits for the end of a job waits for one that exists and is not buried, unless
+  // the job has ended.
   void check_job_wait(const Client& client) {
     const JobWaits& waits = engine_.job_waits_;
     if (waits.has_ended(client)) return;
@@ -454,12 +455,12 @@ class Inspection {
     CHECK(engine_.watching_.waiting_with_many_ == waiting_with_many_);
     CHECK(engine_.flushes_.size() == flushes_ && flushes_begun_ == flushes_);
     CHECK(jobs_.size() == engine_.state_.jobs.size());
-    // Delivering must not need memory.
+    // Delivering must not allocate.
     CHECK(engine_.watching_.deliveries_.capacity() >=
           engine_.watching_.deliveries_.size() + sum_.waiting + sum_.waiting_for_end + awaited_);
   }
 
-  // Earlier than needed is allowed, later is not.
+  // A timer may fire too early, but not too late.
   static void check_timer(const Timer& timer, std::uint8_t kind, const void* owner,
                           Instant wanted) {
     CHECK(timer.kind() == kind);
@@ -484,10 +485,10 @@ class Inspection {
   std::uint32_t awaited_ = 0;
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
-  std::uint32_t always_ = 0;  // Tasks that are always there.
+  std::uint32_t always_ = 0;  // Permanent tasks.
   std::uint64_t closed_watches_ = 0;
-  std::uint32_t flushes_ = 0;        // By the tubes that have one,
-  std::uint32_t flushes_begun_ = 0;  // and by the tasks.
+  std::uint32_t flushes_ = 0;        // Counted by tubes.
+  std::uint32_t flushes_begun_ = 0;  // Counted by tasks.
   std::uint32_t clients_with_many_ = 0;
   std::uint32_t waiting_with_many_ = 0;
 };

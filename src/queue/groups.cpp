@@ -23,7 +23,7 @@ Group* Groups::find(std::string_view name) const {
   return by_name_.size() == 0 ? nullptr : find(name, hash_of(hash_key_, name));
 }
 
-// Null: no memory. If no job comes to it, end_if_empty() has to follow.
+// Returns null if memory is short. If no job joins the group, end_if_empty() has to follow.
 Group* Groups::find_or_create(std::string_view name) {
   const std::uint64_t hash = hash_of(hash_key_, name);
   if (Group* const found = find(name, hash); found != nullptr) return found;
@@ -46,7 +46,7 @@ Group* Groups::find_or_create(std::string_view name) {
   return group.release();
 }
 
-// Of those that wait for it nobody is looked at here.
+// Does not visit the jobs held for the group; Backlog does.
 void Groups::end_if_empty(Group& group) {
   if (group.has_jobs() || group.is_ended) return;
   by_name_.erase(group);
@@ -88,7 +88,7 @@ void Groups::leave(JobRef ref) {
 }
 
 void Groups::moved_in_group(JobRef ref, Place from, Place to) {
-  // First, as its own group may end with it.
+  // First, because the job's own group may end with it.
   const bool was_delayed = from == Place::delayed || from == Place::flushed;
   if (was_delayed && jobs_.is_held(ref)) end_hold(ref);
   if (!jobs_.has_group(ref)) return;
@@ -141,13 +141,13 @@ void Groups::end_restoring() {
   by_ref_.for_each([this](Group& group) { end_if_empty(group); });
 }
 
-// With the references to it in both tables, and what malloc adds to its two pieces of memory.
+// Includes the references in both tables, and the headers that malloc adds to two blocks.
 std::uint64_t Groups::memory_bytes_for(std::string_view name) {
   return sizeof(Group) + name.size() + 2 * sizeof(Group*) + 16;
 }
 
-// Each group has the jobs that say so, and each held job is among those that wait for its group.
-// One that has ended has no jobs.
+// Each group has exactly the jobs whose tags name it, each held job is in the list of its group,
+// and ended groups have no jobs.
 void Groups::check_invariants() const {
   std::unordered_map<const Group*, std::array<std::uint32_t, 4>> jobs_of;
   std::uint64_t held = 0;

@@ -27,8 +27,8 @@ JobRef IdIndex::first_from(JobId from) const {
   return first_from(root_, height_ - 1, from);
 }
 
-// Below a node. Of `from` the digits of this level and the lower ones count. Only one leaf of all
-// can be empty, so at most two of the children are looked into in vain.
+// Searches below a node. Only the digits of `from` at this level and below count. Only one leaf in
+// the tree can be empty, so at most two children are searched in vain.
 JobRef IdIndex::first_from(const void* node, unsigned level, JobId from) {
   const unsigned first = digit(from, level);
   if (level == 0) {
@@ -47,7 +47,7 @@ JobRef IdIndex::first_from(const void* node, unsigned level, JobId from) {
   return JobRef::none;
 }
 
-// Puts a new root above the old one. An empty tree only gets higher.
+// Adds a root above the old one. An empty tree only becomes higher.
 bool IdIndex::add_level() {
   if (root_ != nullptr) {
     auto* branch = new (std::nothrow) Branch;
@@ -60,8 +60,8 @@ bool IdIndex::add_level() {
   return true;
 }
 
-// Of an id whose leaf does not exist. What is missing below the deepest node that exists is built
-// first and hung in last.
+// Inserts an id whose leaf does not exist. The missing nodes below the deepest existing one are
+// built first and linked last.
 bool IdIndex::insert_with_leaf(JobId id, JobRef job) {
   while (height_ == 0 || !covers(id)) {
     if (!add_level()) {
@@ -102,14 +102,15 @@ bool IdIndex::insert_with_leaf(JobId id, JobRef job) {
   return true;
 }
 
-// The one that was kept goes, unless it is in use again. The tree is never empty after that.
+// Frees the empty leaf that was kept before, unless it is in use again. The tree still has a leaf
+// then.
 void IdIndex::keep_emptied(Leaf& leaf, JobId id) {
   if (emptied_ != nullptr && emptied_->used == 0) drop_leaf(emptied_id_);
   emptied_ = &leaf;
   emptied_id_ = id;
 }
 
-// Frees the leaf of an id, and each branch above it that has nothing else. Requires: there is
+// Frees the leaf of an id, and each branch above it that has no other child. Requires: there is
 // another leaf.
 void IdIndex::drop_leaf(JobId id) {
   std::array<Branch*, kHeightMax> path{};
@@ -127,8 +128,8 @@ void IdIndex::drop_leaf(JobId id) {
   CHECK(false);
 }
 
-// Takes away the levels that an insertion added and could not use: roots with nothing but a first
-// child, or all of them where there is nothing else.
+// Removes the levels that a failed insertion has added: roots whose only child is the first one, or
+// all of them if the tree is empty.
 void IdIndex::drop_levels() {
   if (root_ == nullptr) height_ = 0;
   while (height_ > 1) {

@@ -5,8 +5,8 @@ namespace haricot {
 bool JobMemory::admit(std::uint64_t asked) {
   if (!is_limited()) return true;
   const std::uint64_t wanted = counted_bytes() + asked;
-  // Between the two bounds nothing changes: a client that takes one job out and puts one in does
-  // not end the shortage.
+  // Between the two bounds nothing changes: a client that takes a job out and puts another one in
+  // does not end the shortage.
   const bool was_short = counted_bytes() > short_above_;
   if (wanted <= bytes_max_) {
     const bool is_over = wanted <= plenty() || !was_short;
@@ -15,7 +15,7 @@ bool JobMemory::admit(std::uint64_t asked) {
   }
   ++state_.counts.refused_puts;
   if (!was_short) short_above_ = plenty();
-  // A body that never fits says nothing of how full the memory is.
+  // The size of a body that never fits is unrelated to how full the memory is.
   if (asked < bytes_max_) short_above_ = std::min(short_above_, bytes_max_ - asked);
   return false;
 }

@@ -12,7 +12,7 @@
 namespace haricot {
 namespace {
 
-constexpr std::uint64_t kCounterUnits = 4096;  // One more than what twelve bits hold.
+constexpr std::uint64_t kCounterUnits = 4096;  // One more than the maximum of twelve bits.
 constexpr std::uint32_t kBodyBytesMask = (std::uint32_t{1} << 31) - 1;
 
 }  // namespace
@@ -26,7 +26,7 @@ JobStore::JobStore(bool with_journal_fields)
 JobStore::~JobStore() {
   for (Chunk& chunk : chunks_) {
     if (chunk.pieces == nullptr) continue;
-    // Free pieces have a body size of zero (see free()), so only living jobs let go of a blob.
+    // Free pieces have a body size of zero (see free()), so only existing jobs release a blob.
     for (std::uint16_t i = 0; i < chunk.touched; ++i) {
       std::byte* piece = chunk.pieces + std::size_t{i} * chunk.piece_bytes;
       if (reinterpret_cast<Job*>(piece)->body_bytes <= kInlineBodyBytesMax) continue;
@@ -57,7 +57,7 @@ JobRef JobStore::create(JobId id, NewBody&& body, const ReadTags& tags) {
   return make(id, body, &tags);
 }
 
-// Inlined, as every put and every job that comes back needs a piece.
+// Inlined, because every put and every restored job needs a piece.
 [[gnu::always_inline]] inline JobRef JobStore::allocate(std::size_t piece_bytes) {
   std::uint32_t number = with_free_piece_[piece_bytes / kGrainBytes];
   if (number == 0) number = add_chunk(piece_bytes);
@@ -74,7 +74,7 @@ JobRef JobStore::create(JobId id, NewBody&& body, const ReadTags& tags) {
   return static_cast<JobRef>((number << kPieceBits) | index);
 }
 
-// Inlined: a job without tags pays nothing for those with some.
+// Inlined, so that a job without tags pays nothing for tags.
 [[gnu::always_inline]] inline JobRef JobStore::make(JobId id, NewBody& body, const ReadTags* tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
@@ -170,7 +170,7 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
-// Inlined, as a call would make each put with tags dearer.
+// Inlined, because a call would slow down each put with tags.
 [[gnu::always_inline]] inline void JobStore::keep_tags(std::byte* end_of_piece, Job& job,
                                                        const ReadTags& read) {
   const std::string_view text = read.text;
@@ -288,7 +288,7 @@ void JobStore::free(JobRef ref) {
   if (others) remove_chunk(number);
 }
 
-// Requires: it is empty.
+// Requires: the chunk is empty.
 void JobStore::remove_chunk(std::uint32_t number) {
   unlink_chunk(number);
   Memory::free(chunks_[number].pieces);
@@ -296,14 +296,14 @@ void JobStore::remove_chunk(std::uint32_t number) {
   free_numbers_.push_back(number);  // Cannot allocate: see add_chunk().
 }
 
-// An empty one is the only one of its size with room, see free().
+// An empty chunk is the only one of its size with room: see free().
 void JobStore::give_empty_chunks_back() {
   for (const std::uint32_t number : with_free_piece_) {
     if (number != 0 && chunks_[number].used == 0) remove_chunk(number);
   }
 }
 
-// Returns the number of a new chunk that is linked as having room, or 0 if there is no memory.
+// Returns the number of a new chunk, linked as one with room, or 0 if memory is short.
 std::uint32_t JobStore::add_chunk(std::size_t piece_bytes) {
   auto* pieces = static_cast<std::byte*>(Memory::allocate(kChunkBytes));
   if (pieces == nullptr) {
@@ -413,7 +413,7 @@ void JobStore::count(JobRef ref, JobEvent event) {
     job.history.carried = 1;
     set_low_part(job.history, event, 0);
   } catch (const std::bad_alloc&) {
-    // Without memory for one map entry the count stops at 4095: a number in a report, not a job.
+    // Without memory for a map entry the count stops at 4095. It is only a number in a report.
   }
 }
 
@@ -431,8 +431,8 @@ void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
   job.history = history;
 }
 
-// Puts what does not fit into the table of carries. Without memory for that the counters stop at
-// 4095, as in count().
+// Moves the upper part of the counters to the table of carries. Without memory for that, the
+// counters stop at 4095, as in count().
 void JobStore::carry(Job& job, JobCounts& counts) {
   try {
     JobCounts& carries = carries_[job.id];

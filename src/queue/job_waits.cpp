@@ -27,7 +27,7 @@ JobWaits::WaitedJob* JobWaits::find(JobId id) const {
   return by_job_.find(hash_of_job(id), [id](const WaitedJob& job) { return job.id == id; });
 }
 
-// Null: no memory.
+// Returns null if memory is short.
 JobWaits::WaitedJob* JobWaits::find_or_create(JobId id) {
   if (WaitedJob* const found = find(id); found != nullptr) return found;
   std::unique_ptr<WaitedJob> made(new (std::nothrow) WaitedJob{hash_of_job(id), nullptr, id});

@@ -43,7 +43,7 @@ void Keys::came_or_goes(JobRef ref, Place to) {
   if (to == Place::nowhere) owned_.let_go(ref);
 }
 
-// Remains ----------------------------------------------------------------------------------------
+// Tombstones --------------------------------------------------------------------------------------
 
 Tombstone Keys::tombstone(JobRef tombstone_ref) const {
   const Job& job = state_.jobs[tombstone_ref];
@@ -126,7 +126,8 @@ PlacedKey Keys::place_tombstone(JobRef tombstone_ref) {
   if (is_later_held || end <= state_.now) return PlacedKey::over;
   if (tombstones_.find(tube_name, key) != JobRef::none) return PlacedKey::over;
   if (!tombstones_.add(tombstone_ref, end)) return PlacedKey::no_memory;
-  // The deletion of the holder is lost: the key was free when the later job was put.
+  // The owner was deleted, but the record of that is lost: the key was free when the later job was
+  // put.
   if (owner != JobRef::none) owned_.let_go(owner);
   return PlacedKey::taken;
 }
@@ -142,7 +143,7 @@ std::uint64_t Keys::memory_bytes_for(const Tube& tube, const JobTags& tags,
       bytes, tombstones_.memory_bytes_for(tags.unique_key, tags.tombstone_s, tube.name.size()));
 }
 
-// By how much the tombstone of a job takes more than the job. Requires: its key outlives it.
+// Returns the bytes by which the tombstone of a job exceeds the job. Requires: its key outlives it.
 std::uint64_t Keys::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const {
   const JobStore& jobs = state_.jobs;
   const std::size_t tag_bytes = JobStore::tag_bytes_of(jobs.tags(ref));
@@ -153,7 +154,7 @@ std::uint64_t Keys::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) 
   return then - std::min(then, now);
 }
 
-// Of the tombstone of the job, whether it owns its key or not.
+// Counts the tombstone of the job, whether the job owns its key or not.
 void Keys::expect_memory(JobRef ref, bool entered) {
   if (!state_.jobs.leaves_tombstone(ref)) return;
   const std::uint64_t more = bytes_more_when_deleted(ref, state_.tube_of(ref).name.size());

@@ -20,8 +20,8 @@ bool LaneOrder::join(const Tube& tube, JobRef ref, const JobTags& tags) {
   return true;
 }
 
-// Of the limits that its lane has had, nobody knows which was the last; that of the job with the
-// highest id is it, or close to it.
+// The last limit that the lane had is unknown. That of the job with the highest id is the last one,
+// or close to it.
 bool LaneOrder::restore(JobRef ref, const JobTags& tags) {
   const Job& job = state_.jobs[ref];
   Lane* const lane = lanes_.find_or_create(job.tube, tags.lane);
@@ -43,7 +43,7 @@ void LaneOrder::set_limit(JobRef ref, std::uint32_t limit, JobId from) {
   open_next(lane);
 }
 
-// The lane of a job, without the ready jobs that a flush has.
+// Returns the lane of a job, without ready jobs that a flush has.
 Lane& LaneOrder::lane_of(JobRef ref) {
   Lane* const lane = lanes_.lane_of(ref);
   CHECK(lane != nullptr);
@@ -77,7 +77,7 @@ void LaneOrder::moved_in_lane(JobRef ref, Place from, Place to) {
   }
   if (to == Place::reserved) ++lane.reserved;
   if (to == Place::ready) {
-    // Until it is known which job of the lane is the open one.
+    // Until open_next() decides which job of the lane is open.
     set_blocked(ref, true);
     lanes_.add_ready(lane, ref);
   }
@@ -95,28 +95,28 @@ void LaneOrder::put_in(JobRef ref) {
 
 namespace {
 
-// A job that may be the next of a list: an entry of the ready heap, or a job of a lane whose limit
-// leaves room for more than the open one.
+// A job that may come next in a list: an entry of the ready heap, or a job of a lane whose limit
+// allows more than the open one.
 struct Candidate {
   ReadyEntry entry;
-  std::uint32_t index;  // In the ready heap.
-  Lane* lane;           // Null: it comes from the ready heap.
+  std::uint32_t index;  // Index in the ready heap.
+  Lane* lane;           // Null: from the ready heap.
 
-  // For a heap with the first one on top.
+  // Reversed, because heap functions put the greatest element on top.
   bool operator<(const Candidate& other) const { return other.entry < entry; }
 };
 
 }  // namespace
 
-// The first jobs in the order in which they would be served if no job that is reserved now were
-// ended, and then the others. In the ready heap a lane has one job in front. Those after it come
-// from the heap of the lane, and are left out when the ready heap comes to them. So no more are
-// left out than were found.
+// Lists the jobs that would be served first if no reservation ended, in that order, and then the
+// others. The ready heap has only the open job of a lane in front. The next ones come from the heap
+// of the lane, and are skipped when the ready heap reaches them. So at most as many are skipped as
+// were found.
 void LaneOrder::list_ready(const Tube& tube, std::uint32_t count,
                            std::vector<JobRef>& found) const {
   std::vector<Candidate> next;
-  std::unordered_map<const Lane*, std::uint64_t> left;  // How many more a lane may add.
-  std::unordered_set<JobRef> added;                     // By lanes.
+  std::unordered_map<const Lane*, std::uint64_t> left;  // Number of jobs that a lane may still add.
+  std::unordered_set<JobRef> added;                     // Jobs added from lanes.
   const auto add = [&](const Candidate& candidate) {
     next.push_back(candidate);
     std::push_heap(next.begin(), next.end());

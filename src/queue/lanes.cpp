@@ -11,7 +11,8 @@ Lanes::~Lanes() {
   by_key_.clear([](Lane* lane) { delete lane; });
 }
 
-// The same key in two tubes has two hashes, but whoever knows one knows no more than before.
+// Combines the hash of the key with the tube. Equal keys in two tubes have related hashes, but
+// clients cannot predict either.
 std::uint64_t Lanes::hash_of_lane(TubeRef tube, std::string_view key) const {
   constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
   return hash_of(hash_key_, key) ^ static_cast<std::uint64_t>(tube) * kOdd;
@@ -67,7 +68,7 @@ void Lanes::leave(Lane& lane, JobRef ref) {
   drop_if_empty(lane);
 }
 
-// With the references to it in both tables, and what malloc adds to its two pieces of memory.
+// Includes the references in both tables, and the headers that malloc adds to two blocks.
 std::uint64_t Lanes::memory_bytes_for(std::string_view key) {
   return sizeof(Lane) + key.size() + 2 * sizeof(Lane*) + 16;
 }

@@ -8,8 +8,8 @@
 namespace haricot {
 namespace {
 
-// Adds the jobs of the first `count` entries, in order: O(count log count). The entries that may
-// come next are the children of those that came, and stand in a heap of their own.
+// Appends the jobs of the first `count` entries in order, in O(count log count). The candidates for
+// the next entry, which are the children of those already appended, are in a heap of their own.
 template <typename Heap>
 void add_first(const Heap& heap, std::uint32_t count, std::vector<JobRef>& found) {
   const auto is_later = [&heap](std::uint32_t a, std::uint32_t b) {
@@ -126,7 +126,7 @@ JobReport Looks::report(JobRef ref, Instant now) const {
     deadline = tube.delayed.at(job.heap_index()).deadline;
   }
   if (job.state() == JobState::reserved) {
-    const Client* const holder = state_.clients[job.holder()];  // Null: it is gone already.
+    const Client* const holder = state_.clients[job.holder()];  // Null: it is gone.
     if (holder != nullptr) {
       deadline = holder->reserved_.at(job.heap_index()).deadline;
       held_by = job.holder();

@@ -4,11 +4,11 @@
 
 namespace haricot {
 
-// Adds a job to the numbers of a place, or takes it off them. Inlined, as next to nothing is left
-// of it where the state is known.
+// Adds a job to the counts of a place, or subtracts it. Inlined, because almost nothing remains of
+// it if the state is a constant.
 [[gnu::always_inline]] inline void Places::count(Tube& tube, const Job& job, JobState state,
                                                  bool entered) {
-  const std::uint64_t change = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
+  const std::uint64_t change = entered ? 1 : ~std::uint64_t{0};  // Adding all ones subtracts one.
   EngineCounts& counts = state_.counts;
   switch (state) {
     case JobState::ready:
@@ -48,13 +48,13 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
   Times::count_less_buried(tube, ref, before);
 }
 
-// Inlined, as calls would make each change dearer.
+// Inlined, because calls would slow down each change.
 [[gnu::always_inline]] inline void Places::leave_holder(const Job& job, Tube& tube,
                                                         Client* holder) {
   count(tube, job, JobState::reserved, false);
   if (holder == nullptr) return;
   holder->reserved_.remove(job.heap_index(), state_.jobs);
-  // A client that waits keeps the room that was made for what it waits for.
+  // A waiting client keeps the room for the job that it waits for.
   if (!holder->is_waiting()) holder->reserved_.trim_if_empty();
 }
 

@@ -27,9 +27,8 @@ void QueueState::free_if_unreferenced(Tube& tube) {
   steps += tubes.destroy(tube);
 }
 
-// Timers are never later than they have to be, but may be earlier: one that goes off for a deadline
-// that has moved back is only set again. That keeps the wheel out of nearly every reserve and
-// delete.
+// A timer never fires too late, but may fire too early: if the deadline has moved back, it is only
+// set again. So most reserves and deletes do not touch the wheel.
 void QueueState::arm(Timer& timer, Instant deadline) {
   if (!timer.is_set() || deadline < timer.deadline()) wheel.set(timer, deadline);
 }

@@ -12,13 +12,13 @@ namespace haricot {
 std::uint32_t ReadyAges::level_of(std::int64_t unit) const {
   const auto age = static_cast<std::uint64_t>(last_unit_ - unit);
   if (age < kWindows) return 0;
-  // At this level the window is one of the last 16, or the one in front of them.
+  // At this level the window is among the last 16, or just before them.
   auto level = static_cast<std::uint32_t>(std::bit_width(age)) - 4;
   if ((last_unit_ >> level) - (unit >> level) >= static_cast<std::int64_t>(kWindows)) ++level;
   return std::min(level, kLevels - 1);
 }
 
-// From the top, so that a count never comes to a window whose old count has yet to go.
+// Goes down from the top level, so that each window is empty before a count moves into it.
 void ReadyAges::move_to_unit(std::int64_t unit) {
   const std::int64_t before = std::exchange(last_unit_, unit);
   for (std::uint32_t level = kLevels - 1; level-- > 0;) {
@@ -27,7 +27,7 @@ void ReadyAges::move_to_unit(std::int64_t unit) {
       std::uint32_t& count = at(level, window);
       if (count == 0) continue;
       const std::int64_t first_unit = window << level;
-      if (level_of(first_unit) == level) break;  // The windows after it stay, too.
+      if (level_of(first_unit) == level) break;  // The later windows stay too.
       count_of(first_unit) += std::exchange(count, 0);
     }
   }

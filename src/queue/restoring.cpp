@@ -8,7 +8,7 @@
 namespace haricot {
 
 JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_name, NewBody&& body) {
-  // Most jobs follow one of the same tube, and no tube goes before the end of it all.
+  // Most jobs have the tube of the job before them, and no tube is freed before end().
   if (tube_ == nullptr || tube_->name != tube_name) {
     tube_ = state_.tubes.find_or_create(tube_name);
     if (tube_ == nullptr) return JobRef::none;
@@ -18,7 +18,7 @@ JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_nam
   Job& job = state_.jobs[ref];
   job.tube = tube_->ref;
   set_fields(job, restored);
-  // All are zero in a new job, and in nearly all records.
+  // They are zero in a new job and in nearly all records.
   if (bits_of(restored.counters) != 0) state_.jobs.set_counted(ref, restored.counters);
   return ref;
 }

@@ -10,7 +10,8 @@ JobRef Serving::give(Tube& tube, Client& client) {
   return ref;
 }
 
-// Hands the next ready job to the worker that waits longest. False: one of the two is missing.
+// Gives the next ready job to the client that has waited longest. Returns false if there is no such
+// job or client.
 bool Serving::serve_one(Tube& tube) {
   if (!tube.offers_job()) return false;
   Client* const first = watching_.first_waiting(tube);
@@ -71,8 +72,7 @@ void Serving::end_hold(JobRef ref) {
   }
 }
 
-// The ready heap keeps no room for delayed jobs, because each of them would pay 16 bytes for it. If
-// the heap cannot grow, the job stays delayed for a moment.
+// The ready heap keeps no room for delayed jobs, because each would pay 16 bytes for it.
 void Serving::end_delay(Tube& tube) {
   const JobRef ref = tube.delayed.top().job;
   if (Places::allocate_ready(tube)) {
@@ -97,7 +97,7 @@ void Serving::take_back(JobRef ref) {
     places_.to_ready(ref, Place::reserved);
     tries_.record_end(ref);
   }
-  // If it was in a lane, another job may be open now, whatever has become of this one.
+  // If the job was in a lane, another job may be open now, even if this one was buried.
   serve(state_.tube_of(ref));
 }
 

@@ -49,7 +49,7 @@ void SpentJobCounts::add(TubeRef tube, std::string_view name, JobId id, Instant 
   try {
     to_log_.push_back({std::string(name), id, counts->unlogged, others});
   } catch (const std::bad_alloc&) {
-    return;  // The job is buried, whether it is logged or not.
+    return;  // Only the log lacks the job.
   }
   unlogged_ -= counts->unlogged;
   unlogged_of_gone_ = 0;

@@ -137,7 +137,8 @@ void StateTransfer::write_client(StateWriter& to, const Client& client) const {
 }
 
 void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> clients) const {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits;  // Number of the wait, index.
+  // Number of the wait, index of the client.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits;
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
     if (clients[i]->is_waiting()) waits.emplace_back(Watching::wait_number(*clients[i]), i);
   }

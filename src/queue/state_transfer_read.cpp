@@ -18,7 +18,7 @@
 namespace haricot {
 namespace {
 
-// Of jobs in heaps by deadline: so many come to no server.
+// Limit of QueueState::arrivals, which no server reaches.
 constexpr std::uint64_t kArrivalsMax = std::uint64_t{1} << 63;
 
 bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
@@ -43,7 +43,7 @@ StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
   if (!pass_over(behind, bodies, next_id, has_same)) return Read::broken;
   has_jobs_ = has_same;
   if (has_jobs_) return read_all(from, bodies) ? Read::good : Read::broken;
-  // No client may take a new job for one that it knows.
+  // Clients must not mistake a new job for one that they know.
   state_.next_id = std::max(state_.next_id, next_id);
   from = behind;
   return Read::other_jobs;
@@ -59,14 +59,14 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
     if (tube == nullptr) return false;
     tubes.push_back(tube);
   }
-  // Those that a journal has brought back came in another order.
+  // Tubes of a journal were created in another order.
   if (!state_.tubes.arrange(tubes)) return false;
   for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
     if (!read_job(from, tubes, bodies)) return false;
   }
   if (!hold_in_turn()) return false;
   groups_.end_restoring();
-  // Whoever is at rest has none, and nothing would begin to let go of what they hold.
+  // An engine at rest has none, and no task would release their held jobs.
   if (groups_.has_ended()) return false;
   while (from.begin(saved::kBurials)) {
     if (!read_burials(from, tubes)) return false;
@@ -82,7 +82,7 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   return from.is_good();
 }
 
-// Whether the journal has brought back that very job, as far as it does not change.
+// Returns true if the journal has restored this job; compares only the fields that do not change.
 bool StateTransfer::is_same(const saved::Job& job, std::string_view tube_name,
                             Bodies bodies) const {
   const JobRef ref = state_.jobs.find(job.id);
@@ -92,16 +92,16 @@ bool StateTransfer::is_same(const saved::Job& job, std::string_view tube_name,
          (bodies == Bodies::in_journal || state_.jobs.body(ref) == job.body);
 }
 
-// Reads the engine's part of a state, and changes no job. `has_same`: every job that is needed is
-// there. If the state has no bodies, the journal has brought back all its jobs, and no others. If
-// it has them, the journal has brought back no other jobs and keys than those of the state: none,
-// or some that a start which failed had recorded. False: the state cannot be.
+// Reads the engine's part of a state without changing jobs. `has_same` becomes true if every job
+// that is needed exists. If the state has no bodies, the journal must have restored all its jobs,
+// and no others. If it has bodies, the journal may have restored jobs and keys of the state only:
+// none, or some that a failed start had recorded. Returns false if the state is invalid.
 bool StateTransfer::pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same) {
   saved::Engine saved;
   if (!from.begin(saved::kEngine)) return false;
   from.value(saved);
   next_id = saved.next_id;
-  // From there on no server could go on.
+  // A server could not continue from higher numbers.
   if (next_id > kJobIdLast || saved.arrivals > kArrivalsMax) return false;
   jobs_ = saved.jobs;
   std::uint64_t same_jobs = 0;
@@ -162,7 +162,7 @@ Tube* StateTransfer::read_tube(StateReader& from) {
   if (tube->paused) state_.arm_tube(*tube);
   if (saved.buried_by_tries > 0) state_.spent_jobs.restore(tube->ref, saved.buried_by_tries);
   if (!saved.has_times) return tube;
-  // The journal's jobs have some already, with the ages of those that are ready.
+  // Tubes with jobs of the journal have TubeTimes already, with the ages of their ready jobs.
   if (tube->times == nullptr) tube->times = std::make_unique<TubeTimes>(state_.now);
   tube->times->period_end = times.period_end;
   tube->times->queued = times.queued;
@@ -179,7 +179,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
       (!is_tag_text(saved.tags) || saved.body.size() != saved.body_bytes)) {
     return false;
   }
-  // A held job is one whose delay has no end.
+  // A held job has an infinite delay.
   const bool is_endless = saved.state == JobState::delayed && saved.deadline == Instant::never();
   if (saved.is_held != is_endless) return false;
   if (saved.is_held && tags_in(saved.tags).after.empty()) return false;
@@ -197,7 +197,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   }
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
-    state_.jobs.set_counted(ref, saved.counters);  // The rest is as the journal has it.
+    state_.jobs.set_counted(ref, saved.counters);  // The other fields are those of the journal.
   } else {
     NewBody body{.bytes = saved.body, .blob = {}};
     if (saved.body.size() > JobStore::kInlineBodyBytesMax) {
@@ -212,7 +212,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   return place(ref, before, saved);
 }
 
-// A reserved job is ready until its holder takes it.
+// Places a job. A reserved job is ready until its holder takes it.
 bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
   Tube& tube = state_.tube_of(ref);
   switch (saved.state) {
@@ -223,7 +223,8 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
       return true;
     case JobState::delayed:
       if (!tube.delayed.allocate_one()) return false;
-      state_.arrivals = saved.arrival - 1;  // It arrives at the turn that it had.
+      // to_delayed() assigns the next number, which is its old one.
+      state_.arrivals = saved.arrival - 1;
       places_.to_delayed(ref, before, saved.deadline);
       if (saved.is_held) held_.emplace_back(saved.arrival, ref);
       return true;
@@ -234,7 +235,8 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
   return false;
 }
 
-// A job that was put first was not always the first to be held: its body may have come later.
+// Restores the order of held jobs. It is not that of their ids, because a job is held when its body
+// is complete.
 bool StateTransfer::hold_in_turn() {
   std::sort(held_.begin(), held_.end());
   for (const auto& [arrival, ref] : std::exchange(held_, {})) {
@@ -256,7 +258,7 @@ bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes
     const JobRef ref = from.is_good() ? state_.jobs.find(burial.id) : JobRef::none;
     if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) return false;
     if (places_.of(ref) != Place::buried) return false;
-    places_.to_buried(ref, Place::buried);  // Behind those that came before it.
+    places_.to_buried(ref, Place::buried);  // Moves to the end.
     if (burial.ends_run) runs.push_back({burial.since, burial.until, ref});
   }
   if (tube.times != nullptr && tube.times->buried != nullptr) {
@@ -270,7 +272,7 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   if (!from.begin(saved::kTombstone)) return false;
   from.value(saved);
   if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_tag_key(saved.key)) return false;
-  if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
+  if (bodies == Bodies::in_journal) return true;  // The journal has restored the key.
   if (state_.jobs.find_tombstone(saved.id) != JobRef::none) {
     return state_.journal.has_job_fields();
   }
@@ -313,7 +315,8 @@ bool StateTransfer::read_watches(StateReader& from, Client& client) {
     std::string_view name;
     from.value(name);
     if (!is_tube_name(name) || watching_.watch(client, name) != Outcome::done) return false;
-    // It watches this one from the start. If it stands further behind, it is watched again there.
+    // A new client watches this tube first. If it comes later in the list, it is watched again
+    // there.
     const std::string_view first = state_.default_tube->name;
     if (i == 0 && name != first && watching_.ignore(client, first) != Outcome::done) return false;
   }
@@ -370,7 +373,7 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
   return from.is_good();
 }
 
-// Where the journal has other jobs, the one that a client waits for may be gone, or buried.
+// If the journal has other jobs, the awaited job may be gone or buried.
 bool StateTransfer::read_job_waits(StateReader& from, std::span<Client* const> clients) {
   std::uint32_t waits = 0;
   from.value(waits);

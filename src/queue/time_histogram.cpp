@@ -4,10 +4,10 @@
 
 namespace haricot {
 
-// A value is told that is off by the same part at both ends of its bucket: by less than 10 %.
+// The reported length differs from either end of its bucket by the same factor, less than 10 %.
 std::uint64_t TimeHistogram::milliseconds_of(std::uint32_t bucket) {
   constexpr std::uint64_t kPerMillisecond = 1'000'000;
-  // The first bucket is told as 0: what took no time at all is in it.
+  // The first bucket is reported as 0, because it has the lengths that took no time.
   if (bucket < 4) return bucket == 0 ? 0 : bucket + 1;
   constexpr std::array<std::uint64_t, 4> kHundredthsOfSixteenth = {1737, 2081, 2484, 2929};
   const std::uint64_t sixteenth = std::uint64_t{1} << ((bucket - 4) / 4 + 18);
@@ -31,8 +31,8 @@ bool TimeHistogram::is_left_out(std::uint32_t bucket) {
   return true;
 }
 
-// For a length outside of the buckets. The longest ones stay apart: buckets for them take the place
-// of the first ones, which become one.
+// Makes a bucket for a length beyond the last one. The longest lengths keep separate buckets; the
+// first buckets are joined to make room.
 std::uint32_t TimeHistogram::make_bucket(std::uint32_t bucket) {
   if (bucket < first_) return 0;
   const std::uint32_t moved = bucket - first_ - (kBuckets - 1);
@@ -51,8 +51,8 @@ std::uint32_t TimeHistogram::make_bucket(std::uint32_t bucket) {
   return kBuckets - 1;
 }
 
-// What a bucket loses to the halving goes to the next one that has anything, so that no rank moves
-// by more than one.
+// Halves all counts. The remainder of a bucket is carried to the next one that is not empty, so no
+// rank moves by more than one.
 void TimeHistogram::halve() {
   longest_ = std::max(longest_, longest());
   std::uint32_t rest = 0;
@@ -90,7 +90,7 @@ void TimeHistogram::end_period() {
 }
 
 void TimeHistogram::read(StateReader& from) {
-  // Beyond that a 64-bit sum of the counts might not hold them.
+  // With more halvings, a 64-bit sum of the counts might overflow.
   constexpr std::uint8_t kHalvingsMax = 40;
   Fields::read(from, *this);
   const bool are_counts = std::all_of(counts_.begin(), counts_.end(),

@@ -6,8 +6,8 @@
 namespace haricot {
 namespace {
 
-// So many jobs are looked through, even if those are counted by age: what is told does not depend
-// on how the number of jobs has come to be what it is.
+// Returns the number of ready jobs to scan. Up to `max` jobs are scanned even if they are counted
+// by age, so that the result does not depend on earlier numbers of jobs.
 std::uint32_t jobs_looked_at(const Tube& tube, std::uint32_t max) {
   const bool are_counted = tube.times != nullptr && tube.times->ready != nullptr;
   return are_counted && tube.ready.size() > max ? 0 : std::min(tube.ready.size(), max);
@@ -20,8 +20,8 @@ TubeTimes* Times::make_times(Tube& tube) {
   return tube.times.get();
 }
 
-// Where memory was refused when they became many, there is another try a few jobs later, but not
-// one that would have to look through too many.
+// If memory was short when the jobs became many, this retries as more jobs come, unless there are
+// too many to scan by then.
 void Times::count_one_of_many(Tube& tube, const Job& job) {
   if (tube.times != nullptr && tube.times->ready != nullptr) {
     ReadyAges& ages = *tube.times->ready;

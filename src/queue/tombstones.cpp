@@ -6,7 +6,7 @@
 namespace haricot {
 namespace {
 
-// Not the same if the two change places.
+// Combines two hashes; not symmetric.
 std::uint64_t hash_in_tube(std::uint64_t name_hash, std::uint64_t key_hash) {
   constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
   return key_hash ^ name_hash * kOdd;

@@ -41,12 +41,12 @@ void Tries::record_burial(JobRef ref) {
     late_.push_back({state_.jobs[ref].id, burials_of(ref)});
     state_.try_refused_again();
   } catch (const std::bad_alloc&) {
-    // Without memory as well as without the disk, a restart gives the job another try.
+    // If both memory and the disk fail, a restart gives the job another try.
   }
 }
 
-// One that was kicked or deleted meanwhile has a later record, and if it was buried again this is a
-// matter of the other burial.
+// A job that was kicked or deleted meanwhile has a later record. If it was buried again, the other
+// burial has an entry of its own.
 bool Tries::record_late(const Budget& budget) {
   while (!late_.empty() && !budget.is_used_up()) {
     state_.steps += QueueState::kStepsPerJob;

@@ -44,7 +44,8 @@ void TubeList::work(std::uint64_t& steps, const Budget& budget) {
   if (working_) complete();
 }
 
-// The page as it was when the list began: whatever changed it since would have had it saved before.
+// Writes the page as it was when the list began: before_change() would have saved it before any
+// later change.
 bool TubeList::save(std::uint32_t page) {
   CHECK(working_ && page < saved_.size() && saved_.size() == pages_.size());
   if (!pages_[page]) pages_[page] = write(page);
@@ -95,7 +96,7 @@ std::uint32_t TubeList::before_change(std::uint32_t index) {
   return written;
 }
 
-// Null: no memory.
+// Returns null if memory is short.
 BlobRef TubeList::write(std::uint32_t page) const {
   constexpr std::string_view kBefore = "- ";
   const std::uint32_t first = page * kTubesPerPage;

@@ -3,7 +3,7 @@
 namespace haricot {
 namespace {
 
-// Brings a histogram to now, whose period ends or has ended at `end`.
+// Advances a histogram, whose period ends at `end`, to `now`.
 void move_histogram(TimeHistogram& histogram, Instant end, Instant now) {
   if (now < end) return;
   const bool is_over = now - end >= Duration::nanoseconds(TubeTimes::kPeriodNanoseconds);

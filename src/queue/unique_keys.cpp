@@ -4,7 +4,8 @@
 
 namespace haricot {
 
-// The same key in two tubes has two hashes, but whoever knows one knows no more than before.
+// Combines the hash of the key with the tube. Equal keys in two tubes have related hashes, but
+// clients cannot predict either.
 UniqueKeys::Found UniqueKeys::find(TubeRef tube, std::string_view key) const {
   constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
   const std::uint64_t key_hash = hash_of(hash_key_, key);

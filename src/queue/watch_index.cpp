@@ -37,7 +37,8 @@ Watch* WatchIndex::find(const Tube& tube) const {
   return entry == nullptr ? nullptr : entry->watch;
 }
 
-// False: the tube has nothing to be put among the offers.
+// Updates the sets of offers and of tubes that are behind, except the order of the offers. Returns
+// true if the tube has an offer to insert or move.
 bool WatchIndex::take_in(Watch& watch) {
   const Tube& tube = *watch.tube;
   const bool is_behind = tube.offers_job_later();

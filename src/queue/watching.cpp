@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-// Like reserve(), but growing by doubling however often it is called.
+// Reserves capacity like reserve(), but at least doubles it, however often it is called.
 template <typename T>
 void grow_vector(std::vector<T>& vector, std::size_t wanted) {
   if (vector.capacity() < wanted) vector.reserve(std::max(wanted, 2 * vector.capacity()));
@@ -43,7 +43,7 @@ engine_tasks::ClosedClient Watching::close(Client& client) {
           client.ref_};
 }
 
-// The last one first. A client without an index has so few that they go at once.
+// Starts with the last one. Without an index there are so few watches that all are removed at once.
 void Watching::drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget) {
   const bool has_index = closed.index != nullptr;
   while (!closed.watches.empty() && (!has_index || !budget.is_used_up())) {
@@ -112,8 +112,8 @@ bool Watching::add_watch(Client& client, Tube& tube) {
   return true;
 }
 
-// Where the client has come to need an index, or more of it. False: no memory, and nothing has
-// changed.
+// Creates or extends the index of a client if it needs one. Returns false if memory is short;
+// nothing has changed then.
 bool Watching::add_to_index(Client& client, Watch& watch) {
   const std::uint32_t watches = client.watches_.size() + 1;
   if (watches < WatchIndex::kIndexedFrom && client.index_ == nullptr) return true;
@@ -160,7 +160,7 @@ void Watching::become_few(Client& client) {
   state_.steps += std::uint64_t{client.watches_.size()} * QueueState::kStepsPerJob;
 }
 
-// The last watch takes the place of the one that goes. (Compat: order of list-tubes-watched.)
+// The last watch takes the index of the removed one. (Compat: order of list-tubes-watched.)
 void Watching::remove_watch(Client& client, Watch& watch) {
   const bool is_to_have_few = client.watches_.size() <= WatchIndex::kFewAgain + 1;
   if (client.has_many_watches() && is_to_have_few) become_few(client);
@@ -243,7 +243,6 @@ std::uint64_t Watching::wait_number(const Client& client) {
   return client.has_many_watches() ? client.index_->wait_number : client.watches_[0]->wait_number;
 }
 
-// Who has waited on the tube for longest; null if nobody waits there.
 Client* Watching::first_waiting(Tube& tube) {
   const Watch* first = tube.waiting.first();
   if (tube.many_watchers > 0 && waiting_with_many_ > 0) [[unlikely]] {
@@ -255,7 +254,7 @@ Client* Watching::first_waiting(Tube& tube) {
 
 std::uint32_t Watching::offer_steps(const Tube& tube) const {
   const std::uint32_t told = tube.many_watchers * QueueState::kStepsPerJob;
-  // Who has waited longest; one with many watches costs little in any case.
+  // The client with few watches that has waited longest; one with many costs little in any case.
   const Watch* first = tube.waiting.first();
   if (first == nullptr || tube.paused) return told;
   return told + state_.clients[first->client]->watches_.size() + QueueState::kStepsPerDelivery;
@@ -272,8 +271,8 @@ std::uint32_t Watching::ignore_steps(const Client& client) {
   return becomes_few ? client.watches_.size() * QueueState::kStepsPerJob : 0;
 }
 
-// Of the clients with many watches that have waited on the tube for longer than the one of that
-// number, the one that has waited for longest.
+// Returns the client with many watches that has waited on the tube longest, if its wait is older
+// than the wait with the number `before`; otherwise null.
 Client* Watching::first_of_many_waiting(Tube& tube, std::uint64_t before) {
   Client* found = nullptr;
   const Watch* watch = tube.watchers.first();
@@ -301,8 +300,6 @@ std::uint32_t Watching::waiting_clients(const Tube& tube) {
   return waiting;
 }
 
-// Tells the clients with many watches what the tube offers now. To be called after every change of
-// that, when it is known what becomes of the job: one that is handed over at once is never told of.
 void Watching::announce_to_many(Tube& tube) {
   Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {

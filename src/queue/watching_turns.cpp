@@ -1,4 +1,5 @@
-// Which tube serves a client next: the one with the best job, or by weight (WatchWeights).
+// Selects the tube that serves a client next: the one with the best job, or by weight
+// (WatchWeights).
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace haricot {
 
-// The tube with the first job of all that the client could get now; null if there is none.
+// Returns the tube with the best job that the client could reserve now, or null.
 Tube* Watching::best_tube(const Client& client) {
   if (client.has_many_watches()) {
     const Watch* watch = client.index_->best_offer();
@@ -39,8 +40,8 @@ Tube* Watching::tube_behind(const Client& client) {
   return nullptr;
 }
 
-// By how many with many watches the tubes are watched of which the client may get a job now: that
-// of its best offer, or the one of its few that has most.
+// Returns the maximum number of watchers with many watches that the tube of the client's next job
+// has: of its best offer or, if it has few watches, of any tube that offers a job.
 std::uint32_t Watching::most_told(const Client& client) {
   if (client.has_many_watches()) {
     const Watch* watch = client.index_->best_offer();
@@ -63,8 +64,8 @@ void Watching::update_offer(Client& client, Watch& watch) {
   }
 }
 
-// The tube that is served next; null if none offers a job. Of equals it is the one that is watched
-// longest.
+// Returns the tube that is served next, or null if none offers a job. Among equals it is the one
+// that has been watched longest.
 Tube* Watching::best_weighted(const Client& client) {
   Tube* best = nullptr;
   std::uint64_t best_pass = 0;
@@ -81,8 +82,8 @@ Tube* Watching::best_weighted(const Client& client) {
   return best;
 }
 
-// A job of the tube has come to the client. The offer of a client with many watches is told anew by
-// announce().
+// Charges a job of the tube to the client. announce() updates the offer of a client with many
+// watches.
 void Watching::charge_weighted(Client& client, Tube& tube) {
   const Watch* watch = find_watch(client, tube);
   if (watch != nullptr) client.weights_->charge(watch->index);
@@ -126,10 +127,10 @@ void Watching::take_weights(Client& client, std::unique_ptr<WatchWeights> weight
   }
 }
 
-// First weights for all watches; what can fail ends there. Then the offers in the
-// old order go, and those in the new order come, in the order of the watches. The client is busy
-// meanwhile: it asks for no job, and its watches stay the same. What tubes announce counts for the
-// watches that are among the offers again.
+// First makes weights for all watches, which may fail. Then removes the offers in the old order,
+// and inserts those in the new one, in the order of the watches. Meanwhile the client is busy: it
+// does not reserve, and its watches do not change. An announcement of a tube counts for the watches
+// whose offers are in the new order.
 Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
                               const Budget& budget) {
   const Outcome outcome = make_weights(change.made, client, budget);
