@@ -60,7 +60,7 @@ def main():
             wrong.append(f"{PAGE}: no code says {word!r}")
     for word in {word for word in words if words.count(word) > 1}:
         wrong.append(f"{PAGE}: {word!r} has more than one line")
-    if len(words) < 50:
+    if len(words) < 30:
         wrong.append(f"{PAGE}: only {len(words)} words: is this still the way?")
     print("\n".join(wrong) if wrong else f"{len(words)} words")
     return 1 if wrong else 0
