@@ -15,9 +15,9 @@
 namespace haricot {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41 with its bits in reverse order.
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41 with its bits reversed.
 
-// Eight bytes a step: table k gives the effect of a byte that is followed by k more.
+// Eight bytes per step: table k has the effect of a byte that is followed by k more.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -38,7 +38,8 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-// The first byte of each entry of table 0 stands in one entry only; here is in which.
+// Maps the highest byte of an entry of table 0, which no other entry has, to the index of the
+// entry.
 constexpr std::array<std::uint8_t, 256> make_entries_by_first_byte() {
   std::array<std::uint8_t, 256> entries{};
   for (std::size_t i = 0; i < 256; ++i) {
@@ -58,9 +59,9 @@ Integer load(const char* from) {
 
 #if defined(__x86_64__)
 
-// Each instruction waits for the one before, and the sums of records are many short ones: so there
-// are few other instructions around it, and no loop over the last bytes. Several streams at once
-// would be joined by more work than there is in a record.
+// Each instruction waits for the one before, and most records are short. So there are few other
+// instructions, and no loop for the last bytes. Joining several parallel streams would take longer
+// than the CRC of a record.
 __attribute__((target("sse4.2"))) inline std::uint32_t go_on_by_cpu(std::uint64_t crc,
                                                                     std::string_view bytes) {
   const char* at = bytes.data();
@@ -117,7 +118,7 @@ std::uint32_t crc32c_by_cpu(std::uint32_t before, std::uint64_t number, std::str
 
 bool has_cpu_crc() {
   return true;
-}  // The compiler was told so.
+}  // The compiler targets a CPU with the instruction.
 
 #else
 
@@ -137,7 +138,7 @@ bool has_cpu_crc() {
 
 const bool kHasCpuCrc = has_cpu_crc();
 
-// A CRC is the remainder of a polynomial. Its highest bit is the coefficient of x^0, so a step to
+// A CRC is the remainder of a polynomial. Its highest bit is the coefficient of x^0, so a shift to
 // the right multiplies it by x.
 constexpr std::uint32_t kOne = 0x80000000;
 
@@ -154,7 +155,7 @@ constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
   return sum;
 }
 
-constexpr std::uint32_t kX8 = kOne >> 8;  // What a further byte multiplies a CRC by.
+constexpr std::uint32_t kX8 = kOne >> 8;  // One more byte multiplies a CRC by this.
 
 }  // namespace
 
@@ -167,7 +168,7 @@ std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t after, std::uint
   return before ^ after;
 }
 
-// Not inlined, as crc32c() would save registers for it in vain.
+// Not inlined, because crc32c() would save registers for it in vain.
 [[gnu::noinline]] std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
   std::uint32_t crc = ~before;
   const char* at = bytes.data();

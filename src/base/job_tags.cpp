@@ -10,13 +10,13 @@
 namespace haricot {
 namespace {
 
-// One row a tag: how its value is read and written.
+// One row per tag: reading and writing its value.
 struct TagRow {
   std::string_view word;
-  // False: it is no value of the tag.
+  // Returns false if the tag cannot have this value.
   bool (*read)(std::string_view value, JobTags& tags);
   bool (*is_set)(const JobTags& tags);
-  // Requires: it is set. What refers to the text that was read refers to `text` afterwards.
+  // Requires: the tag is set. Views of the text that was read refer to `text` afterwards.
   void (*write)(JobTags& tags, TagText& text);
 };
 
@@ -98,7 +98,7 @@ constexpr auto make_words() {
 }
 constexpr auto kTagWords = make_words();
 
-// Takes the next tag off the front of a text.
+// Removes the first tag of a text and returns it.
 std::string_view next_tag(std::string_view& text) {
   const std::string_view tag = text.substr(0, text.find(' '));
   text.remove_prefix(tag.size());
@@ -106,7 +106,7 @@ std::string_view next_tag(std::string_view& text) {
   return tag;
 }
 
-// The row of a tag, and its value. Null: there is no such tag.
+// Returns the row of a tag and its value; null if there is no such tag.
 const TagRow* find_row(std::string_view tag, std::string_view& value) {
   const std::size_t colon = tag.find(':');
   if (colon == std::string_view::npos) return nullptr;
@@ -117,7 +117,7 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
   return nullptr;
 }
 
-// Not inlined, as it would make the frequent text dearer.
+// Not inlined, because it would slow down the common case.
 [[gnu::noinline]] bool read_each_tag(std::string_view text, JobTags& tags) {
   if (text.empty() || text.size() > kTagTextBytesMax || text.back() == ' ') return false;
   tags = JobTags{};
@@ -126,7 +126,7 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
     const TagRow* row = find_row(next_tag(text), value);
     if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
   }
-  // A job that waits for itself would wait for ever.
+  // A job must not wait for a group that it is in.
   return tags.group.empty() || tags.group != tags.after;
 }
 
@@ -137,7 +137,7 @@ std::span<const std::string_view> tag_words() {
 }
 
 bool read_tags(std::string_view text, JobTags& tags) {
-  // The most frequent text: a key alone. A blank is no byte of a key.
+  // Common case: only a key, which has no blank.
   if (text.starts_with(kKeyPrefix) && is_tag_key(text.substr(kKeyPrefix.size()))) {
     tags = JobTags{};
     tags.unique_key = text.substr(kKeyPrefix.size());
@@ -164,7 +164,7 @@ JobTags TagText::write(const JobTags& tags) {
   const bool has_key_alone = tags.tries == 0 && tags.lane.empty() && tags.tombstone_s == 0 &&
                              !tags.unique_key.empty() && !tags.names_group();
   if (has_key_alone) {
-    // It stands in the text that was read as it is to stand here.
+    // The text that was read has it in the same form.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();
     written.unique_key = add({key.data() - prefix, prefix + key.size()}).substr(prefix);

@@ -18,7 +18,7 @@ void append_code(std::string& to, std::uint32_t code) {
   append_unit(to, 0xdc00 + ((code - 0x10000) & 0x3ff));
 }
 
-// A letter that stands for the character after a backslash; 0: there is none.
+// Returns the letter after a backslash that stands for the character; 0 if there is none.
 char short_escape(std::uint32_t code) {
   switch (code) {
     case '\n':
@@ -48,7 +48,7 @@ void append_stray_byte(std::string& to, unsigned char byte, JsonText style) {
     append_unit(to, 0xfffd);
     return;
   }
-  to += "\\\\x";  // An escaped backslash: what is read back is \xff.
+  to += "\\\\x";  // An escaped backslash: a reader gets \xff.
   append_hex(to, byte);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLookedAtMax = 16;
 constexpr std::size_t kShareBeyond = 8;
-// What would be left by less than this goes with the rest.
+// A smaller rest of a piece is freed with it.
 constexpr std::size_t kRestBytesMin = std::size_t{192} * 1024;
 
 }  // namespace
@@ -21,7 +21,7 @@ struct KeptPieces::Note {
   Note* newer;
   Note* older;
   std::size_t bytes;
-  std::uint64_t age;  // How often age() had been called when it was kept.
+  std::uint64_t age;  // Number of calls of age() when it was kept.
 };
 
 std::size_t& KeptPieces::counter_of(const Note& note) {
@@ -55,7 +55,7 @@ void KeptPieces::keep(void* memory, std::size_t bytes) {
   since_age_[0] += bytes;
 }
 
-// What is left of the oldest one.
+// Keeps the rest of the oldest piece.
 void KeptPieces::push_back(void* memory, std::size_t bytes, std::uint64_t age) {
   Note* const note = new (memory) Note{oldest_, nullptr, bytes, age};
   (oldest_ != nullptr ? oldest_->older : newest_) = note;
@@ -78,7 +78,7 @@ std::size_t KeptPieces::give_back(std::size_t bytes) {
     remove(note);
     const std::size_t freed = std::min(bytes - gone, note.bytes);
     void* rest = nullptr;
-    // Moves nothing: what malloc has mapped by itself is cut where it stands.
+    // Moves nothing: malloc shrinks a separate mapping in place.
     if (note.bytes - freed >= kRestBytesMin) rest = std::realloc(memory, note.bytes - freed);
     if (rest != nullptr) {
       push_back(rest, note.bytes - freed, note.age);

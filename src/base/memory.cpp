@@ -6,7 +6,8 @@
 
 namespace haricot {
 
-// Where a piece of a slab has the slab's address, this one has null.
+// Prefix of a piece outside of the slabs. `slab` is null; a piece of a slab has the slab's address
+// there.
 struct Memory::Prefix {
   std::size_t counted_bytes;
   void* slab;
@@ -35,7 +36,7 @@ void Memory::Bounded::leave() {
   slabs_.limit(kNoLimit);
 }
 
-// A sanitizer sees more where each piece is malloc's.
+// A sanitizer sees more if malloc serves each piece.
 void Memory::use_slabs() {
 #if !defined(__SANITIZE_ADDRESS__)
   uses_slabs_ = true;
@@ -102,7 +103,7 @@ void Memory::free(void* piece) {
     return;
   }
   const std::size_t bytes = prefix->counted_bytes;
-  if (bytes == 0) [[unlikely]]  // Another thread's.
+  if (bytes == 0) [[unlikely]]  // From another thread.
     return std::free(prefix);
   if (!Slabs::takes(bytes - sizeof(Prefix))) {
     kept_.keep(prefix, bytes);

@@ -19,8 +19,8 @@ constexpr std::array<bool, 256> kAllowed = make_allowed();
 }  // namespace
 
 bool has_only_name_bytes(std::string_view text) {
-  // To look at all bytes takes less than to end at the first that is wrong: few are.
-  // The loop is unrolled, as most texts have more than a few bytes.
+  // Checking all bytes is faster than stopping at the first wrong one, because few are wrong. The
+  // loop is unrolled, because most texts have more than a few bytes.
   bool are_allowed = true;
 #pragma GCC unroll 8
   for (const char c : text) are_allowed &= kAllowed[static_cast<unsigned char>(c)];

@@ -7,7 +7,7 @@
 namespace haricot {
 namespace {
 
-// A number of so large units.
+// Reads a number of such units, and returns it as units of 1.
 std::optional<std::uint64_t> read_multiple(std::string_view text, std::uint64_t unit) {
   const std::optional<std::uint64_t> number = read_number(text);
   std::uint64_t product = 0;
@@ -31,7 +31,7 @@ std::uint64_t unit_of_bytes(char letter) {
   }
 }
 
-// A number with up to three decimals, times 1000.
+// Reads a number with up to three decimals, and returns it times 1000.
 std::optional<std::uint64_t> read_thousandths(std::string_view text) {
   constexpr std::size_t kDecimals = 3;
   const std::size_t dot = text.find('.');
@@ -54,7 +54,7 @@ struct UnitOfTime {
 constexpr UnitOfTime kUnitsOfTime[] = {
     {"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}};
 
-// Such as 1h30m: numbers with their units, each unit smaller than the one before.
+// Reads numbers with units, each unit smaller than the one before, such as 1h30m.
 std::optional<std::uint64_t> read_parts(std::string_view text) {
   std::uint64_t sum = 0;
   const UnitOfTime* unit = std::begin(kUnitsOfTime);

@@ -11,13 +11,13 @@
 namespace haricot {
 namespace {
 
-// In front of the first piece. It ends with the prefix of that piece.
+// Head of a slab, in front of its first piece. It ends with the prefix of that piece.
 constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kEvenBytes = 16;
 constexpr std::size_t kEvenBytesMax = 512;
 constexpr std::size_t kClassesPerDoubling = 8;
 constexpr std::size_t kSmallestDoubling = 9;  // 2^9 is 512.
-// Every slab is large enough for malloc to map it.
+// Large enough that malloc maps every slab separately.
 constexpr std::size_t kSlabBytes = std::size_t{256} * 1024;
 constexpr std::size_t kLargeBytes = std::size_t{16} * 1024;
 constexpr std::size_t kLargerBytes = std::size_t{32} * 1024;
@@ -78,7 +78,7 @@ void Slabs::remove(List& list, Slab& slab) {
   (slab.next != nullptr ? slab.next->previous : list.last) = slab.previous;
 }
 
-// One with all its pieces free.
+// Returns a slab without pieces in use, new or empty; null without memory.
 Slabs::Slab* Slabs::take_slab(std::size_t class_number) {
   Slab* slab = empty_[class_number].first;
   if (slab != nullptr) {
@@ -108,7 +108,7 @@ bool Slabs::take_more(Slab& slab) {
   return true;
 }
 
-// One that was never in use. Requires: there is one.
+// Returns a piece that was never in use. Requires: there is one. Returns null beyond the limit.
 void* Slabs::new_piece(Slab& slab) {
   if (slab.touched == slab.taken && !take_more(slab)) return nullptr;
   char* const piece =
@@ -118,7 +118,7 @@ void* Slabs::new_piece(Slab& slab) {
   return piece;
 }
 
-// Of a slab that was empty.
+// Returns the first piece of a slab without pieces in use; null without memory.
 void* Slabs::first_piece(std::size_t class_number) {
   Slab* const slab = take_slab(class_number);
   if (slab == nullptr) return nullptr;
@@ -128,7 +128,7 @@ void* Slabs::first_piece(std::size_t class_number) {
   } else {
     piece = new_piece(*slab);
   }
-  if (piece == nullptr) {  // It is a new slab, of which nothing is taken.
+  if (piece == nullptr) {  // The slab is new, and the limit allows none of its pieces.
     std::free(slab);
     return nullptr;
   }
@@ -174,7 +174,7 @@ void Slabs::age() {
   least_empty_bytes_ = empty_bytes_;
 }
 
-// Those that were used longest ago, of the large classes first.
+// Frees the slabs that were used longest ago, first those of the large classes.
 void Slabs::give_back(std::size_t bytes) {
   for (std::size_t number = kClasses; number > 0 && bytes_to_go_ > 0 && bytes > 0;) {
     List& empty = empty_[number - 1];

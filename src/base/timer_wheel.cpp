@@ -7,14 +7,14 @@ namespace {
 
 constexpr std::int64_t kTickNanoseconds = 1'000'000;
 
-// The tick in which a deadline is over: rounded up, so that nothing is ever early.
+// Returns the tick at which a deadline is over: rounded up, so that no timer is early.
 std::uint64_t tick_of_deadline(Instant deadline) {
   if (deadline.count() <= 0) return 0;
   const auto nanoseconds = static_cast<std::uint64_t>(deadline.count());
   return (nanoseconds + kTickNanoseconds - 1) / kTickNanoseconds;
 }
 
-// The last tick that is over at a time: rounded down.
+// Returns the last tick that is over at a time: rounded down.
 std::uint64_t tick_of_time(Instant now) {
   return now.count() <= 0 ? 0 : static_cast<std::uint64_t>(now.count() / kTickNanoseconds);
 }
@@ -37,10 +37,10 @@ void TimerWheel::cancel(Timer& timer) {
   timer.deadline_ = Instant::never();
 }
 
-// A level's slot is picked by the bits of the tick that the level stands for. The level is the one
-// of the highest bit in which the deadline differs from now: below it, both are in the same slot of
-// every higher level, so the wheel passes this slot before the deadline and not sooner than it has
-// to.
+// Puts a timer into a slot, or among the due timers. The level is that of the highest bit in which
+// the deadline differs from the current tick. Both are in the same slot of every higher level, so
+// the wheel reaches the slot before the deadline, but not earlier than necessary. The bits of the
+// deadline for this level select the slot.
 void TimerWheel::hang(Timer& timer) {
   const std::uint64_t tick = tick_of_deadline(timer.deadline_);
   if (tick <= tick_) {
@@ -70,14 +70,14 @@ void TimerWheel::unhang(Timer& timer) {
     due_.remove(timer);
     return;
   }
-  // A falling timer hangs in no slot any more. To name the slot where it hung does no harm: a timer
-  // is taken out of whatever list it is in, and if that slot is empty, it is marked so already.
+  // A falling timer is in no slot. Naming its old slot is harmless: the timer is removed from
+  // whatever list has it, and if the slot is empty, it is marked so already.
   Slot& slot = levels_[timer.level_].slots[timer.slot_];
   slot.remove(timer);
   if (slot.empty()) mark_empty(timer.level_, timer.slot_);
 }
 
-// Jumps from one occupied slot to the next, so that a year of nothing costs nothing.
+// Jumps from one occupied slot to the next, so that an idle year costs nothing.
 void TimerWheel::advance_to(Instant now) {
   const std::uint64_t target = tick_of_time(now);
   std::uint32_t moves = kMovesPerCall;
@@ -89,8 +89,8 @@ void TimerWheel::advance_to(Instant now) {
       return;
     }
     tick_ = next;
-    // From the highest level that begins a new slot here down to the lowest, so that what falls
-    // from one level into the current slot of the next is found there.
+    // From the highest level that begins a new slot here down to the lowest, so that timers which
+    // fall from one level into the current slot of the next are found there.
     for (unsigned level = kLevels; level-- > 0;) {
       const unsigned shift = level * kSlotBits;
       if ((tick_ & ((std::uint64_t{1} << shift) - 1)) != 0) continue;
@@ -100,7 +100,7 @@ void TimerWheel::advance_to(Instant now) {
   }
 }
 
-// Takes the timers of a slot that has come, all at once.
+// Takes all timers of a slot that the wheel has reached.
 void TimerWheel::empty_slot(unsigned level, unsigned slot) {
   Level& from = levels_[level];
   if ((from.occupied & (std::uint64_t{1} << slot)) == 0) return;
@@ -108,9 +108,8 @@ void TimerWheel::empty_slot(unsigned level, unsigned slot) {
   falling_.append(from.slots[slot]);
 }
 
-// Hangs timers where they belong now: in a lower level, or among the due ones. What is left does so
-// in the next call, and is not too early for it: the wheel may have passed its slot, but no
-// deadline.
+// Moves timers to a lower level or to the due timers. The rest follows in the next call. That is
+// not too late: the wheel may have passed their slot by then, but none of their deadlines.
 void TimerWheel::move_falling(std::uint32_t& moves) {
   for (; moves > 0 && !falling_.empty(); --moves) {
     Timer& timer = falling_.front();
@@ -127,9 +126,9 @@ Timer* TimerWheel::pop_due() {
   return &timer;
 }
 
-// The begin of the first occupied slot after the current tick, over all levels. Within a level
-// only slots after the current one can be occupied: what is before it would belong to a higher
-// level. All of them come before those of the higher levels, whose current slot they are in.
+// Returns the beginning of the first occupied slot after the current tick. Within a level only
+// slots after the current one can be occupied, because earlier ones would belong to a higher level.
+// All of them come before the slots of higher levels, whose current slot they are in.
 std::uint64_t TimerWheel::next_tick() const {
   if (occupied_levels_ == 0) return ~std::uint64_t{0};
   const auto level = static_cast<unsigned>(std::countr_zero(occupied_levels_));

@@ -24,7 +24,7 @@ bool is_plain(std::uint32_t code) {
     std::uint32_t first;
     std::uint32_t last;
   };
-  // Some ranges have a few characters that are not assigned.
+  // Some ranges have a few unassigned characters.
   static constexpr Range kUnseen[] = {
       {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},
       {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},     {0x180e, 0x180e},

@@ -18,7 +18,7 @@
 namespace haricot {
 namespace {
 
-// The table, and the rows that were made of it ---------------------------------------------------
+// Checks of the table of commands -----------------------------------------------------------------
 
 constexpr bool has_extended_behind() {
   for (const CommandRow& row : kCommandTable) {
@@ -72,7 +72,7 @@ constexpr bool takes_anything(Arguments arguments) {
          arguments == Arguments::bound;
 }
 
-// A standard command that takes anything after its word must not begin an extended one.
+// A standard command that accepts anything after its word must not begin an extended one.
 constexpr bool are_none_taken_for_standard() {
   for (const CommandRow& own : kCommandTable) {
     if (own.set == CommandSet::standard) continue;
@@ -85,19 +85,19 @@ constexpr bool are_none_taken_for_standard() {
 }
 static_assert(are_none_taken_for_standard());
 
-// What is left of a line, and the ways to take something off its front.
+// The rest of a line, and functions that consume its beginning.
 class Cursor {
  public:
   explicit Cursor(std::string_view rest) : rest_(rest) {}
 
   bool at_end() const { return rest_.empty(); }
 
-  // A decimal number: blanks before it are skipped, a sign is not a digit, overflow is an error.
+  // Reads a decimal number. Skips blanks before it, accepts no sign, and fails on overflow.
   // std::from_chars took more than twice the instructions for numbers of a few digits.
   template <typename Integer>
   bool number(Integer& value) {
     skip_blanks();
-    // So many digits always fit.
+    // This many digits always fit.
     constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
     const char* at = rest_.data();
     const char* const end = at + rest_.size();
@@ -116,7 +116,7 @@ class Cursor {
     return true;
   }
 
-  // What stands before the next blank.
+  // Consumes the text before the next blank.
   std::string_view word() {
     const std::string_view text = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(text.size());
@@ -128,14 +128,14 @@ class Cursor {
     return is_tube_name(name);
   }
 
-  // The rest, if it is a blank and more, without the blank. An argument that may be missing.
+  // Consumes the blank before an optional argument. Returns false if there is none.
   bool has_another() {
     if (rest_.size() < 2 || rest_.front() != ' ') return false;
     rest_.remove_prefix(1);
     return true;
   }
 
-  // The same, for one that must not.
+  // Consumes the blank before a required argument.
   bool blank() { return has_another(); }
 
   bool state(StateWord& state) {
@@ -147,7 +147,7 @@ class Cursor {
     return state != StateWord::none;
   }
 
-  // How many jobs are asked for.
+  // Reads a number of jobs.
   bool count(std::uint32_t& value) { return number(value) && value >= 1 && value <= kBatchMax; }
 
   void skip_blanks() {
@@ -157,14 +157,14 @@ class Cursor {
   std::string_view rest() const { return rest_; }
 
  private:
-  // Above 9: it is no digit.
+  // Returns more than 9 if the byte is not a digit.
   static std::uint32_t digit_of(char byte) { return static_cast<unsigned char>(byte - '0'); }
 
   std::string_view rest_;
 };
 
-// Compat: the bound of kick is read as strtoul would read it into 64 bits, and its low 32 bits
-// count: white space and a sign before it, anything after it. docs/compatibility.md, "Taken over".
+// Compat: the bound of kick is read like strtoul into 64 bits, of which the low 32 count: white
+// space and a sign may come before it, and anything after it. docs/compatibility.md, "Taken over".
 bool read_as_strtoul(std::string_view text, std::uint32_t& bound) {
   while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
     text.remove_prefix(1);
@@ -224,19 +224,19 @@ ParseResult read_bound(Cursor& cursor, Command& command) {
   return with_any_tail(cursor);
 }
 
-// Compat: beanstalkd counts a put before it looks at what stands after the last number.
+// Compat: beanstalkd counts a put before it checks the text after the last number.
 // docs/compatibility.md, "Taken over".
 ParseResult read_put(Cursor& cursor, Command& command) {
   const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
   if (!has_numbers) return ParseResult::bad_format;
   if (cursor.at_end()) return ParseResult::ok;
-  command.tags = cursor.rest();  // Perhaps: see read_end_of_put().
+  command.tags = cursor.rest();  // Or other text: see read_end_of_put().
   return ParseResult::late_bad_format;
 }
 
-// [tag ...], each with one blank in front. A put that is wrong there stays as malformed as it is
-// for beanstalkd. A tag has no NUL.
+// Reads [tag ...], each with one blank before it. A put with malformed tags gets the result that it
+// has for beanstalkd. A tag has no NUL.
 [[gnu::noinline]] ParseResult read_end_of_put(Command& command, CommandSet set) {
   CHECK(command.verb == Verb::put && !command.tags.empty());
   Cursor cursor(std::exchange(command.tags, {}));
@@ -250,8 +250,8 @@ ParseResult read_put(Cursor& cursor, Command& command) {
   return has_nul(end) ? ParseResult::bad_format : ParseResult::late_bad_format;
 }
 
-// Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
-// Other bytes than those of a name end the name, so that no number is after it.
+// Compat: beanstalkd counts a pause before it notices that a name is too long or begins with a
+// hyphen. A byte that no name can have ends the name, so no number follows it.
 // docs/compatibility.md, "Taken over".
 ParseResult read_pause(Cursor& cursor, Command& command) {
   cursor.skip_blanks();
@@ -262,8 +262,8 @@ ParseResult read_pause(Cursor& cursor, Command& command) {
   return is_tube_name(command.tube) ? ParseResult::ok : ParseResult::late_bad_format;
 }
 
-// Compat: beanstalkd reads the digits of a timeout and does not read on. Client libraries
-// send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
+// Compat: beanstalkd reads the digits of a timeout and ignores the rest. Client libraries send
+// fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
 ParseResult read_timeout(Cursor& cursor, Command& command) {
   if (!cursor.number(command.seconds) || command.seconds > kReserveTimeoutSecondsMax) {
     return ParseResult::bad_format;
@@ -357,8 +357,8 @@ ParseResult whole_line(const Cursor&, ParseResult result) {
   return result;
 }
 
-// Reads arguments in a call of its own: readers of rare commands would take registers from those of
-// common commands if they were inlined.
+// Reads arguments out of line: if readers of rare commands were inlined, they would take registers
+// from those of common commands.
 template <auto kRead>
 [[gnu::noinline]] ParseResult rare(Cursor cursor, Command& command) {
   const auto result = kRead(cursor, command);
@@ -385,13 +385,15 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
   return read_arguments(row.arguments, Cursor(line.substr(row.word.size())), command);
 }
 
-// Made anew in its place: an assignment would copy the room for tags, too, which is most of it.
+// Constructs the command anew: an assignment would also copy the space for tags, which is most of
+// it.
 void clear(Command& command) {
   static_assert(std::is_trivially_destructible_v<Command>);
   std::construct_at(&command);
 }
 
-// A line that is no good standard command. False: it is no extended one either.
+// Parses a line that is not a well-formed standard command. Returns false if it is not an extended
+// one either.
 [[gnu::cold, gnu::noinline]] bool parse_extended(std::string_view line, Command& command,
                                                  CommandSet set, ParseResult& result) {
   CHECK(set != CommandSet::standard && line.size() <= kBatchLineBytesMax);

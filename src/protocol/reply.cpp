@@ -20,14 +20,15 @@ constexpr bool is_in_order_of_codes() {
 }
 static_assert(is_in_order_of_codes());
 
-// Of these no two look alike: each is longer than the one before.
+// Returns true for the forms that begin with a number. They differ, because each is longer than the
+// one before.
 constexpr bool starts_with_number(ReplyForm form) {
   return form == ReplyForm::number || form == ReplyForm::number_and_state ||
          form == ReplyForm::number_state_and_number;
 }
 
-// A reader tells answers of one word apart by their forms. So two forms that look alike must not
-// share a word; a report that comes in pieces is not told apart.
+// A reader distinguishes answers with the same word by their forms. So two forms that look alike
+// must not share a word, except for a report in pieces.
 constexpr bool can_be_told_apart() {
   for (std::size_t i = 0; i < kReplyCodes; ++i) {
     for (std::size_t other = 0; other < i; ++other) {
@@ -46,8 +47,8 @@ constexpr bool can_be_told_apart() {
 }
 static_assert(can_be_told_apart());
 
-// The same words for the writer, with the blank after them if something follows, each in a field
-// of one size: to copy 16 bytes takes two instructions, to copy as many as there are takes a call.
+// The words for the writer, with the blank after them if something follows, in fields of one size:
+// copying 16 bytes takes two instructions, copying a variable number takes a call.
 struct Word {
   char text[16];
   std::uint8_t length;
@@ -68,7 +69,7 @@ constexpr std::array<Word, kReplyCodes> make_words() {
 
 // The longest state: RESERVED.
 constexpr std::size_t kStateBytesMax = 8;
-// The longest line has a word, a blank, what is bounded below, and its CR LF.
+// The longest line has a word, a blank, the parts below, and its CR LF.
 static_assert(sizeof(Word::text) + kTubeNameBytesMax + 2 <= kReplyLineBytesMax);
 static_assert(sizeof(Word::text) + 20 + 1 + kStateBytesMax + 1 + 20 + 2 <= kReplyLineBytesMax);
 
@@ -85,7 +86,7 @@ char* write(char* to, std::string_view text) {
   return to + text.size();
 }
 
-// The smallest number of so many digits and one more.
+// At index i: the smallest number with i + 1 digits.
 constexpr auto kFirstLonger = [] {
   std::array<std::uint64_t, 20> numbers{};
   for (std::uint64_t i = 1, number = 10; i < numbers.size(); ++i, number *= 10) numbers[i] = number;
@@ -103,13 +104,13 @@ constexpr auto kPairs = [] {
 }();
 
 std::size_t digits_of(std::uint64_t number) {
-  // 1233 / 4096 is the logarithm of 2 to the base 10, and right for as many bits as there are.
+  // 1233 / 4096 approximates log10(2), and is exact enough for 64 bits.
   const auto bits = static_cast<std::size_t>(std::bit_width(number | 1));
   const std::size_t digits = bits * 1233 / 4096;
   return digits + (number >= kFirstLonger[digits] ? 1 : 0);
 }
 
-// std::to_chars took half as many instructions again.
+// std::to_chars took 1.5 times as many instructions.
 char* write(char* to, std::uint64_t number) {
   char* const end = to + digits_of(number);
   char* at = end;
@@ -132,7 +133,7 @@ bool take_number(std::string_view& text, std::uint64_t& number) {
   return true;
 }
 
-// A blank and a word of capital letters.
+// Consumes a blank and a word of capital letters.
 bool take_state(std::string_view& text, std::string_view& state) {
   if (!text.starts_with(' ')) return false;
   text.remove_prefix(1);
@@ -141,7 +142,7 @@ bool take_state(std::string_view& text, std::string_view& state) {
   return !state.empty();
 }
 
-// What stands after a word and a blank.
+// Reads the text after a word and a blank.
 bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
   switch (form) {
     case ReplyForm::nothing:
@@ -223,7 +224,7 @@ bool read_reply_line(std::string_view line, ReplyLine& reply) {
   const std::string_view word = line.substr(0, blank);
   if (word.empty()) return false;
   for (const ReplyRow& row : kReplyTable) {
-    // Most words differ in the first letter from the one that is looked for.
+    // Most words differ from the searched one in the first letter.
     if (row.word.empty() || row.word[0] != word[0] || row.word != word) continue;
     const bool fits = blank == std::string_view::npos
                           ? row.form == ReplyForm::word

@@ -11,12 +11,10 @@ namespace haricot {
 // Encoding of a string.
 enum class JsonText : std::uint8_t {
   // Keeps characters, except those that is_plain() (utf8.hpp) forbids, which are escaped (\u000a),
-  // so
-  // that a terminal may show the string too. A byte that is no UTF-8 becomes U+FFFD.
+  // so that a terminal may show the string too. A byte that is not UTF-8 becomes U+FFFD.
   utf8,
   // Only printable ASCII, with \n, \r and \t for these three, and \u for all other characters. A
-  // byte
-  // that is no UTF-8 becomes a text of four characters, such as \xff.
+  // byte that is not UTF-8 becomes a text of four characters, such as \xff.
   ascii,
 };
 

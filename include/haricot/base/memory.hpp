@@ -1,12 +1,12 @@
-// The memory of the process: bodies, buffers, the chunks of jobs and, in haricotd, all else that
-// operator new gives (src/os/new.cpp).
+// The memory of the process: bodies, buffers, chunks of jobs and, in haricotd, all other memory of
+// operator new (src/os/new.cpp).
 //
-// What is taken from the system is counted here, once: pieces in use, free pieces between them, and
-// what is kept for later. A limit holds for who asks within its bounds, a Bounded, as puts do. Who
-// asks outside gets memory as long as the system has some, but counts as well.
+// Memory taken from the system is counted here: pieces in use, free pieces between them, and pieces
+// kept for later. A limit applies only within a `Bounded`, such as during a put. Allocations
+// outside of it succeed as long as the system has memory, but count as well.
 //
-// Until use_slabs() is called, as in tests and in the tool, each piece is malloc's own. For one
-// thread, but for the functions about uncounted pieces.
+// Until use_slabs() is called, as in tests and in the tool, malloc serves each piece. For one
+// thread, except for the functions for uncounted pieces.
 
 #pragma once
 
@@ -21,14 +21,13 @@ namespace haricot {
 
 class Memory {
  public:
-  // What a server takes that has nothing to do: a limit does not count it.
+  // Memory of an idle server, which does not count towards a limit.
   static constexpr std::size_t kOwnBytes = std::size_t{4} * 1024 * 1024;
-  // Pieces of more bytes are mapped each by itself, and kept for a while when they are free.
+  // Larger pieces have a mapping each, and are kept for a while when they are freed.
   static constexpr std::size_t kSlabBytesMax = Slabs::kBytesMax;
 
-  // While it exists, allocate() fails where it would take more than the limit, or more than
-  // the limit and that share of it: 1/16, say, is 16. Does nothing where there is no limit. Not one
-  // within another.
+  // While it exists, allocate() fails beyond the limit, or beyond the limit plus a share of it: 16
+  // stands for 1/16. Does nothing if there is no limit. Must not be nested.
   class Bounded {
    public:
     explicit Bounded(std::size_t share_beyond = 0) {
@@ -47,45 +46,46 @@ class Memory {
     static void leave();
   };
 
-  // From now on small pieces come from slabs. To be called before there are threads.
+  // Serves small pieces from slabs from now on. Call before there are threads.
   static void use_slabs();
-  // See Bounded.
+  // Sets the limit: see Bounded.
   static void limit(std::size_t bytes) { limit_ = bytes; }
-  // What counts by the limit; 0 if there is none. Large pieces that are kept for later do not: they
-  // go back before anything is refused.
+  // Returns the bytes that count towards the limit; 0 if there is none. Large pieces kept for later
+  // do not count, because they are returned before anything is refused.
   static std::size_t used_bytes();
   // True if all memory taken from the system has reached the limit, with the large pieces that are
   // kept. Callers use it for backpressure: what clients send and do not read must not grow then.
   static bool is_at_limit() { return limit_ != kNoLimit && has_reached_limit(); }
-  // Whether the limit has refused something since the last call.
+  // Returns true if the limit has refused an allocation since the last call.
   static bool take_refusal() { return std::exchange(has_refused_, false); }
-  // Whether the system has had no memory since the last call, outside of bounds.
+  // Returns true if the system had no memory for an allocation outside of a Bounded since the last
+  // call.
   static bool take_shortage() { return std::exchange(was_short_, false); }
 
-  // Aligned to 16 bytes; null: there is no memory, or not within bounds.
+  // Returns memory aligned to 16 bytes; null if there is none, or the limit refuses.
   [[nodiscard]] static void* allocate(std::size_t bytes);
-  // Null frees nothing. Returns at once, however large the piece is: see age().
+  // Accepts null. Returns at once, however large the piece is: see age().
   static void free(void* piece);
-  // The same for other threads.
+  // Allocates memory for other threads, which no limit counts.
   [[nodiscard]] static void* allocate_uncounted(std::size_t bytes);
   static bool is_uncounted(const void* piece);
   // Requires: is_uncounted(piece).
   static void free_uncounted(void* piece);
 
-  // Marks what was kept for later and was not needed since the last call. To be called about once a
-  // second, as long as kept_bytes() is above 0.
+  // Marks kept memory that was not needed since the last call. Call about once a second while
+  // kept_bytes() is above 0.
   static void age();
   static std::size_t kept_bytes() { return slabs_.empty_bytes() + kept_.bytes(); }
-  // Gives back so much of what is marked, or a share of it, one in `share`, if that is more; and
-  // how much is marked.
+  // Returns marked memory to the system: `bytes_min`, or one part in `share` of it if that is more.
+  // bytes_to_go() is the amount of marked memory.
   static void give_back(std::size_t bytes_min, std::size_t share);
   static std::size_t bytes_to_go() { return slabs_.bytes_to_go() + kept_.bytes_to_go(); }
-  // Gives all back that is kept.
+  // Returns all kept memory to the system.
   static void give_all_back();
 
  private:
   static constexpr std::size_t kNoLimit = SIZE_MAX;
-  struct Prefix;  // Of a piece that is in no slab.
+  struct Prefix;  // Prefix of a piece outside of the slabs.
 
   static Prefix* prefix_of(void* piece);
   static void* try_to_allocate(std::size_t bytes);
@@ -95,11 +95,11 @@ class Memory {
   [[gnu::cold, gnu::noinline]] static void* allocate_at_last(std::size_t bytes);
 
   static Slabs slabs_;
-  static KeptPieces kept_;  // Of pieces that are in no slab.
+  static KeptPieces kept_;  // Pieces outside of the slabs.
   static bool uses_slabs_;
-  static std::size_t mapped_bytes_;  // The same, with those in use.
+  static std::size_t mapped_bytes_;  // Outside of the slabs, in use or kept.
   static std::size_t limit_;
-  static std::size_t ceiling_;  // Of this moment, with kOwnBytes; kNoLimit outside of bounds.
+  static std::size_t ceiling_;  // The limit now, with kOwnBytes; kNoLimit outside of a Bounded.
   static bool has_refused_;
   static bool was_short_;
 };

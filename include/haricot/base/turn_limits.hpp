@@ -1,23 +1,24 @@
-// The limits of a turn of the event loop: what one turn does at most, and what each thing counts.
+// Limits of a turn of the event loop: the maximum amount of work in a turn, and the price of each
+// kind of work.
 //
-// The unit of work is a step: about what a miss of the processor's cache costs, some 50 ns. A price
-// grows with what is touched, from the first thing on. Whatever is not done when its budget is used
-// up waits for the next turn.
+// The unit of work is a step: about the time of a cache miss, some 50 ns. Prices grow with the data
+// that is touched, from the first element on. When a budget is used up, the rest of its work waits
+// for the next turn.
 //
 // A turn has these parts:
 //
-//   time      what is due: TTRs, delays, pauses, waits           kStepsOfTime
-//   tasks     long tasks, a piece of each in turn                kStepsOfTasks
+//   time      due TTRs, delays, pauses and waits                 kStepsOfTime
+//   tasks     long tasks, a piece of each by turns               kStepsOfTasks
 //   reading   commands of sessions that were just read           kStepsOfReading, kStepsOfFirsts
-//   backlog   sessions that have commands left, in their order   kStepsOfSessions
-//   calls     what commands and closes begin of long tasks       kStepsOfCalls
-//   idle      sessions whose idle timeout is over                kStepsOfIdle
-//   answers   those whose records a sync has made safe           kStepsOfAnswers
-//   folder    compaction, and spare files                        kStepsOfCompaction, kStepsOfSpares
-//             or, after a failure, what is written again         kStepsOfRecovery
+//   backlog   sessions with commands left, in their order        kStepsOfSessions
+//   calls     first pieces of long tasks                         kStepsOfCalls
+//   idle      sessions whose idle timeout has ended              kStepsOfIdle
+//   answers   answers whose records a sync has made safe         kStepsOfAnswers
+//   folder    compaction and spare files                         kStepsOfCompaction, kStepsOfSpares
+//             or, after a failure, records written again         kStepsOfRecovery
 //
-// What is done for the folder is counted by the binlog, for itself: what a command may cost does
-// not depend on the files that are there.
+// The binlog counts its work on the folder itself, so that the price of a command does not depend
+// on the existing files.
 
 #pragma once
 
@@ -27,42 +28,42 @@ namespace haricot::turn_limits {
 
 // Prices -----------------------------------------------------------------------------------------
 
-// A small command of a batch: its line is read, and its answer is written.
+// A small command: reading its line and writing its answer.
 inline constexpr std::uint32_t kStepsPerCommand = 8;
-// To send what a session answers. By TCP on one machine a send takes 6 us, and a worker that is
-// woken 7 with all that belongs to it: 134 steps.
+// Sending the answers of a session. On one machine, a send by TCP takes 6 us, or 7 us if it wakes a
+// worker: 134 steps.
 inline constexpr std::uint32_t kStepsPerSend = 128;
-// To look for a job that a command about several names.
+// Looking up one of the jobs that a command names.
 inline constexpr std::uint32_t kStepsPerNamedJob = 2;
-// To move a job, or a tube among the offers of one client.
+// Moving a job, or moving a tube among the offers of one client.
 inline constexpr std::uint32_t kStepsPerJob = 8;
-// To deliver something to a client that waits: its answer is written and sent.
+// A delivery to a waiting client: writing and sending its answer.
 inline constexpr std::uint32_t kStepsPerDelivery = kStepsPerSend;
-// To look at a timer that is due.
+// Handling a due timer.
 inline constexpr std::uint32_t kStepsPerTimer = 2;
-// To drop a key that has outlived its job.
+// Removing a key that has outlived its job.
 inline constexpr std::uint32_t kStepsPerEndedKey = 26;
-// To find a job for a page, and to look at a tube for one.
+// Finding a job for a page, and reading a tube for a page.
 inline constexpr std::uint32_t kStepsPerFoundJob = 12;
 inline constexpr std::uint32_t kStepsPerTubeLook = 32;
-// The same for a client: what it and its session say, and a call for its address.
+// Reading a client for a page: its state and that of its session, and a call for its address.
 inline constexpr std::uint32_t kStepsPerFoundClient = 32;
-// The same with the text, as far as it is known beforehand.
+// Finding and printing a job, tube or client for a page, as far as the price is known beforehand.
 inline constexpr std::uint32_t kStepsPerShownJob = 32;
 inline constexpr std::uint32_t kStepsPerShownTube = 80;
 inline constexpr std::uint32_t kStepsPerShownClient = 44;
-// What is written of a report, and what is copied of a body, for one step.
+// Bytes of a report written, and bytes of a body copied, in one step.
 inline constexpr std::uint32_t kReportBytesPerStep = 16;
 inline constexpr std::uint32_t kBodyBytesPerStep = 64;
-// To write the name of a tube into a list, and to add a page of such names to an answer.
+// Writing the name of a tube into a list, and adding a page of names to an answer.
 inline constexpr std::uint32_t kStepsPerName = 1;
 inline constexpr std::uint32_t kStepsPerPage = 1;
-// To close a connection and free its session: 8 us for one that is idle, up to 28.
+// Closing a connection and freeing its session: 8 us if it is idle, up to 28 us.
 inline constexpr std::uint32_t kStepsPerClose = 2 * kStepsPerSend;
-// To write a record beside what is copied of its job, and to make or remove a file.
+// Writing a record, besides copying its job; and making or removing a file.
 inline constexpr std::uint32_t kStepsPerRecord = kStepsPerJob;
 inline constexpr std::uint32_t kStepsPerFile = 512;
-// What is written of records, and the space that is taken for files to come, for one step.
+// Bytes of records written, and bytes of space taken for future files, in one step.
 inline constexpr std::uint32_t kRecordBytesPerStep = kBodyBytesPerStep;
 inline constexpr std::uint32_t kTakenBytesPerStep = 1'024;
 
@@ -70,65 +71,65 @@ inline constexpr std::uint32_t kTakenBytesPerStep = 1'024;
 
 inline constexpr std::uint32_t kStepsOfTime = 12'800;
 inline constexpr std::uint32_t kStepsOfTasks = 12'800;
-// Between two turns: of all commands and closes together. More of each is a long task.
+// All commands and closes between two turns together. More of a command is a long task.
 inline constexpr std::uint32_t kStepsOfCalls = 12'800;
-// A command about several jobs wakes workers at once for so many.
+// Steps for waking clients within a command for several jobs.
 inline constexpr std::uint32_t kStepsOfWakes = 4'096;
-// Its first piece: a thousand jobs, and those workers.
+// First piece of such a command: a thousand jobs, and waking clients.
 inline constexpr std::uint32_t kStepsOfBatch =
     1'000 * (kStepsPerNamedJob + kStepsPerJob) + kStepsOfWakes;
 // One piece of a long task.
 inline constexpr std::uint32_t kStepsPerPiece = 1'600;
 
-// A command up to this price runs in the turn in which it arrives, if its session has none in front
-// of it.
+// A command up to this price runs in the turn in which it arrives, if its session has no command
+// before it.
 inline constexpr std::uint32_t kStepsOfCheap = 200;
-// What all sessions that were just read have together, and what those in the backlog have. A
-// command that is known to take more than what is left waits for its turn in the backlog.
+// All sessions that were just read together, and all sessions in the backlog together. A command
+// whose price exceeds the rest waits for its turn in the backlog.
 inline constexpr std::uint32_t kStepsOfReading = 32'768;
 inline constexpr std::uint32_t kStepsOfSessions = 65'536;
-// Beyond that, so that a look at a few jobs does not wait for others' long ones: the first command
-// of a session that was just read, if it is that cheap; and what all of these have together.
+// Extra budget, so that cheap queries do not wait for long commands of others: for the first
+// command of a session that was just read, if it is this cheap; and for all of these together.
 inline constexpr std::uint32_t kStepsOfFirst = 1'024;
 inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
-// The share of one session: less where many want all of theirs.
+// The share of one session, and its minimum if many sessions use theirs.
 inline constexpr std::uint32_t kStepsPerShare = 8'192;
 inline constexpr std::uint32_t kStepsPerShareMin = 512;
 
-// The answers that leave together because one sync has made their records safe; and the idle
-// sessions that are looked at and closed.
+// Answers that are sent together because one sync has made their records safe; and checking and
+// closing idle sessions.
 inline constexpr std::uint32_t kStepsOfAnswers = 24'576;
 inline constexpr std::uint32_t kStepsOfIdle = 8'192;
 
-// What compaction moves in a turn: a piece always, and so much for each step that was recorded.
-// What is taken ahead for files to come. What is written again after a failure.
+// Compaction: always a piece, and kStepsMovedPerStep for each recorded step. Space taken for future
+// files. Records written again after a failure.
 inline constexpr std::uint32_t kStepsOfCompaction = kStepsPerPiece;
 inline constexpr std::uint32_t kStepsMovedPerStep = 2;
 inline constexpr std::uint32_t kStepsOfSpares = 2'048;
 inline constexpr std::uint32_t kStepsOfRecovery = 16'384;
-// When so much was recorded in a turn, puts with a body of their own wait for the next: 4 MiB.
+// If this much was recorded in a turn (4 MiB), puts with a large body wait for the next one.
 inline constexpr std::uint32_t kStepsOfRecords = 65'536;
 
-// What is counted in its own unit, as no client's command does it --------------------------------
+// Limits in other units, for work that is not part of a command -----------------------------------
 
-// Timers that change their place in the wheel.
+// Timers that move within the wheel.
 inline constexpr std::uint32_t kTimersMoved = 4'096;
-// Sockets that are told to be ready, and new connections.
+// Ready sockets, and new connections.
 inline constexpr std::uint32_t kEvents = 128;
 inline constexpr std::uint32_t kAccepts = 64;
-// Bytes that one connection sends at most; that each may send in any case; and that all which send
-// more have together.
+// Bytes that one connection sends at most; bytes that each connection may always send; bytes that
+// all connections which send more have together.
 inline constexpr std::uint64_t kSentBytes = 2 * 1024 * 1024;
 inline constexpr std::uint64_t kSentBytesMin = 16 * 1024;
 inline constexpr std::uint64_t kSentBytesOfAll = 2 * kSentBytes;
-// Bytes of the memory that goes back to the system; or a share of it, if that is more.
+// Bytes of memory returned to the system, or one part in kFreedShare if that is more.
 inline constexpr std::uint64_t kFreedBytes = 384 * 1024;
 inline constexpr std::uint64_t kFreedShare = 16;
-// Of those bytes, for one step.
+// Bytes of memory returned in one step.
 inline constexpr std::uint64_t kFreedBytesPerStep = 256;
 
-// What all of it comes to. At 50 ns a step it is below 10 ms if everything comes at once, and no
-// single part is above 4 ms.
+// Sum of the budgets. At 50 ns per step, a turn with everything takes less than 10 ms, and no part
+// more than 4 ms.
 inline constexpr std::uint64_t kStepsPerTurn =
     std::uint64_t{kStepsOfTime} + kStepsOfTasks + kStepsOfCalls + kStepsOfReading + kStepsOfFirsts +
     kStepsOfSessions + kStepsOfAnswers + kStepsOfIdle + kStepsOfCompaction + kStepsOfSpares;

@@ -1,4 +1,4 @@
-// A command as a value, how a line becomes one, and the table of all commands.
+// A command as a value, the parser of command lines, and the table of all commands.
 
 #pragma once
 
@@ -23,11 +23,11 @@ inline constexpr std::size_t kVerbs = 0
 #include "haricot/protocol/command_rows.inc"
     ;
 
-// The commands that a client has. Each set has all of the one before it.
+// The commands that a client has. Each set includes the one before it.
 enum class CommandSet : std::uint8_t {
-  standard,   // Those of beanstalkd.
-  extended,   // And haricot's own.
-  operators,  // And those that change what all clients get.
+  standard,   // beanstalkd's commands.
+  extended,   // Commands of haricot only.
+  operators,  // Commands that affect all clients.
 };
 inline constexpr std::size_t kCommandSets = 3;
 
@@ -37,7 +37,7 @@ enum class Arguments : std::uint8_t {
 #include "haricot/protocol/command_rows.inc"
 };
 
-// Returns the notation of the arguments in the documents, with a blank in front; empty if there are
+// Returns the notation of the arguments in the documents, with a leading blank; empty if there are
 // none.
 constexpr std::string_view names_of(Arguments arguments) {
   switch (arguments) {
@@ -54,8 +54,8 @@ enum class Answer : std::uint8_t {
   at_once,
   page,               // At once, with up to 1 MiB.
   may_wait,           // At once, or by a later delivery.
-  tubes_in_pieces,    // At once, or a list of all tubes that many turns send.
-  watched_in_pieces,  // At once, or a list of the watched tubes that many turns send.
+  tubes_in_pieces,    // At once, or a list of all tubes that is sent over many turns.
+  watched_in_pieces,  // At once, or a list of the watched tubes, sent over many turns.
   by_session,         // The session runs the command: a put has a body, and quit has no answer.
 };
 
@@ -69,7 +69,7 @@ struct CommandRow {
   Answer answer;
   std::string_view help;
 
-  // Returns the word without a blank at its end.
+  // Returns the word without a trailing blank.
   constexpr std::string_view name() const {
     return word.ends_with(' ') ? word.substr(0, word.size() - 1) : word;
   }
@@ -93,52 +93,52 @@ constexpr bool is_extended(Verb verb) {
 // A state as an argument.
 enum class StateWord : std::uint8_t { none, ready, reserved, delayed, buried };
 
-// The most jobs that a command of the extended set can ask for, or name.
+// Maximum number of jobs that a command of the extended set can ask for, or name.
 inline constexpr std::uint32_t kBatchMax = 1000;
-// The largest weight of a watch; the smallest is 1.
+// Maximum weight of a watch; the minimum is 1.
 inline constexpr std::uint32_t kWatchWeightMax = 65535;
 
-// One for all verbs: what a verb has no argument for stays zero.
+// Arguments of all verbs. A field that the verb does not use is zero.
 struct Command {
   Verb verb = Verb::quit;
   StateWord state = StateWord::none;
-  bool has_timeout = false;  // Of reserve_batch.
-  bool is_weighted = false;  // Of reserve_mode.
+  bool has_timeout = false;  // reserve_batch only.
+  bool is_weighted = false;  // reserve_mode only.
   std::uint32_t priority = 0;
-  std::uint32_t seconds = 0;  // The delay of put and release, the timeout, the length of a pause.
+  std::uint32_t seconds = 0;  // Delay of put and release, timeout, or length of a pause.
   std::uint32_t ttr_s = 0;
   std::uint32_t body_bytes = 0;
-  std::uint32_t bound = 0;  // Of kick, the count of another command, or a weight.
+  std::uint32_t bound = 0;  // Bound of kick, count of other commands, or weight.
   std::uint64_t id = 0;
-  // Points into the line; a valid name, or empty if there may be none, or * of stats_tubes; of
-  // stats_group the name of a group.
+  // Points into the line: a valid name, or empty if the argument is missing. stats_tubes may have
+  // *, and stats_group the name of a group.
   std::string_view tube;
-  std::string_view ids;  // Points into the line: for read_ids().
-  // Points into the line: good tags (base/job_tags.hpp) of a put that was parsed well, or empty.
+  std::string_view ids;  // Points into the line; see read_ids().
+  // Points into the line: valid tags (base/job_tags.hpp) of a well-formed put, or empty.
   std::string_view tags;
-  // What they say; there if and only if there are some.
+  // The parsed tags; present if and only if `tags` is not empty.
   std::optional<JobTags> read_tags;
 };
 
 enum class ParseResult : std::uint8_t {
   ok,
   bad_format,
-  // Malformed, but beanstalkd has counted the command before it notices: a put with something
-  // after its last number, a pause with a good number and a name that begins with a hyphen or is
-  // too long. The command has its verb, and a put has its numbers.
+  // Malformed, but beanstalkd counts the command before it notices: a put with something after its
+  // last number, or a pause with a valid number and a name that begins with a hyphen or is too
+  // long. The command has its verb, and a put has its numbers.
   late_bad_format,
   unknown_command,
 };
 
-// Reads a line without its CR LF. Unless the result says otherwise, the command has a meaning only
-// on ok.
+// Parses a line without its CR LF. Except as described above, the command is valid only if the
+// result is ok.
 //
-// Source: the protocol text, and what beanstalkd makes of malformed lines (docs/protocol.md).
+// Source: the protocol text, and beanstalkd's treatment of malformed lines (docs/protocol.md).
 ParseResult parse_command(std::string_view line, Command& command,
                           CommandSet set = CommandSet::operators);
 
-// The numbers of Command::ids, in their order. Returns how many there are. Requires: the command
-// was parsed well.
+// Reads the numbers of Command::ids in their order, and returns how many there are. Requires: the
+// command was parsed as ok.
 std::size_t read_ids(std::string_view ids, std::span<std::uint64_t, kBatchMax> to);
 
 }  // namespace haricot

@@ -1,5 +1,5 @@
-// Which command a line begins with: the words of the table of commands, in the order in which they
-// are looked for. For the parser alone.
+// Finds the command that a line begins with. Has the words of the table of commands in the order of
+// the search. Used by the parser only.
 
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace haricot::command_words {
 
-// What is looked at of a command's row. `head` is the first eight bytes of the word as a
-// number, and the mask has ones where these are: a line is compared with a word without a call, but
-// for the words that are longer.
+// The columns of a command's row that the search needs. `head` has the first eight bytes of the
+// word as a number, and the mask has ones where these are: so comparing takes no call, except for
+// longer words.
 struct Row {
   std::string_view word;
   std::uint64_t head = 0;
@@ -35,7 +35,7 @@ constexpr Row make_row(const CommandRow& command) {
   return row;
 }
 
-// The first row for each letter, and one after the last.
+// Index of the first row of a letter, and of the row after its last.
 struct Range {
   std::uint8_t begin = 0;
   std::uint8_t end = 0;
@@ -50,9 +50,10 @@ struct Rows {
   constexpr const Row& operator[](std::size_t index) const { return rows[index]; }
 };
 
-// A line is the first row whose word it begins with. So the rows are grouped by their first letter.
-// Within a letter they are in the order of kCommandTable, but a longer word stands before the
-// shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
+// Sorts the rows for a search that takes the first row whose word begins the line. Rows are grouped
+// by their first letter. Within a letter they are in the order of kCommandTable, but a longer word
+// comes before a shorter one that it begins with. `put` is the first of its letter, because it is
+// the most common.
 constexpr Rows make_rows(CommandSet first, CommandSet last) {
   Rows made{};
   for (const CommandRow& command : kCommandTable) {
@@ -76,20 +77,20 @@ constexpr Rows make_rows(CommandSet first, CommandSet last) {
   return made;
 }
 
-// The commands of beanstalkd come first, and what is one of them is never looked for among the
-// others. So the others cost those who do not use them nothing.
+// beanstalkd's commands are searched first, and the others only if none matches. So the others cost
+// nothing to clients that do not use them.
 inline constexpr Rows kStandardRows = make_rows(CommandSet::standard, CommandSet::standard);
 inline constexpr Rows kExtendedRows = make_rows(CommandSet::extended, CommandSet::extended);
 inline constexpr Rows kOperatorRows = make_rows(CommandSet::extended, CommandSet::operators);
 
-// No word is shorter.
+// Minimum length of a word.
 inline constexpr std::size_t kWordBytesMin = 4;
 static_assert(std::ranges::all_of(kCommandTable, [](const CommandRow& row) {
   return row.word.size() >= kWordBytesMin;
 }));
 
-// The first eight bytes of a line as a number, zeros where it is shorter: its last four bytes may
-// be some of the first four. Requires: at least kWordBytesMin bytes.
+// Returns the first eight bytes of a line as a number, with zeros after a shorter line, whose last
+// four bytes may overlap the first four. Requires: at least kWordBytesMin bytes.
 inline std::uint64_t head_of(std::string_view line) {
   if (line.size() >= 8) return load_little_endian<std::uint64_t>(line.data());
   const char* const last = line.data() + line.size() - 4;
@@ -97,8 +98,8 @@ inline std::uint64_t head_of(std::string_view line) {
          std::uint64_t{load_little_endian<std::uint32_t>(last)} << (8 * (line.size() - 4));
 }
 
-// The row whose word the line begins with, or null. Inlined, as a call would make every command
-// dearer.
+// Returns the row whose word the line begins with, or null. Inlined, because a call would slow down
+// every command.
 [[gnu::always_inline]] inline const Row* find_row(std::string_view line, const Rows& rows) {
   if (line.size() < kWordBytesMin) return nullptr;
   const std::uint64_t head = head_of(line);

@@ -1,4 +1,5 @@
-// An answer as a value, the table of all answers, and their first lines: written and read.
+// An answer as a value, the table of all answers, and the writer and the reader of their first
+// lines.
 
 #pragma once
 
@@ -14,7 +15,7 @@ namespace haricot {
 // In the order of kReplyTable.
 enum class ReplyCode : std::uint8_t {
   none,     // Nothing is sent: the answer comes later, or never.
-  not_yet,  // Nothing is sent, and nothing has happened: the command is to be run again.
+  not_yet,  // Nothing is sent and nothing has happened: run the command again.
   bad_format,
   buried,
   deadline_soon,
@@ -55,18 +56,18 @@ constexpr ReplyCode last_of(ReplyCode) {
 }
 inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(last_of(ReplyCode{})) + 1;
 
-// What the first line of an answer is made of.
+// Form of the first line of an answer.
 enum class ReplyForm : std::uint8_t {
-  nothing,                  // There is no line.
-  word,                     // A word alone.
+  nothing,                  // No line.
+  word,                     // A word.
   number,                   // A word and `number`.
   two_numbers,              // A word, `number` and `other_number`.
   number_and_state,         // A word, `number` and `text`, the state of a job in capital letters.
-  number_state_and_number,  // The same and `other_number`.
+  number_state_and_number,  // As number_and_state, then `other_number`.
   name,                     // A word and `text`, a tube's name.
   job,               // A word, `number` (the job's id) and the size of a body; then the body.
   report,            // A word and the size of a text; then the text.
-  report_in_pieces,  // The same, with `number` as the size; who asks sends the text and its CR LF.
+  report_in_pieces,  // As `report`, with `number` as the size; the caller sends the text and CR LF.
 };
 
 struct ReplyRow {
@@ -75,7 +76,7 @@ struct ReplyRow {
   ReplyForm form;
 };
 
-// One row an answer, for who writes it and for who reads it. A word may have several forms.
+// One row per answer, for the writer and the reader. A word may have several forms.
 inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::none, "", ReplyForm::nothing},
     {ReplyCode::not_yet, "", ReplyForm::nothing},
@@ -107,10 +108,11 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::ok, "OK", ReplyForm::report},
     {ReplyCode::not_draining, "NOT_DRAINING", ReplyForm::word},
     {ReplyCode::flushed, "FLUSHED", ReplyForm::number},
-    // As many answers `reserved` follow it.
+    // That many answers `reserved` follow.
     {ReplyCode::reserved_batch, "RESERVED_BATCH", ReplyForm::number},
     {ReplyCode::deleted_batch, "DELETED_BATCH", ReplyForm::two_numbers},
-    // A put whose key a job has: that job, and its priority if the put has raised it.
+    // A put with the key of an existing job: that job, and its new priority if the put has raised
+    // it.
     {ReplyCode::inserted_again, "INSERTED", ReplyForm::number_and_state},
     {ReplyCode::inserted_raised, "INSERTED", ReplyForm::number_state_and_number},
     {ReplyCode::touched_all, "TOUCHED_ALL", ReplyForm::number},
@@ -125,34 +127,35 @@ struct Reply {
   ReplyCode code = ReplyCode::none;
   std::uint64_t number = 0;
   std::uint64_t other_number = 0;
-  // The tube's name, the state, the report, or the body if it is not in `blob`. Borrowed: valid
-  // until the next command.
+  // Tube name, state, report, or the body if it is not in `blob`. Borrowed: valid until the next
+  // command.
   std::string_view text = {};
-  // The body of a job that is large enough not to be copied.
+  // Body of a job, if it is too large to be copied.
   BlobRef blob = {};
 };
 
-// The longest first line of an answer: RESERVED, two numbers of 20 and 10 digits; USING and a name.
+// Maximum length of the first line of an answer. The longest are RESERVED with numbers of 20 and 10
+// digits, and USING with a name.
 inline constexpr std::size_t kReplyLineBytesMax = 256;
 
 // Writes the first line of an answer, CR LF included, and returns its length. Requires: room for
 // kReplyLineBytesMax bytes; code is neither none nor not_yet.
 std::size_t write_reply_line(const Reply& reply, char* to);
 
-// What the first line of an answer says.
+// The first line of an answer, parsed.
 struct ReplyLine {
   ReplyCode code = ReplyCode::none;
-  std::uint64_t number = 0;  // A job's id; a number of jobs or tubes.
+  std::uint64_t number = 0;  // A job's id, or a number of jobs or tubes.
   std::uint64_t other_number = 0;
-  std::uint64_t body_bytes = 0;  // Of a body or a report.
-  std::string_view name = {};    // A tube's or a state, as it stands there; points into the line.
+  std::uint64_t body_bytes = 0;  // Size of a body or a report.
+  std::string_view name = {};    // Tube name, or state as received; points into the line.
 };
 
-// Reads the first line of an answer, without its CR LF. False: it is none. A text's line is always
-// read as `ok`: whether it came in pieces does not show.
+// Reads the first line of an answer, without its CR LF. Returns false if it is none. The line of a
+// report is always read as `ok`, because it does not show whether the report comes in pieces.
 [[nodiscard]] bool read_reply_line(std::string_view line, ReplyLine& reply);
 
-// Whether the line is followed by a body and its CR LF.
+// Returns true if a body and its CR LF follow the line.
 constexpr bool has_body(ReplyCode code) {
   const ReplyForm form = row_of(code).form;
   return form == ReplyForm::job || form == ReplyForm::report;
