@@ -25,37 +25,6 @@ if len(sys.argv) < 2:
 DAEMON = sys.argv.pop(1)
 
 
-class Block:
-    def __init__(self, page, line, language, lines):
-        self.page, self.line, self.language, self.lines = page, line, language, lines
-        self.text = "".join(f"{text}\n" for text in lines)
-
-    def __str__(self):
-        return f"{self.page}:{self.line}: {self.lines[0]}"
-
-
-def blocks_of(page, text):
-    """The blocks between fences, and those that are indented by four blanks after an empty line."""
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines):
-        begin = at
-        if lines[at].startswith("```"):
-            while not lines[at + 1].startswith("```"):
-                at += 1
-            yield Block(page, begin + 1, lines[begin][3:], lines[begin + 1:at + 1])
-            at += 2
-        elif lines[at].startswith("    ") and not (at and lines[at - 1].strip()):
-            while at < len(lines) and (lines[at].startswith("    ") or not lines[at]):
-                at += 1
-            found = [line[4:] for line in lines[begin:at]]
-            while not found[-1]:
-                found.pop()
-            yield Block(page, begin + 1, "", found)
-        else:
-            at += 1
-
-
 # Checks ------------------------------------------------------------------------------------
 
 
@@ -121,6 +90,13 @@ def commands(block):
     return trouble
 
 
+def printed(block):
+    """printed_test.py runs it, by its page and its first words."""
+    source = (ROOT / "tests" / "docs" / "printed_test.py").read_text(encoding="utf-8")
+    begins = re.findall(rf'\("{re.escape(block.page)}", "([^"]+)"\)', source)
+    return "" if any(block.lines[0].strip().startswith(begin) for begin in begins) else "printed_test.py does not run it"
+
+
 def settings(block):
     """A shell and systemd read the same values from it."""
     names = [line.split("=")[0] for line in block.lines]
@@ -183,7 +159,7 @@ ROWS = [
     ("README.md", "PATH=", test("docs/readme_test.py")),
     ("README.md", "[python]", test("docs/readme_test.py")),
     ("README.md", "[php]", test("docs/readme_test.py")),
-    ("README.md", "haricot tubes", commands),
+    ("README.md", "haricot tubes", printed),
     ("architecture.md", "[]", shows("drawings of layers, whose names docs.names checks")),
     ("availability.md", "[sh]", test("failover/silence_test.py")),
     ("availability.md", "BEANSTALKD_EXTRA=", settings),
@@ -209,25 +185,28 @@ ROWS = [
     ("contributing.md", "cmake", commands),
     ("operating.md", "BEANSTALKD_EXTRA=", settings),
     ("operating.md", "haricotd [OPTIONS]", commands),
+    ("operating.md", "haricotd -b /var", printed),
+    ("operating.md", "haricot -a", printed),
+    ("operating.md", "haricot binlog", printed),
     ("operating.md", "[]", commands),
-    ("performance.md", "haricot bench", commands),
+    ("performance.md", "haricot bench", printed),
     ("releasing.md", "git checkout", commands),
-    ("runbook.md", "mkdir", commands),
-    ("runbook.md", "haricot binlog", commands),
+    ("runbook.md", "mkdir", printed),
+    ("runbook.md", "haricot binlog", printed),
     ("runbook.md", "[sh]", test("docs/backup_test.py")),
-    ("security.md", "umask", commands),
+    ("security.md", "umask", printed),
     ("security.md", "[sh]", test("docs/tls_test.py")),
     ("security.md", "[ini]", test("docs/tls_test.py")),
-    ("statistics.md", "printf", commands),
+    ("statistics.md", "printf", printed),
     ("statistics.md", "---", shows("a report, whose keys docs.statistics compares")),
     ("testing.md", "[]", commands),
-    ("tool.md", "[]", commands),
-    ("web.md", "haricot web", commands),
+    ("tool.md", "[]", printed),
+    ("web.md", "haricot web", printed),
     ("web.md", "systemctl", commands),
     ("web.md", "HARICOT_WEB_SERVERS=", environment_file),
     ("web.md", "[Service]", unit),
     ("web.md", "event=", shows("a line of the log")),
-    ("web.md", "curl", commands),
+    ("web.md", "curl", printed),
     ("web.md", "[nginx]", test("web/proxy_test.py")),
     ("web.md", "scrape_configs:", prometheus),
 ]
@@ -247,7 +226,7 @@ class Blocks(unittest.TestCase):
     def test_each_is_run_or_read_by_its_program(self):
         used = set()
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            for block in blocks_of(path.name, path.read_text(encoding="utf-8")):
+            for block in documents.blocks_of(path.name, path.read_text(encoding="utf-8")):
                 with self.subTest(str(block)):
                     row = row_of(block)
                     self.assertIsNotNone(row, "nobody runs it: it needs a row in ROWS")
@@ -258,7 +237,7 @@ class Blocks(unittest.TestCase):
 
     def test_the_checks_see_mistakes(self):
         def trouble(check, *lines):
-            return check(Block("a.md", 1, "", list(lines)))
+            return check(documents.Block("a.md", 1, "", list(lines)))
 
         self.assertEqual(trouble(settings, 'A="-b /x -f 0"'), "")
         self.assertNotEqual(trouble(settings, 'A="-b /x -f 0"   # comment'), "")

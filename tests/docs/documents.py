@@ -39,3 +39,34 @@ def rows(text):
 def codes(cell):
     """The words in a cell that are set as code."""
     return re.findall(r"`([^`]+)`", cell)
+
+
+class Block:
+    def __init__(self, page, line, language, lines):
+        self.page, self.line, self.language, self.lines = page, line, language, lines
+        self.text = "".join(f"{text}\n" for text in lines)
+
+    def __str__(self):
+        return f"{self.page}:{self.line}: {self.lines[0]}"
+
+
+def blocks_of(page, text):
+    """The blocks between fences, and those that are indented by four blanks after an empty line."""
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines):
+        begin = at
+        if lines[at].startswith("```"):
+            while not lines[at + 1].startswith("```"):
+                at += 1
+            yield Block(page, begin + 1, lines[begin][3:], lines[begin + 1:at + 1])
+            at += 2
+        elif lines[at].startswith("    ") and not (at and lines[at - 1].strip()):
+            while at < len(lines) and (lines[at].startswith("    ") or not lines[at]):
+                at += 1
+            found = [line[4:] for line in lines[begin:at]]
+            while not found[-1]:
+                found.pop()
+            yield Block(page, begin + 1, "", found)
+        else:
+            at += 1
