@@ -116,6 +116,23 @@ TEST(IntrusiveListDeathTest, DestroyingAnElementThatIsInAListEndsTheProgram) {
       "linked");
 }
 
+TEST(IntrusiveList, FindsElementsByAHookInAMember) {
+  struct Threaded {
+    int number = 0;
+    Bead bead;
+  };
+  using Thread = IntrusiveList<Threaded, &Threaded::bead, &Bead::by_color>;
+  std::array<Threaded, 2> elements{{{1, {7, {}, {}}}, {2, {8, {}, {}}}}};
+  Thread list;
+  for (Threaded& element : elements) list.push_back(element);
+  EXPECT_EQ(&list.front(), &elements[0]);
+  EXPECT_EQ(list.after(elements[0]), &elements[1]);
+  EXPECT_EQ(list.after(elements[1]), nullptr);
+  EXPECT_TRUE(elements[1].bead.by_color.linked());
+  for (Threaded& element : elements) list.remove(element);
+  EXPECT_TRUE(list.empty());
+}
+
 TEST(IntrusiveListDeathTest, DestroyingAListThatHoldsSomethingEndsTheProgram) {
   EXPECT_DEATH(
       {

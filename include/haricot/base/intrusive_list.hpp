@@ -3,6 +3,8 @@
 //   struct Worker { ListHook waiting; };
 //   IntrusiveList<Worker, &Worker::waiting> workers;
 //
+// If the hook is in a member of the element, the path names that member first.
+//
 // The list owns nothing. An element is in at most one list per hook, and must be removed before it
 // is destroyed; destroying a linked hook or list is a bug and ends the program.
 
@@ -25,13 +27,13 @@ class ListHook {
   bool linked() const { return next_ != nullptr; }
 
  private:
-  template <typename T, ListHook T::*hook>
+  template <typename T, auto... path>
   friend class IntrusiveList;
   ListHook* previous_ = nullptr;
   ListHook* next_ = nullptr;
 };
 
-template <typename T, ListHook T::*hook>
+template <typename T, auto... path>
 class IntrusiveList {
  public:
   IntrusiveList() { end_.previous_ = end_.next_ = &end_; }
@@ -50,7 +52,7 @@ class IntrusiveList {
 
   // Requires: the element is in no list by this hook.
   void push_back(T& element) {
-    ListHook& link = element.*hook;
+    ListHook& link = hook_of(element);
     CHECK(!link.linked());
     link.previous_ = end_.previous_;
     link.next_ = &end_;
@@ -60,7 +62,7 @@ class IntrusiveList {
 
   // Requires: the element is in no list by this hook.
   void push_front(T& element) {
-    ListHook& link = element.*hook;
+    ListHook& link = hook_of(element);
     CHECK(!link.linked());
     link.previous_ = &end_;
     link.next_ = end_.next_;
@@ -70,7 +72,7 @@ class IntrusiveList {
 
   // Requires: the element is in this list.
   void remove(T& element) {
-    ListHook& link = element.*hook;
+    ListHook& link = hook_of(element);
     CHECK(link.linked());
     link.previous_->next_ = link.next_;
     link.next_->previous_ = link.previous_;
@@ -79,11 +81,11 @@ class IntrusiveList {
 
   // Returns the element after the given one; null at the end.
   T* after(const T& element) {
-    ListHook* next = (element.*hook).next_;
+    ListHook* next = hook_of(element).next_;
     return next == &end_ ? nullptr : &owner(next);
   }
   const T* after(const T& element) const {
-    ListHook* next = (element.*hook).next_;
+    ListHook* next = hook_of(element).next_;
     return next == &end_ ? nullptr : &owner(next);
   }
   T* first() { return empty() ? nullptr : &front(); }
@@ -102,12 +104,15 @@ class IntrusiveList {
   }
 
  private:
+  // A fold: element.*first.*second, as many as the path has.
+  static ListHook& hook_of(T& element) { return (element.*....*path); }
+  static const ListHook& hook_of(const T& element) { return (element.*....*path); }
   static T& owner(ListHook* link) {
     // The distance from an element to its hook, measured on an aligned address that is never read:
     // offsetof does not take a pointer to member.
     T* probe = reinterpret_cast<T*>(std::uintptr_t{1} << 20);
-    const auto distance =
-        reinterpret_cast<std::uintptr_t>(&(probe->*hook)) - reinterpret_cast<std::uintptr_t>(probe);
+    const auto distance = reinterpret_cast<std::uintptr_t>(&hook_of(*probe)) -
+                          reinterpret_cast<std::uintptr_t>(probe);
     return *reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(link) - distance);
   }
 
