@@ -6,6 +6,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
+#include "haricot/service/prices.hpp"
 
 namespace haricot {
 
@@ -29,7 +30,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
     : journal_(journal),
       engine_(now, journal, key),
       dispatcher_(engine_, journal, info, cushion_, now),
-      commands_(engine_.steps(), turn_limits::kStepsOfReading),
+      shares_(engine_.steps()),
       limits_(info.limits) {
   now_ = now;
   engine_.limit_tries(limits_.tries_max);
@@ -58,23 +59,12 @@ void Service::advance_tasks(Instant now) {
 inline void Service::begin_turn(Instant now) {
   ++turn_;
   now_ = now;
-  busy_last_turn_ = std::exchange(busy_, 0);
+  shares_.begin_turn();
 }
 
 inline void Service::share_out_turn() {
   hand_out_deliveries();
-  commands_ = Budget(engine_.steps(), turn_limits::kStepsOfReading);
-  left_for_firsts_ = turn_limits::kStepsOfFirsts;
-  commands_whole_ = turn_limits::kStepsOfReading;
-  // Whoever waits in the backlog was there first.
-  steps_of_read_ = backlog_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
-}
-
-// A cheap command never waits.
-inline Budget Service::share_of_read() {
-  const std::uint64_t left = std::max<std::uint64_t>(commands_.left(), turn_limits::kStepsOfCheap);
-  is_first_ = true;
-  return {engine_.steps(), std::min(steps_of_read_, left)};
+  shares_.begin_reading(!backlog_.empty());
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
@@ -91,11 +81,11 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   session.still_since_ = CoarseInstant(now_);
   if (!session.input_.empty()) {
     keep_input(session, bytes);
-    if (!session.is_ended()) run(session, now, share_of_read());
+    if (!session.is_ended()) run(session, now, shares_.share_of_read());
     return;
   }
   // The usual case: nothing is left from before, and the commands run straight from the bytes.
-  const std::size_t used = run_some(session, bytes, now, share_of_read());
+  const std::size_t used = run_some(session, bytes, now, shares_.share_of_read());
   if (session.is_ended()) return;
   keep_input(session, bytes.substr(used));
 }
@@ -132,13 +122,11 @@ void Service::run_backlog(Instant now) {
   if (backlog_.empty()) return;
   IntrusiveList<Session, &Session::to_run_> this_turn;
   this_turn.append(backlog_);
-  commands_whole_ = turn_limits::kStepsOfSessions;
-  is_first_ = false;
-  commands_ = Budget(engine_.steps(), turn_limits::kStepsOfSessions);
-  while (!this_turn.empty() && !commands_.is_used_up()) {
+  shares_.begin_backlog();
+  while (!this_turn.empty() && !shares_.is_used_up()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
-    run(session, now, share_of_waiting());
+    run(session, now, shares_.share_of_waiting());
     mark_to_send(session);
     if (session.stopped_ != Stopped::put_off) continue;
     backlog_.remove(session);
@@ -186,19 +174,6 @@ void Service::run(Session& session, Instant now, Budget share) {
   session.input_.release_if_empty();
 }
 
-// Those of this turn count as well: many may come to the backlog at once.
-std::uint32_t Service::steps_of_share() const {
-  const std::uint32_t busy = std::max({busy_last_turn_, busy_, std::uint32_t{1}});
-  const std::uint32_t with_send = turn_limits::kStepsOfSessions / busy;
-  return std::clamp(with_send, turn_limits::kStepsPerShareMin + turn_limits::kStepsPerSend,
-                    turn_limits::kStepsPerShare + turn_limits::kStepsPerSend) -
-         turn_limits::kStepsPerSend;
-}
-
-Budget Service::share_of_waiting() const {
-  return commands_.part(steps_of_share());
-}
-
 // Runs complete commands until there is none, something stops the session, or its share of the turn
 // is used up. Returns how many bytes of the input it used. Requires: it is not stopped; afterwards
 // it is.
@@ -224,7 +199,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     }
     if (!run_piece(session, piece, now, share)) break;
     used += piece.bytes;
-    is_first_ = false;
+    shares_.end_first_command();
     if (session.is_answered_in_pieces()) [[unlikely]]
       break;
   }
@@ -235,7 +210,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   }
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
-  if (did_much || share.is_used_up()) ++busy_;
+  if (did_much || share.is_used_up()) shares_.count_busy();
   if (session.has_output() && session.stopped_ != Stopped::held_back) {
     engine_.steps() += turn_limits::kStepsPerSend;
   }
@@ -333,6 +308,28 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   if (!session.peer_may_write()) engine_.stop_waiting(session.client_, Delivery::Kind::timed_out);
   hand_out_deliveries();
   return true;
+}
+
+// Returns true if the command has to wait; the command then stays where it is.
+bool Service::put_off(Session& session, const Command& command) {
+  const Answer answer = row_of(command.verb).answer;
+  const bool begins_page = answer == Answer::page || answer == Answer::tubes_in_pieces;
+  if (begins_page && pages_to_begin() == 0) {
+    wait_for_memory(session);
+    return true;
+  }
+  if (!shares_.admit(price_of(engine_, session.client_, command))) {
+    wait_in_backlog(session, Stopped::put_off);
+    return true;
+  }
+  // An answer that is held back may be taken back, and a list in pieces could not be. The session
+  // runs again when its answers are safe.
+  if (session.is_held_back_ && is_long_list(session, command)) {
+    session.stopped_ = Stopped::held_back;
+    return true;
+  }
+  if (begins_page) begin_page(session);
+  return false;
 }
 
 // Answers a line that did not parse. Returns false for the one that has to go on like a good one: a

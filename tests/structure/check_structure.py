@@ -85,12 +85,18 @@ PARTS = {
         "backlog": {"queue_state", "flushes", "tries", "keys", "groups", "places", "watching", "serving",
                     "lane_order", "job_waits"},
     },
+    "service": {
+        "prices": set(),
+        "turn_shares": set(),
+    },
 }
-PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp"}
+PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
+                "service": "haricot/service/service.hpp"}
 # Headers that a front includes beside its parts: values, interfaces, and structures that parts are made of.
 NO_PARTS = {
     "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
+    "service": {"dispatcher", "server_info", "session"},
 }
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}

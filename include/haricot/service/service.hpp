@@ -21,12 +21,12 @@
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/memory_cushion.hpp"
-#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
+#include "haricot/service/turn_shares.hpp"
 
 namespace haricot {
 
@@ -122,12 +122,7 @@ class Service {
     if (session.is_held_back_ && session.held_back_turn_ != turn_) return Stopped::held_back;
     return session.output_is_full() ? Stopped::output_full : Stopped::not_stopped;
   }
-  Budget share_of_read();
-  Budget share_of_waiting() const;
-  std::uint32_t steps_of_share() const;
-  // Cold, lest they are inlined and make every command slower.
-  [[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Session& session,
-                                                      const Command& command) const;
+  // Cold functions are not inlined, because they would make every command slower.
   [[gnu::cold, gnu::noinline]] bool put_off(Session& session, const Command& command);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
                                                  const Command& command) const;
@@ -201,17 +196,7 @@ class Service {
   // answer would allocate and free it.
   ByteBuffer spare_;
   CommandTrace trace_;
-  // How many sessions did much, in this turn and in the last one.
-  std::uint32_t busy_ = 0;
-  std::uint32_t busy_last_turn_ = 0;
-  // What all sessions have together in this part of the turn: those that are read, then those in
-  // the backlog. And what is left for first commands of those that are read.
-  Budget commands_;
-  std::uint64_t left_for_firsts_ = turn_limits::kStepsOfFirsts;
-  bool is_first_ = false;  // The session that runs was just read, and has run nothing.
-  // What that budget was when it began; and the share of a session that is read.
-  std::uint64_t commands_whole_ = turn_limits::kStepsOfReading;
-  std::uint64_t steps_of_read_ = turn_limits::kStepsPerShare;
+  TurnShares shares_;
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
   std::uint32_t pages_ = 0;              // Sessions with Session::has_page_.
   std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.

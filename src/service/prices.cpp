@@ -1,19 +1,15 @@
-// Prices of commands: how many steps a command takes at most, as far as that is known beforehand. A
-// command whose price exceeds what is left for all sessions waits for its turn in the backlog.
-//
-// Each session that was just read runs at least one cheap command in a turn, so the steps of one
-// command are multiplied by the number of sessions that send it at once.
+#include "haricot/service/prices.hpp"
 
 #include <algorithm>
 #include <string_view>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
-#include "haricot/service/service.hpp"
 
 namespace haricot {
 
-// One function for each name in the price column of command_rows.inc. A price is in steps, and it
-// grows with what the command touches, from the first thing on.
+// One function for each name in the price column of command_rows.inc. A price grows with what the
+// command touches, from the first thing on.
 namespace prices {
 namespace {
 
@@ -21,8 +17,8 @@ std::uint64_t cheap(const Engine&, const Client&, const Command&) {
   return 0;
 }
 
-// Returns what notifying clients with many watches adds to a change of so many tubes, all of which
-// these clients may watch: at most about as much as is done in one go.
+// Returns the price of notifying the clients with many watches when that many tubes change, if each
+// of these clients watches all of them. Bounded by the steps that are done in one go.
 std::uint64_t watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t each) {
   return std::min<std::uint64_t>(tubes * clients * each, turn_limits::kStepsOfBatch);
 }
@@ -113,45 +109,15 @@ std::uint64_t lane_of_job(const Engine& engine, const Client&, const Command& co
 }  // namespace
 }  // namespace prices
 
-std::uint64_t Service::price_of(const Session& session, const Command& command) const {
+std::uint64_t price_of(const Engine& engine, const Client& client, const Command& command) {
   switch (command.verb) {
 #define HARICOT_COMMAND(verb, word, arguments, counter, set, price, ...) \
   case Verb::verb:                                                       \
-    return prices::price(engine_, session.client_, command);
+    return prices::price(engine, client, command);
 #include "haricot/protocol/command_rows.inc"
   }
+  CHECK(false);
   return 0;
-}
-
-// Returns true if the command has to wait; the command then stays where it is. The first command
-// that is counted in a part of the turn never waits.
-bool Service::put_off(Session& session, const Command& command) {
-  const Answer answer = row_of(command.verb).answer;
-  const bool begins_page = answer == Answer::page || answer == Answer::tubes_in_pieces;
-  if (begins_page && pages_to_begin() == 0) {
-    wait_for_memory(session);
-    return true;
-  }
-  const std::uint64_t price = price_of(session, command);
-  const bool fits = price <= turn_limits::kStepsOfCheap || price <= commands_.left() ||
-                    commands_.left() == commands_whole_;
-  if (!fits) {
-    const bool is_short =
-        price <= std::min<std::uint64_t>(turn_limits::kStepsOfFirst, left_for_firsts_);
-    if (!is_short || !is_first_) {
-      wait_in_backlog(session, Stopped::put_off);
-      return true;
-    }
-    left_for_firsts_ -= price;
-  }
-  // An answer that is held back may be taken back, and a list in pieces could not be. The session
-  // goes on when its answers are safe.
-  if (session.is_held_back_ && is_long_list(session, command)) {
-    session.stopped_ = Stopped::held_back;
-    return true;
-  }
-  if (begins_page) begin_page(session);
-  return false;
 }
 
 }  // namespace haricot

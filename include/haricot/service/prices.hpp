@@ -1,0 +1,24 @@
+// Prices of commands: an upper bound of the steps that a command takes, as far as it is known
+// beforehand.
+//
+// Each session that was just read runs at least one cheap command in a turn, so the steps of one
+// command are multiplied by the number of sessions that send it at once. A command with a higher
+// price waits for a turn that has room for it (TurnShares).
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/protocol/command.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+
+// Returns the price of the command if the client sends it now, by the price column of
+// protocol/command_rows.inc; 0 if it is cheap. For a put that is the price of finishing it, when
+// the body is there.
+[[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Engine& engine, const Client& client,
+                                     const Command& command);
+
+}  // namespace haricot
