@@ -15,7 +15,7 @@
 namespace haricot::os {
 namespace {
 
-// A damaged folder must not fill the log: `haricot binlog check` has the rest.
+// A damaged folder must not fill the log; `haricot binlog check` shows the rest.
 constexpr std::uint64_t kDamageLinesMax = 100;
 
 std::int64_t milliseconds_of(Duration duration) {
@@ -127,7 +127,7 @@ bool BinlogFolder::keep_alive_while_settling(void* self) {
   return !is_asked_to_end();
 }
 
-// Nothing may run before the check has ended, so the turn may as well wait for it.
+// Blocks the turn: nothing may run before the check has ended.
 bool BinlogFolder::pass_fence() {
   constexpr std::chrono::milliseconds kPatience{100};
   if (!fence_) return true;
@@ -148,8 +148,8 @@ bool BinlogFolder::pass_fence() {
   return true;
 }
 
-// At the first check that fails, and of one that has no end when a volume in order had answered
-// long ago. Then once in a while.
+// Logs a wait at the first check that fails, or that takes longer than a healthy volume needs, and
+// then at intervals. Returns true if it has logged it.
 bool BinlogFolder::tell_of_wait(Instant began) {
   const Instant now = read_clock();
   const std::string failure = fence_->failure();
@@ -165,8 +165,8 @@ bool BinlogFolder::tell_of_wait(Instant began) {
   return true;
 }
 
-// Often enough to notice a volume that stands still, and another server, in good time: soon if
-// answers wait for it.
+// Checks are frequent enough to detect a hanging volume, or another server, in time. If answers
+// wait for a check, it comes soon.
 Instant BinlogFolder::next_fence_check(Instant now) const {
   constexpr std::int64_t kChecksInPatience = 4;
   if (!fence_) return Instant::never();
@@ -298,7 +298,7 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
   }
 }
 
-// Only when it takes long enough for somebody to wonder.
+// Reports progress at intervals, so a fast restore reports nothing.
 bool BinlogFolder::log_progress(void* self, const binlog::ReplayProgress& progress) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   folder.stopped_ = is_asked_to_end();
@@ -322,13 +322,14 @@ bool BinlogFolder::log_progress(void* self, const binlog::ReplayProgress& progre
 
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
-  // No turn waits for the disk: what is lost with the power is protection, and no job.
+  // Without a sync, because no turn waits for the disk. A note that is lost with the power loses
+  // protection, not jobs.
   if (disk_.has_taken_lock_anew()) disk_.write_note(binlog_.note());
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 
-// A stop lasts as long as the syncs that are under way: on a slow disk longer than a service
-// manager waits, which would then kill the server.
+// Called while a stop waits for syncs. On a slow disk they may take longer than a service manager
+// waits before it kills the server.
 void BinlogFolder::on_waiting(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   const Instant now = read_clock();

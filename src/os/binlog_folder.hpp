@@ -1,4 +1,4 @@
-// The binlog and what it stands on: the folder, its lock, the clocks and the log.
+// The binlog with everything that it needs: the folder, its lock, the clocks and the log.
 
 #pragma once
 
@@ -20,80 +20,79 @@ namespace haricot::os {
 
 class BinlogFolder {
  public:
-  // The log and the notifier outlive this.
-  // `fence_after`: give the folder up when it has stood still for so long, or belongs to another
-  // server. 0: there is no fence.
+  // Requires: the log and the notifier outlive this object. `fence_after`: give up the folder if
+  // its volume hangs for this long, or another server takes it over. 0: no fence.
   BinlogFolder(const binlog::BinlogOptions& options, Duration fence_after, Log& log,
                Notifier& notifier);
-  // If the binlog has not begun, this removes the lock's file if take_lock() has made it.
+  // Removes the lock's file if take_lock() has created it and the binlog has not begun.
   ~BinlogFolder();
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;
 
-  // Opens the folder. On failure false, and `error` says why, as in all that follow.
+  // Opens the folder. This and all functions with `error` return false on failure, and set `error`.
   [[nodiscard]] bool open_folder(const std::string& path, std::string& error);
-  // Takes the lock of the folder: before open(), or before begin() where a server that ends has it
+  // Takes the lock of the folder: before open(), or before begin() if a server that ends has it
   // until then.
   [[nodiscard]] bool take_lock(std::string& error);
-  // For the server that comes next. The next take_lock() must be another process's.
+  // Releases the lock for the next server. The next take_lock() has to be that of another process.
   void release_lock() { lock_.release(); }
-  // Lets that user open the lock's file later; of no effect but for root.
+  // Lets that user open the lock's file later. Only root can do this; for others it has no effect.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
-  // Which folder of the machine it is. Requires: open_folder().
+  // Identifies the folder on this machine. Requires: open_folder().
   std::string identity() const;
-  // The folder, for the sandbox. Requires: open_folder().
+  // Descriptor of the folder, for the sandbox. Requires: open_folder().
   int folder_descriptor() const { return disk_.descriptor(); }
-  // The sandbox was entered: no other folder can be used any more.
+  // Called after the sandbox was entered: from then on no other folder can be used.
   void mark_sandboxed() { disk_.mark_sandboxed(); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
-  // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
-  // stopped: a signal to end came meanwhile. fenced: another server was faster. Without a fence
+  // Restores the jobs, logs the result, and reports progress to the service manager. stopped: a
+  // signal to end has arrived meanwhile. fenced: another server was faster. Without a fence,
   // nothing in the folder changes.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
-  // Checks that begin() will work, while another server still has the folder.
+  // Checks that begin() will succeed, while another server still has the folder.
   [[nodiscard]] bool can_begin(std::string& error);
-  // Begins to record changes, after open(). If another server has given the folder up, this does
-  // not fail with the disk: changes are refused until the disk works.
+  // Begins to record changes, after open(). If another server had the lock until now, a failing
+  // disk is not an error: changes are refused until the disk works.
   [[nodiscard]] Opened begin(std::string& error);
 
   Journal& journal() { return binlog_; }
-  // For epoll: readable when a sync may have ended. The end of a turn takes it out.
+  // Descriptor for epoll: readable if a sync may have ended. The end of a turn collects it.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
 
   // The fence -------------------------------------------------------------------------------------
 
-  // Before anything of a turn: waits for a check, if the last good one is too old, and tells the
-  // log of a wait that is none of a volume in order. False: this server is fenced, and nothing may
-  // be answered any more.
+  // Called first in a turn. Waits for a check of the fence if the last good one is too old, and
+  // logs a wait that is longer than a healthy volume needs. Returns false if this server is fenced;
+  // then nothing may be answered.
   [[nodiscard]] bool pass_fence();
-  // The same without a wait. Before answers are sent.
+  // Does not wait. Called before answers are sent.
   [[nodiscard]] bool is_fenced() const { return fence_ && fence_->is_fenced(); }
-  // When a turn has to begin for the sake of the fence; never() without one.
+  // Returns when the fence needs the next turn; never() without a fence.
   Instant next_fence_check(Instant now) const;
-  // Tells the log why the server is fenced.
+  // Logs why the server is fenced.
   void log_fenced();
-  // Is called instead of a wait that will not end: the server is fenced. Does not return.
+  // Sets the function that is called instead of a wait that would never end, because the server is
+  // fenced. It does not return.
   void set_end(void (*end)(void* context), void* context) {
     end_ = end;
     end_context_ = context;
   }
 
-  // After each turn: what the binlog has to say goes to the log, and it learns of a wall clock
-  // that was set.
+  // Called after each turn. Logs the binlog's notices, and reports changes of the wall clock to it.
   void after_turn();
 
-  // Waits until nothing is under way on the disk, so that another process can read the folder, and
-  // this one can go on afterwards. False: not all is in the folder, or this takes longer than that.
-  // To be called after a turn.
+  // Waits until the disk has no work in progress, so that another process can read the folder. This
+  // process may continue afterwards. Returns false if something is not in the folder, or the wait
+  // exceeds `patience`. Called after a turn.
   [[nodiscard]] bool settle(Duration patience);
-  // Makes everything durable. False: not all could be.
+  // Makes everything durable. Returns false if something is not.
   bool close();
 
  private:
   static constexpr Duration kProgressInterval = Duration::seconds(1);
-  // A volume in order answers a check long before that.
+  // A healthy volume answers a check long before this.
   static constexpr Duration kLateCheck = Duration::seconds(2);
   static constexpr Duration kLateCheckInterval = Duration::seconds(10);
 
@@ -107,13 +106,13 @@ class BinlogFolder {
 
   Log& log_;
   Notifier& notifier_;
-  std::optional<FolderFence> fence_;  // The thread of the disk uses it.
+  std::optional<FolderFence> fence_;  // Also used by the disk's thread.
   FolderDisk disk_;
   FolderLock lock_;
   binlog::Binlog binlog_;
   RateLimit late_check_{kLateCheckInterval, {}};
   Instant replay_began_;
-  // Of what is told while jobs are brought back, or while the stop waits for the disk.
+  // Limits reports while jobs are restored, and while a stop waits for the disk.
   RateLimit progress_{kProgressInterval, {}};
   bool stopped_ = false;
   std::string path_;

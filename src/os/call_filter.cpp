@@ -26,13 +26,13 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // Nobody has looked at which calls it makes.
+constexpr std::uint32_t kMachine = 0;  // Calls on this machine are unknown.
 #endif
 
-// Allowed whatever their arguments are, those of each command first: kernels before 5.11 go through
-// the list for every call, later ones have worked out beforehand what it says. Some exist on one
-// machine only, some only in one C library. Each is a call that the server makes, or that the
-// library makes for it (malloc, threads, abort, clocks where the vdso has none).
+// Calls that are allowed with any arguments. Those of each command come first: kernels before 5.11
+// search the list for every call; later ones precompute the result. Some calls exist only on one
+// machine or in one C library. Each is made by the server, or by the library on its behalf (malloc,
+// threads, abort, clocks without a vdso).
 constexpr std::uint32_t kCalls[] = {
     __NR_recvfrom, __NR_sendto,
 #ifdef __NR_epoll_wait
@@ -46,7 +46,7 @@ constexpr std::uint32_t kCalls[] = {
     __NR_ppoll,
     // Memory.
     __NR_brk, __NR_munmap, __NR_mremap, __NR_madvise,
-    // Files; which ones is Landlock's matter.
+    // Files; Landlock decides which ones.
     __NR_openat, __NR_fstat,
 #ifdef __NR_newfstatat
     __NR_newfstatat,
@@ -74,7 +74,7 @@ constexpr std::uint32_t kCalls[] = {
     __NR_sched_yield, __NR_sched_getaffinity, __NR_rt_sigaction, __NR_rt_sigprocmask,
     __NR_rt_sigpending, __NR_rt_sigreturn, __NR_sigaltstack, __NR_restart_syscall, __NR_exit,
     __NR_exit_group,
-    // Facts and time.
+    // Information and time.
     __NR_getpid, __NR_gettid, __NR_getppid, __NR_getuid, __NR_geteuid, __NR_getgid, __NR_getegid,
     __NR_getrusage, __NR_getrandom, __NR_uname, __NR_sysinfo, __NR_gettimeofday, __NR_clock_getres,
 #ifdef __NR_time
@@ -82,7 +82,7 @@ constexpr std::uint32_t kCalls[] = {
 #endif
     __NR_nanosleep, __NR_clock_nanosleep};
 
-// Those of `haricot web`. It opens one file, that of its token.
+// Calls of `haricot web`. It opens one file, that of its token.
 constexpr std::uint32_t kWebCalls[] = {
     __NR_recvfrom, __NR_sendto,
 #ifdef __NR_epoll_wait
@@ -99,7 +99,7 @@ constexpr std::uint32_t kWebCalls[] = {
     __NR_shutdown, __NR_fcntl,
     // Memory.
     __NR_brk, __NR_munmap, __NR_mremap, __NR_madvise, __NR_futex,
-    // Files; which ones is Landlock's matter.
+    // Files; Landlock decides which ones.
     __NR_openat, __NR_fstat,
 #ifdef __NR_newfstatat
     __NR_newfstatat,
@@ -108,18 +108,18 @@ constexpr std::uint32_t kWebCalls[] = {
     __NR_open, __NR_lstat, __NR_unlink,
 #endif
     __NR_unlinkat, __NR_lseek,
-    // Signals and the end.
+    // Signals and exit.
     __NR_rt_sigaction, __NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
     __NR_restart_syscall, __NR_exit, __NR_exit_group,
-    // Facts and time.
+    // Information and time.
     __NR_getpid, __NR_gettid, __NR_getrandom, __NR_sysinfo, __NR_gettimeofday, __NR_clock_getres,
 #ifdef __NR_time
     __NR_time,
 #endif
     __NR_sched_getaffinity, __NR_sched_yield, __NR_clock_nanosleep};
 
-// Allowed where (argument & mask) == value. Only the lower half of an argument is looked at, so
-// what has more than 32 bits that matter cannot be a condition.
+// Allows a call if (argument & mask) == value. Only the lower 32 bits of an argument are compared,
+// so conditions on longer arguments are impossible.
 struct Condition {
   std::uint32_t call;
   unsigned argument;
@@ -142,7 +142,8 @@ class Program {
   }
 
   void allow(std::uint32_t call) { answer_to(call, SECCOMP_RET_ALLOW); }
-  // Allowed where the argument is one of the values. This too has the last word on its call.
+  // Allows the call if the argument is one of the values, otherwise rejects it: no later rule
+  // applies.
   void allow(std::uint32_t call, unsigned argument, std::span<const std::uint32_t> values) {
     const auto count = static_cast<unsigned>(values.size());
     jump_if_equal(call, 0, count + 3);
@@ -155,7 +156,7 @@ class Program {
     jump_if_equal(call, 0, 1);
     answer(verdict);
   }
-  // The call's number is gone after this, so it has the last word on its call.
+  // Allows or rejects the call: no later rule applies, because the call's number is overwritten.
   void allow(const Condition& condition) {
     constexpr unsigned kInstructions = 5;
     jump_if_equal(condition.call, 0, kInstructions);
@@ -200,7 +201,7 @@ std::vector<sock_filter> make_call_filter(const CallFilterOptions& options) {
       {__NR_mmap, 2, PROT_EXEC, 0},
       {__NR_mprotect, 2, PROT_EXEC, 0},
       {__NR_tgkill, 0, kAllBits, static_cast<std::uint32_t>(options.self)},
-      // Limits may be asked for, which is what no new ones means.
+      // Limits may be read, but not set: the argument with new limits is null.
       {__NR_prlimit64, 2, kAllBits, 0},
   };
   const bool is_web = options.program == FilteredProgram::web;
@@ -214,10 +215,10 @@ std::vector<sock_filter> make_call_filter(const CallFilterOptions& options) {
     program.allow(__NR_socket, 0, kFamilies);
     return program.take();
   }
-  // Threads, never processes.
+  // Threads, but no processes.
   program.allow(Condition{__NR_clone, 0, kThread, kThread});
-  // Its flags stand in memory, where no filter can look. Told that there is no such call, the C
-  // library takes clone.
+  // The flags of clone3 are in memory, which a filter cannot read. If the call does not seem to
+  // exist, the C library uses clone.
   program.answer_to(__NR_clone3, SECCOMP_RET_ERRNO | ENOSYS);
   if (options.notifies) {
     program.allow(Condition{__NR_socket, 0, kAllBits, AF_UNIX});
@@ -239,8 +240,8 @@ bool enter_call_filter(const CallFilterOptions& options, std::string& error) {
   }
   const sock_fprog program{.len = static_cast<unsigned short>(instructions.size()),
                            .filter = instructions.data()};
-  // Without SPEC_ALLOW kernels before 5.16 slow the whole process down against side channels that
-  // matter to who runs foreign code. Old kernels know neither flag.
+  // Without SPEC_ALLOW, kernels before 5.16 slow down the whole process to protect it against side
+  // channels, which matter only to programs that run foreign code. Old kernels know neither flag.
   constexpr unsigned long kAllThreads = SECCOMP_FILTER_FLAG_TSYNC;
   constexpr unsigned long kWanted =
       kAllThreads | SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;

@@ -1,8 +1,8 @@
-// The system calls that a started server makes, as a filter in the kernel (seccomp).
+// A filter in the kernel (seccomp) for the system calls that a started server makes.
 //
-// A call that is not on the list fails with EPERM, and the kernel logs it. It does not end the
-// process: the server survives a call that fails, but a server that ends loses its jobs. An
-// attacker who got in by a bug of ours is stopped in both cases.
+// A call that is not on the list fails with EPERM, and the kernel logs it. The process is not
+// killed: the server survives a call that fails, but a server that ends loses its jobs. An attacker
+// who exploits a bug of ours is stopped in both cases.
 
 #pragma once
 
@@ -15,22 +15,22 @@
 
 namespace haricot::os {
 
-// Each has a list of its own. `web` is `haricot web`: it connects, has one thread and keeps no
-// files.
+// Programs with a list of their own. `web` is `haricot web`: it makes connections, has one thread
+// and stores no files.
 enum class FilteredProgram : std::uint8_t { daemon, web };
 
 struct CallFilterOptions {
   FilteredProgram program = FilteredProgram::daemon;
-  pid_t self = 0;           // Signals to its threads are allowed: for abort().
-  bool notifies = false;    // Allows what reports to a service manager need.
-  bool hands_over = false;  // Allows what it takes to give everything to the next server.
+  pid_t self = 0;           // Allows signals to its own threads, for abort().
+  bool notifies = false;    // Allows reports to a service manager.
+  bool hands_over = false;  // Allows handing everything over to the next server.
 };
 
-// The filter as a program; empty where there is no list for the machine. Exposed for tests.
+// Returns the program of the filter; empty if there is no list for this machine. Exposed for tests.
 std::vector<sock_filter> make_call_filter(const CallFilterOptions& options);
 
-// Puts the filter in force for all threads of the process, for good. Requires: no new privileges,
-// see Sandbox. False: `error` says why.
+// Applies the filter to all threads of the process, permanently. Returns false and sets `error` on
+// failure. Requires: no new privileges, see Sandbox.
 [[nodiscard]] bool enter_call_filter(const CallFilterOptions& options, std::string& error);
 
 }  // namespace haricot::os

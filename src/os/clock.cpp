@@ -4,7 +4,7 @@
 
 namespace haricot::os {
 
-static_assert(sizeof(timespec::tv_sec) >= sizeof(std::int64_t));  // No year 2038.
+static_assert(sizeof(timespec::tv_sec) >= sizeof(std::int64_t));  // Valid after 2038.
 
 Instant read_clock() {
   timespec now{};

@@ -1,4 +1,4 @@
-// The only place where the clocks are read.
+// The only code that reads the clocks.
 
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace haricot::os {
 
-// Never goes back; does not jump when somebody sets the time.
+// Returns the monotonic clock. It never goes back, and does not change when the system time is set.
 Instant read_clock();
-// How much the wall clock is ahead of the monotonic one. Changes when somebody sets the wall clock.
+// Returns the wall clock minus the monotonic clock. Changes when the system time is set.
 Duration read_wall_offset();
-// The wall clock in nanoseconds since 1970, for people to read. No deadline may depend on it.
+// Returns nanoseconds since 1970, for people to read. Deadlines must not depend on it.
 std::int64_t read_wall_clock();
-// Nanoseconds since the machine was booted, with those that it has slept.
+// Returns nanoseconds since the machine was booted, including the time that it was suspended.
 std::int64_t read_boot_clock();
 
 }  // namespace haricot::os

@@ -21,13 +21,13 @@ bool is_passing(int error) {
 
 }  // namespace
 
-// What begins with the line of a large put is best received in two: a few bytes with the line, and
-// then the body straight into the memory of its job, together with the line of the next one. That
-// this is going to be one is a guess by the last one; where it is wrong, what comes after the few
-// bytes is what any read would have been.
+// Input that begins with the line of a large put is best received in two reads: a few bytes with
+// the line, and then the body directly into the memory of its job, together with the next line. The
+// last body is used to predict this. If the prediction is wrong, the second read is an ordinary
+// one.
 //
-// While the memory limit is reached, a read takes a line or two, because the session may have to
-// keep what it cannot run.
+// While the memory limit is reached, a read takes only a line or two, because the session may have
+// to store input that it cannot run.
 Connection::Result Connection::read(Service& service, std::span<char> scratch, Instant now) {
   std::size_t left = kDirectBytesMax;
   bool is_guess = true;
@@ -40,14 +40,13 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
         read_once(service, is_short ? scratch.first(kHeadBytes) : scratch, now, left, filled);
     const bool is_over = result == Result::broken || !filled || left == 0;
     if (is_over || !is_guess || !session_->wants_input()) return result;
-    // After a body another line may come; after a line that began no body, it was a wrong guess.
+    // After a body another line may come. After a line without a body, the prediction was wrong.
     if (session_->direct_space().empty()) is_guess = is_body;
   }
 }
 
-// A large body that is under way goes straight into the memory of its job, as much as is left to
-// this turn, and what comes after it into the scratch buffer, in one call. `filled`: as much came
-// as there was room for.
+// Reads a large body directly into the memory of its job, at most `left` bytes, and the bytes after
+// it into the scratch buffer, in one call. Sets `filled` to true if all room was used.
 Connection::Result Connection::read_once(Service& service, std::span<char> scratch, Instant now,
                                          std::size_t& left, bool& filled) {
   const std::span<char> direct = session_->direct_space();
@@ -79,8 +78,8 @@ Connection::Result Connection::read_once(Service& service, std::span<char> scrat
   return Result::open;
 }
 
-// A client that reads as fast as we send would otherwise be served alone until a large body is all
-// gone, so there is a limit to what one turn offers; the rest leaves in the next ones.
+// Sends a bounded amount, because a client that reads as fast as the server sends would otherwise
+// block the others until its large body is sent.
 Connection::Result Connection::send(Service& service, SendShares& shares) {
   send_again_ = false;
   const std::size_t share = shares.next();
@@ -94,7 +93,7 @@ Connection::Result Connection::send(Service& service, SendShares& shares) {
     const ssize_t result = send_part(session_->output(), left, tried);
     if (result < 0 && !is_passing(errno)) return Result::broken;
     const std::size_t sent = result < 0 ? 0 : static_cast<std::size_t>(result);
-    CHECK(tried > 0 && tried <= left);  // Else this would never end.
+    CHECK(tried > 0 && tried <= left);  // Otherwise this would not end.
     service.sent(*session_, sent);
     left -= sent;
     if (sent < tried) {
@@ -106,8 +105,8 @@ Connection::Result Connection::send(Service& service, SendShares& shares) {
   return Result::open;
 }
 
-// One system call for as much of the output as it takes; its result. Almost always the output is
-// one piece, and for that send() costs less than sendmsg().
+// Sends as much output as one system call takes, and returns its result. Usually the output is one
+// piece, for which send() costs less than sendmsg().
 ssize_t Connection::send_part(const Output& output, std::size_t bytes_max,
                               std::size_t& tried) const {
   constexpr std::size_t kPiecesMax = 64;
@@ -138,9 +137,9 @@ void Connection::mark_half_closed(Service& service) {
   service.peer_half_closed(*session_);
 }
 
-// In the steady state always the same: no system call changes it. A half-close shows as input, and
-// has to be asked for only where no input is. It stays, so it is asked for only once: else it would
-// wake the event loop all the time until the peer reads its answers.
+// In the steady state this does not change, so no system call is needed. EPOLLIN includes a
+// half-close, so EPOLLRDHUP is only requested without it, and only until it has come once: it
+// remains set, and would wake the event loop continuously until the peer reads its answers.
 std::uint32_t Connection::wanted_events() const {
   std::uint32_t events = 0;
   if (session_->wants_input()) {

@@ -1,8 +1,7 @@
-// A connection: the socket around a session.
+// A connection: the socket of a session.
 //
-// A connection moves bytes and knows for which events it has to be watched. The session knows what
-// the bytes mean. A connection reads and sends a bounded amount in a turn, so that it does not keep
-// the others waiting.
+// The connection moves bytes and knows which events to watch; the session interprets the bytes. A
+// connection reads and sends a bounded amount in a turn, so that it does not delay the others.
 
 #pragma once
 
@@ -24,39 +23,40 @@ namespace haricot::os {
 
 class Connection : public EventSource {
  public:
-  // The handler outlives the connection.
+  // Requires: the handler outlives the connection.
   Connection(const EventHandler& handler_of, Descriptor socket)
       : EventSource(handler_of, socket.get()), socket_(std::move(socket)) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Requires: called once, before anything else.
+  // Called once, before any other function.
   void attach(Session& session) {
     CHECK(session_ == nullptr);
     session_ = &session;
   }
   Session& session() { return *session_; }
-  // For ServerInfo::address_of, of a session whose owner is a connection.
+  // The value of ServerInfo::address_of for sessions whose owner is a connection.
   static std::string address_of(const void* connection);
 
   enum class Result : std::uint8_t { open, broken };
 
-  // Reads a bounded amount and gives the bytes to the service. `scratch` is used during the call
+  // Reads a bounded amount and passes the bytes to the service. `scratch` is used during the call
   // only.
   Result read(Service& service, std::span<char> scratch, Instant now);
-  // Sends what may be sent, as much as the turn allows. What is left stays in the session.
+  // Sends output that may be sent, up to the limit of the turn. The rest stays in the session.
   Result send(Service& service, SendShares& shares);
-  // The peer has closed its writing side. Bytes that the peer sent before may still be unread.
+  // Called when the peer has closed its writing side. Earlier bytes of the peer may still be
+  // unread.
   void mark_half_closed(Service& service);
-  // The events for which the connection has to be watched now.
+  // Returns the events to watch now.
   std::uint32_t wanted_events() const;
 
  private:
-  // How much of large bodies a turn takes at most.
+  // Bytes of large bodies that a turn reads at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
 
-  // Where the last body was large, a read takes this much at first: room for a line. A body below
-  // that limit costs less to copy than a second system call.
+  // If the last body was large, a read first takes this much: room for a line. A body below
+  // kLargeBodyBytesMin costs less to copy than a second system call.
   static constexpr std::size_t kHeadBytes = 512;
   static constexpr std::size_t kLargeBodyBytesMin = 24 * 1024;
   static_assert(kHeadBytes < kLargeBodyBytesMin);
@@ -67,7 +67,7 @@ class Connection : public EventSource {
 
   Descriptor socket_;
   Session* session_ = nullptr;
-  bool send_again_ = false;  // The last send left something that may be sent.
+  bool send_again_ = false;  // The last send has left bytes that may be sent.
 };
 static_assert(sizeof(Connection) <= 40, "every idle connection pays for one");
 

@@ -27,7 +27,7 @@ constexpr Duration kDrainingInterval = Duration::seconds(1);
 constexpr Duration kMemoryInterval = Duration::seconds(30);
 constexpr Duration kOversizedInterval = Duration::seconds(60);
 
-// Every session of the service is that of a connection.
+// Every session of the service belongs to a connection.
 Connection& connection_of(const Session& session) {
   return *static_cast<Connection*>(session.owner());
 }
@@ -100,13 +100,13 @@ void Daemon::remove_source(EventSource& source) {
   poller_.remove(source);
 }
 
-// One turn after another. The order within a turn:
+// Runs one turn after another. The order within a turn:
 Daemon::End Daemon::run() {
   is_paused_ = false;
   has_begun_ = true;
   if (std::exchange(is_after_rest_, false)) run_first_turn();
   while (running_ && !is_paused_) {
-    // Wait for something to read or room to send, but no longer than to the next deadline.
+    // Wait for input or for room to send, until the next deadline at most.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
                                  next_log_of_draining()});
     if (binlog_ != nullptr) deadline = std::min(deadline, binlog_->next_fence_check(now_));
@@ -115,31 +115,30 @@ Daemon::End Daemon::run() {
     // A server that is not sure of its folder runs nothing until it is.
     if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
 
-    // The time is the same for all that happens in the turn (see handle_connection for the
-    // exception).
+    // The time is the same for everything in the turn (see handle_connection for the exception).
     now_ = read_clock();
 
-    // What is due comes first: a job whose time is over must not be touched by its old holder.
+    // Deadlines fire first: after the end of a TTR, the old holder must not touch the job.
     service_.advance(now_);
     send_shares_.begin_turn();
     if (accept_again_ <= now_) resume_accepting();
     notifier_.keep_alive(now_);
 
-    // Read what has arrived and run it, a bounded amount for each connection.
+    // Read and run input, a bounded amount for each connection.
     for (const Poller::Event& event : events) event.handle();
 
-    // Sessions that had more than their share, or were woken by somebody else's command.
+    // Run sessions that had more than their share, or were woken by a command of another client.
     service_.run_backlog(now_);
 
-    // The journal writes what was recorded with one call, and begins to sync as its policy says.
+    // The journal writes all records with one call, and starts a sync as its policy requires.
     service_.end_turn(now_);
     if (binlog_ != nullptr) binlog_->after_turn();
 
     if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
 
-    // Answers leave last, so that all of a connection's commands share one send, and each only when
-    // what it reports is as durable as the journal's policy asks for. What is finished is closed
-    // here.
+    // Answers are sent last, so that all commands of a connection share one send, and each answer
+    // only when its records are as durable as the journal's policy requires. Finished connections
+    // are closed here.
     send_answers();
 
     log_oversized();
@@ -160,7 +159,7 @@ void Daemon::send_last_answers() {
   log_.flush();
 }
 
-// What is long takes many turns. Where one had nothing to do, the next one waits for the journal.
+// Long work takes many turns. After a turn without work, the next one waits for the journal.
 bool Daemon::come_to_rest(Duration patience) {
   constexpr Duration kLook = Duration::milliseconds(5);
   const Instant end = read_clock() + patience;
@@ -182,9 +181,9 @@ bool Daemon::come_to_rest(Duration patience) {
   return true;
 }
 
-// While the server was at rest, time went on, and clients could not know. What they have sent
-// meanwhile, such as the deletion of a job whose TTR has ended since, was in time: what is due
-// happens when it has been read, once from each connection.
+// While the server was at rest, time passed without the clients' knowledge. Their input since then,
+// such as the deletion of a job whose TTR has ended meanwhile, was in time. So deadlines fire only
+// after each connection was read once.
 void Daemon::run_first_turn() {
   if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
   now_ = read_clock();
@@ -216,24 +215,24 @@ bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader
     service_.close(*session, now_);
     return false;
   }
-  (void)connection.release();  // Its session has it.
+  (void)connection.release();  // Owned by its session.
   return true;
 }
 
-// Clients come first: they have to go to the other server, also if this process cannot end.
+// Clients come first: they have to move to the other server, even if this process cannot end.
 void Daemon::end_fenced() {
   Session* session = service_.first_session();
   for (; session != nullptr; session = service_.session_after(*session)) {
     ::shutdown(connection_of(*session).descriptor, SHUT_RDWR);
   }
   listeners_.clear();
-  // Whoever asks another source must not wait for it, as long as the process takes to end.
+  // Peers of other sources must not wait until the process has ended.
   for (const EventSource* source : other_sources_) ::shutdown(source->descriptor, SHUT_RDWR);
   binlog_->log_fenced();
   ::_exit(kExitFenced);
 }
 
-// That the end of a sync has woken us is enough: the end of the turn takes out what has ended.
+// Does nothing: the event has woken the loop, and the end of the turn collects finished syncs.
 void Daemon::handle_syncs(EventSource&, std::uint32_t) {}
 
 // Connections -----------------------------------------------------------------------------------
@@ -246,11 +245,11 @@ void Daemon::handle_connection(EventSource& source, std::uint32_t events) {
       close(connection);
       return;
     }
-    // A delay counts from when its command arrived, so the clock is read again: many connections in
-    // a turn would otherwise make the last ones' delays end early.
+    // A delay counts from the arrival of its command. So the clock is read again: otherwise, if a
+    // turn has many connections, the delays of the last ones would end early.
     now_ = std::max(before, read_clock());
   } else if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
-    // The peer is gone altogether, and nothing is read from it now: nobody will see an answer.
+    // The peer is gone and no input is read now, so no answer can be delivered.
     close(connection);
     return;
   } else if ((events & EPOLLRDHUP) != 0) {
@@ -273,8 +272,7 @@ void Daemon::send_answers() {
   }
 }
 
-// Whichever way the last answer leaves, at once or when a slow peer has made room, the connection
-// is closed after it if nothing more can come.
+// Sends output, and closes the connection after its last answer if no more can come.
 void Daemon::send_from(Connection& connection) {
   const bool broken = connection.send(service_, send_shares_) == Connection::Result::broken;
   const Session& session = connection.session();
@@ -290,8 +288,8 @@ void Daemon::close(Connection& connection) {
   log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
   service_.close(connection.session(), now_);
   poller_.remove(connection);
-  // While a parcel has a duplicate of the socket, closing it does not show the client the end. A
-  // server that has not begun closes its duplicate only: the connection is not its own yet.
+  // A parcel may have a duplicate of the socket, so closing it does not reach the client. A server
+  // that has not begun only closes its duplicate, because the connection is not its own yet.
   if (has_begun_) ::shutdown(connection.descriptor, SHUT_RDWR);
   delete &connection;
   if (!accepting_) resume_accepting();
@@ -332,14 +330,14 @@ bool Daemon::accept_one(int listener) {
     case EAGAIN:
       return false;
     default:
-      return true;  // The connection's own trouble: it was reset before we got to it.
+      return true;  // An error of this connection: it was reset before it was accepted.
   }
 }
 
 void Daemon::take_in(Descriptor socket, bool is_unix) {
   if (!service_.admit_connection()) {
     complain_of_limit();
-    return;  // Which closes it.
+    return;  // Closes the socket.
   }
   auto* connection = new (std::nothrow) Connection(on_connection_, std::move(socket));
   if (connection == nullptr) {
@@ -361,8 +359,8 @@ void Daemon::take_in(Descriptor socket, bool is_unix) {
   }
 }
 
-// Without a free descriptor the listening socket stays readable, and asking for it again at once
-// would only spin. So it is left alone until a connection closes, or for a moment.
+// Without a free descriptor the listening socket stays readable, and the loop would spin. So it is
+// not watched until a connection closes, or for a moment.
 void Daemon::pause_accepting(int error) {
   CHECK(accepting_ && accept_again_ == Instant::never());
   accepting_ = false;
@@ -376,7 +374,7 @@ void Daemon::pause_accepting(int error) {
                                        : "the machine is short of memory or descriptors"}});
 }
 
-// Few lines: whoever comes too often would fill the log otherwise.
+// Limited, because clients could fill the log.
 void Daemon::complain_of_limit() {
   ++refused_;
   if (!limit_complaint_.take(now_)) return;
@@ -402,7 +400,7 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
         service_.drain();
         break;
       case SIGHUP:
-        // An operator who sends this wants new settings, not the end of the server.
+        // The operator wants new settings, not the end of the server.
         log_.event(Level::warning, "nothing-to-reload",
                    {{"signal", "SIGHUP"},
                     {"hint", "flags are read at the start; restart the server to change them"}});
@@ -416,7 +414,7 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
   }
 }
 
-// The engine has taken care that it is not each of them.
+// The engine limits how many there are.
 void Daemon::log_spent_jobs() {
   if (!service_.spent_jobs().has_something_to_log()) return;
   for (const SpentJobs& spent : service_.spent_jobs().take()) {
@@ -429,8 +427,8 @@ void Daemon::log_spent_jobs() {
   }
 }
 
-// Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
-// has to learn of it.
+// Limited, because a producer could fill the log. But an operator whose jobs have grown has to
+// know.
 void Daemon::log_oversized() {
   if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
@@ -445,8 +443,8 @@ void Daemon::log_oversized() {
               {"hint", hint}});
 }
 
-// A signal or a command has begun it, or a command has ended it. A client that does both all the
-// time must not fill the log, but the last word is always said.
+// A signal or a command turns draining on, and a command turns it off. A client that does both
+// repeatedly must not fill the log, but its last line is always correct.
 void Daemon::log_draining() {
   if (next_log_of_draining() > now_) return;
   log_draining_again_ = now_ + kDrainingInterval;
@@ -460,12 +458,12 @@ void Daemon::log_draining() {
   }
 }
 
-// When the log is to be told that the server drains or does no more; never, if it knows.
+// Returns when draining has to be logged again; never() if the log is up to date.
 Instant Daemon::next_log_of_draining() const {
   return service_.is_draining() == draining_logged_ ? Instant::never() : log_draining_again_;
 }
 
-// Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
+// Logs the begin and the end of a shortage. Omits most of them if shortages are frequent.
 void Daemon::log_memory() {
   const Engine& engine = service_.engine();
   if (engine.memory().is_short() == memory_shortage_logged_) return;

@@ -26,66 +26,66 @@ namespace haricot::os {
 
 class Daemon {
  public:
-  // The service, the log, the notifier and the binlog outlive the daemon; without a binlog it is
-  // null. `verbosity` is the number of -V: with two of them the log gets every command.
+  // Requires: the service, the log, the notifier and the binlog outlive the daemon. `binlog` is
+  // null if there is none. `verbosity` is the number of -V; from two on, every command is logged.
   Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
          int verbosity, BinlogFolder* binlog = nullptr);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Sets up epoll and the signals. On failure false, and `error` says why.
+  // Sets up epoll and the signals. Returns false and sets `error` on failure.
   [[nodiscard]] bool open(std::string& error);
 
-  // Other sources: a listener of another kind, a timer, a pipe. Their handlers are called in the
-  // turn in which they are ready, after what is due, among the connections. A handler must not
-  // block: everybody waits for it. It may end its own source and others, but not the daemon.
+  // Other sources of events: a listener of another kind, a timer, a pipe. Their handlers are called
+  // in the turn in which they are ready, after due deadlines, among the connections. A handler must
+  // not block, because all clients would wait. It may remove its own source and others, but must
+  // not destroy the daemon.
   //
-  // Watches the source for these events (EPOLLIN, ...). The source outlives the daemon, or
-  // remove_source() comes first, before its descriptor is closed. False: there is no memory for it,
-  // or its descriptor cannot be watched; errno says why. Requires: open() was true.
+  // Watches the source for these events (EPOLLIN, ...). Returns false and sets errno if memory is
+  // short or the descriptor cannot be watched. Requires: open() was true; the source outlives the
+  // daemon, or remove_source() is called before its descriptor is closed.
   [[nodiscard]] bool add_source(EventSource& source, std::uint32_t events);
-  // Watches it for other events from now on; 0: for none but an error or a hang-up. Requires: it
-  // was added.
+  // Changes the watched events; 0: only errors and hang-ups. Requires: the source was added.
   void change_source(EventSource& source, std::uint32_t events) { poller_.change(source, events); }
-  // Its handler is not called any more, not even for what is ready already. O(number of these
-  // sources). Requires: it was added.
+  // Removes a source. Its handler is not called any more, even if it is ready now. O(number of
+  // added sources). Requires: the source was added.
   void remove_source(EventSource& source);
 
   enum class End : std::uint8_t { asked, paused };
-  // Serves until SIGTERM or SIGINT, or until pause(), after which it can go on. If the folder is
-  // lost, it ends the process.
+  // Serves until SIGTERM or SIGINT, or until pause(), after which run() may be called again. Ends
+  // the process if the folder is lost.
   End run();
-  // Ends run() after this turn. For handlers.
+  // Makes run() return after this turn. For handlers.
   void pause() { is_paused_ = true; }
-  // Ends all connections and other sources, tells the log, and ends the process with this status.
-  // To close files may hang on the volume, so nothing else is done. Does not return.
+  // Shuts down all connections and other sources, logs why, and ends the process with kExitFenced.
+  // Does nothing else, because closing a file may hang on the volume. Does not return.
   [[noreturn]] void end_fenced();
   static constexpr int kExitFenced = 75;
-  // Sends those answers that were held back when run() ended and may be sent now.
+  // Sends the answers that were held back when run() ended and may be sent now.
   void send_last_answers();
 
-  // To another process (hand_over.hpp). After run(), which may go on if that has not come to it:
-  // Goes on with long tasks and answers that wait for the journal, and reads nothing. Nor does
-  // anything that is due happen before run() has read again. False: after `patience` there still is
-  // something.
+  // Prepares handing the server over (hand_over.hpp), after run(), which may continue if the
+  // hand-over fails. Continues long tasks and answers that wait for the journal; reads nothing, and
+  // fires no deadline until run() has read again. Returns false if work is left after `patience`.
   [[nodiscard]] bool come_to_rest(Duration patience);
-  // When that was so.
+  // Returns when the server has come to rest.
   Instant rested_at() const { return now_; }
-  // Before run(): a server was at rest, so nothing is late that comes in the first turn.
+  // Called before run(). A server was at rest, so no input of the first turn is late.
   void begin_after_rest() { is_after_rest_ = true; }
   std::vector<Listener>& listeners() { return listeners_; }
-  // Accepts the connections that wait on another listener, and stops that one. Before run().
+  // Accepts the pending connections of another listener, and stops it. Called before run().
   void accept_rest(const Listener& listener);
-  // Before run(): takes a connection over whose session the reader has next. False: it cannot be.
+  // Takes over the connection whose session the reader has next. Returns false if that is
+  // impossible. Called before run().
   [[nodiscard]] bool take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from);
 
  private:
-  // The most that one read takes. With a larger bound, a client that reads no answers takes more
-  // memory, and a command gets no faster.
+  // Maximum bytes of a read. A larger value costs memory for clients that do not read their
+  // answers, and does not make commands faster.
   static constexpr std::size_t kScratchBytes = 32 * 1024;
 
-  // What the sources call when they are ready.
+  // Handlers of sources.
   void handle_connection(EventSource& source, std::uint32_t events);
   void handle_signals(EventSource& source, std::uint32_t events);
   void handle_syncs(EventSource& source, std::uint32_t events);
@@ -121,29 +121,29 @@ class Daemon {
   const EventHandler on_signals_ = EventHandler::to<&Daemon::handle_signals>(*this);
   const EventHandler on_syncs_ = EventHandler::to<&Daemon::handle_syncs>(*this);
   std::vector<EventSource> listener_sources_;
-  std::vector<EventSource*> other_sources_;  // Of add_source().
+  std::vector<EventSource*> other_sources_;  // See add_source().
   Descriptor signals_;
   EventSource signal_source_{on_signals_, -1};
   EventSource sync_source_{on_syncs_, -1};
-  // Every read goes into it. A session keeps the bytes that it does not use at once.
+  // Buffer of every read. A session copies bytes that it does not use at once.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
 
   SendShares send_shares_;
-  bool is_after_rest_ = false;  // No turn has come since.
-  Instant now_;                 // Read once a turn, and after each connection that did much.
-  bool has_begun_ = false;      // run() was called, so connections are its to end.
+  bool is_after_rest_ = false;  // The next turn is the first one after a rest.
+  Instant now_;                 // Read once per turn, and after each connection.
+  bool has_begun_ = false;      // run() was called: it owns the connections.
   bool running_ = true;
   bool is_paused_ = false;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  RateLimit accept_complaint_;           // Of the log lines about it,
-  RateLimit oversized_complaint_;        // about jobs that are too big,
-  RateLimit limit_complaint_;            // about the limit of connections,
-  RateLimit memory_complaint_;           // and about that of memory.
-  std::uint64_t refused_ = 0;            // For the limit of connections, since the last such line.
-  bool draining_logged_ = false;         // The last that the log has of it: the server drains.
-  Instant log_draining_again_;           // Not before then.
-  bool memory_shortage_logged_ = false;  // And the log does not have its end yet.
+  RateLimit accept_complaint_;           // Limits logging of errors of accept.
+  RateLimit oversized_complaint_;        // Limits logging of jobs that are too big.
+  RateLimit limit_complaint_;            // Limits logging of refused connections.
+  RateLimit memory_complaint_;           // Limits logging of shortages of memory.
+  std::uint64_t refused_ = 0;            // Connections refused since the last log line.
+  bool draining_logged_ = false;         // The last log line about draining says that it is on.
+  Instant log_draining_again_;           // Earliest time of the next one.
+  bool memory_shortage_logged_ = false;  // Its end is not logged yet.
 };
 
 }  // namespace haricot::os

@@ -1,4 +1,4 @@
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that its owner's destructor closes.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class Descriptor {
 
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
-  // Leaves it open, for the caller to close.
+  // Returns the descriptor, which the caller has to close.
   int release() { return std::exchange(number_, -1); }
   void reset() {
     if (number_ >= 0) ::close(number_);
@@ -38,7 +38,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-// One that comes from, or goes to, another process, which tells by the name what it is.
+// A descriptor that comes from, or goes to, another process, which recognizes it by the name.
 struct NamedDescriptor {
   std::string name;
   Descriptor descriptor;

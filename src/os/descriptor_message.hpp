@@ -1,4 +1,4 @@
-// A message on a unix socket with open descriptors beside its bytes (SCM_RIGHTS).
+// A message on a unix socket that carries open descriptors (SCM_RIGHTS).
 
 #pragma once
 
@@ -17,20 +17,21 @@ namespace haricot::os {
 
 class DescriptorMessage {
  public:
-  // As many as the kernel takes in one message are three more.
+  // The kernel accepts three more in a message.
   static constexpr std::size_t kDescriptorsMax = 250;
 
-  // One to send. The bytes outlive it. Requires: no more than kDescriptorsMax.
+  // Message to send. Requires: the bytes outlive it, and there are at most kDescriptorsMax
+  // descriptors.
   explicit DescriptorMessage(std::string_view bytes, std::span<const int> descriptors = {});
-  // One to receive, of as many bytes as there is room for, which outlives it.
+  // Message to receive into `room`, which outlives it.
   explicit DescriptorMessage(std::span<char> room);
   DescriptorMessage(const DescriptorMessage&) = delete;
   DescriptorMessage& operator=(const DescriptorMessage&) = delete;
 
   // For sendmsg() and recvmsg().
   msghdr* header() { return &header_; }
-  // Appends the descriptors that came with it, which are the caller's then. False: the bytes, or
-  // the descriptors, are not all that were sent. Called once, of a message that was received.
+  // Appends the received descriptors, which the caller owns then. Returns false if bytes or
+  // descriptors are missing. Called once, for a received message.
   [[nodiscard]] bool move_to(std::vector<Descriptor>& to);
 
  private:

@@ -27,10 +27,10 @@ namespace {
 using binlog::DiskStatus;
 using binlog::FileBytes;
 
-static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No place in a file is cut off.
-constexpr int kReadsMax = 3;                            // Of a file that changes while it is read.
+static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // Offsets are not truncated.
+constexpr int kReadsMax = 3;  // Tries, if a file changes while it is read.
 
-// In large pages, memory for a whole file takes a few faults instead of thousands.
+// With huge pages, memory for a whole file takes a few page faults instead of thousands.
 void use_huge_pages(FileBytes& bytes) {
   constexpr std::uintptr_t kHugePage = 2 * 1024 * 1024;
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
@@ -46,7 +46,7 @@ int FolderDisk::number_of(FileHandle file) {
   return static_cast<int>(file);
 }
 
-// Opening and closing the lock's file by any other way would drop the lock: see FolderLock.
+// The lock's file is excluded, because closing it would release the lock: see FolderLock.
 bool FolderDisk::is_usable(const std::string& name) {
   return binlog::is_file_name(name) && name != kLockFileName;
 }
@@ -57,7 +57,7 @@ DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view 
     if (!name.empty()) last_error_.append(" ").append(name);
     last_error_.append(": ").append(reason_of(error));
   } catch (const std::bad_alloc&) {
-    last_error_.clear();  // Who asks is told that it failed; why is for the log only.
+    last_error_.clear();  // The status reports the failure; the text is for the log only.
   }
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full ? DiskStatus::full : DiskStatus::failed;
@@ -81,7 +81,8 @@ bool FolderDisk::open(Descriptor folder) {
   return false;
 }
 
-// Every descriptor that is opened while connections are served comes from here.
+// Opens a file of the folder. Every descriptor that is opened while clients are served comes from
+// here.
 Descriptor FolderDisk::open_in_folder(const char* name, int flags, unsigned mode) {
   while (true) {
     Descriptor file(::openat(folder_.get(), name, flags, mode));
@@ -97,7 +98,7 @@ DiskStatus FolderDisk::list(std::vector<std::string>& names) {
 }
 
 DiskStatus FolderDisk::list_folder(std::vector<std::string>& names) {
-  // Reading moves a position, so it gets a descriptor of its own.
+  // Reading moves a position, so the list has a descriptor of its own.
   Descriptor folder = open_in_folder(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int error = folder ? list_names(std::move(folder), names) : errno;
   spare_descriptors_.refill();
@@ -116,13 +117,13 @@ DiskStatus FolderDisk::read_by_name(const std::string& name, FileBytes& bytes) {
   return read_open(file.get(), bytes, name);
 }
 
-// Not where others write to the files: what is read has to be what is there then.
+// Does nothing if others write to the files, because the bytes must be those of a later read.
 void FolderDisk::read_ahead(const std::string& name) {
   if (!is_usable(name) || is_holding_ || has_writers_) return;
   const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
   if (!file) return;
-  // The kernel cuts each wish off at what the disk takes at once, which is a megabyte or so. The
-  // rest of a large file comes as it is read.
+  // The kernel truncates each request to what the disk takes at once, about a megabyte. The rest of
+  // a large file is read later.
   constexpr off_t kWish = off_t{256} * 1024;
   constexpr off_t kWishesEnd = off_t{16} * 1024 * 1024;
   for (off_t at = 0; at < kWishesEnd; at += kWish) {
@@ -153,13 +154,13 @@ DiskStatus FolderDisk::read_ends_open(int file, binlog::FileEnds& ends, const st
       read = ::pread(file, end->data(), bytes, static_cast<off_t>(begin));
     } while (read < 0 && errno == EINTR);
     if (read < 0) return fail(errno, "read", name);
-    end->resize(static_cast<std::size_t>(read));  // It may have been cut off meanwhile.
+    end->resize(static_cast<std::size_t>(read));  // The file may have been truncated meanwhile.
   }
   return DiskStatus::ok;
 }
 
-// From the end to the begin: files are appended to. A piece counts when it is the same twice; where
-// it never is, whoever reads it has to find out. Returns 0 or an errno.
+// Reads from the end to the beginning, because files are appended to. A piece is accepted if two
+// reads agree. If they never do, the caller has to detect that. Returns 0 or an errno.
 int FolderDisk::read_pieces(int file, FileBytes& bytes) const {
   constexpr std::size_t kPiece = 4096;
   constexpr int kTriesMax = 8;
@@ -177,7 +178,7 @@ int FolderDisk::read_pieces(int file, FileBytes& bytes) const {
     }
     if (read < 0 && errno == EINTR) continue;
     if (read < 0) return errno;
-    if (read < count) return EBUSY;  // It was cut off meanwhile.
+    if (read < count) return EBUSY;  // The file was truncated meanwhile.
     end = begin;
   }
   return 0;
@@ -211,7 +212,7 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
     if (done == size && size == size_now) return DiskStatus::ok;
     size = size_now;
   }
-  return fail(EBUSY, "read", name);  // Somebody keeps writing to it.
+  return fail(EBUSY, "read", name);  // Another process keeps writing to it.
 }
 
 DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
@@ -243,7 +244,7 @@ DiskStatus FolderDisk::allocate(FileHandle file, std::uint64_t bytes) {
   if (bytes <= size) return DiskStatus::ok;
   const int error = take_space(number, size, bytes);
   if (error == 0) return DiskStatus::ok;
-  cut(number, size);  // What was taken until it failed. It fails only where nothing helps any more.
+  cut(number, size);  // Frees what was taken before the failure.
   return fail(error, "take space");
 }
 
@@ -287,8 +288,8 @@ DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
   return result == 0 ? DiskStatus::ok : fail(errno, "rename", from);
 }
 
-// As renameat(). Not all file systems can do it at once. If a crash comes in between, the file has
-// both names.
+// Renames a file like renameat(), but fails if the new name exists. Not all file systems can do
+// this in one step; a crash in between leaves the file with both names.
 int FolderDisk::rename_to_free_name(const char* from, const char* to) {
   const int folder = folder_.get();
   if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;

@@ -1,9 +1,10 @@
 // The binlog's folder on a real disk.
 //
-// The folder is opened once, and all names are looked up in that descriptor, so that changing the
-// current folder makes no difference. Symbolic links in it are not followed.
+// The folder is opened once, and all names are looked up in that descriptor, so a change of the
+// current directory has no effect. Symbolic links in it are not followed.
 //
-// If the path leads to another folder later, look_for() tells, and return_to_folder() goes there.
+// If the path leads to another folder later, look_for() reports it, and return_to_folder() switches
+// to that folder.
 
 #pragma once
 
@@ -32,69 +33,69 @@ class FolderDisk final : public binlog::Disk {
   using FileHandle = binlog::FileHandle;
 
   FolderDisk() = default;
-  // Waits for the syncs and removals that were started. Files that are still open stay so until the
-  // process ends.
+  // Waits for started syncs and removals. Files that are still open stay open until the process
+  // ends.
   ~FolderDisk() override = default;
 
-  // Opens the folder, which has to be there. On failure false, and last_error() says why. Once
-  // only.
+  // Opens the folder, which has to exist. Returns false on failure: see last_error(). Called once.
   //
-  // The folder of a descriptor has no path: what happens to its name is not noticed.
+  // A folder that is opened by its descriptor has no path, so changes of its name are not noticed.
   [[nodiscard]] bool open(const std::string& path);
   [[nodiscard]] bool open(Descriptor folder);
-  // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
-  // is open.
+  // Reserves descriptors for files of the folder, so that connections cannot take all. Requires:
+  // the folder is open.
   void set_spare_descriptors(std::size_t count) { spare_descriptors_.fill(folder_.get(), count); }
-  // From now on files can be read while another server writes to them: if a reader sees some bytes,
-  // it also sees all bytes that were written before them. This is slower.
+  // Allows reading files while another server writes them: a reader that sees some bytes also sees
+  // all bytes that were written before them. This is slower.
   void expect_writers() { has_writers_ = true; }
-  // Keeps the files of the binlog that the folder has at one moment: what list() and read() say of
-  // them stays as it was then, up to the next release_files(). A file that a server removes
-  // meanwhile can still be read, and one that it begins is not seen. A file that cannot be opened
-  // is read under its name. It takes a descriptor for each file, and memory for the newest. On
-  // anything but ok nothing is kept. May throw std::bad_alloc. Requires: expect_writers().
+  // Keeps the files of the binlog as of one moment: until release_files(), list() and read() show
+  // them unchanged. A file that a server removes meanwhile can still be read, and a new one is
+  // invisible. A file that cannot be opened is read by its name. This takes a descriptor for each
+  // file, and memory for the newest. If the result is not ok, nothing is kept. May throw
+  // std::bad_alloc. Requires: expect_writers().
   [[nodiscard]] DiskStatus hold_files();
   void release_files();
-  // The note of the folder, for who has not its lock: as it was at that moment, while files are
-  // kept, else as it is. Requires: the folder is open.
+  // Returns the note of the folder, for processes without its lock: as of hold_files(), or the
+  // current one. Requires: the folder is open.
   binlog::FolderNote note() const;
-  // Other machines can reach the folder: no file is made or renamed over another one, what is
-  // started ends after the fence only, and no other folder is gone to. A name of a file of the
-  // binlog that is taken means that another server has the folder. The fence outlives this. Before
-  // anything is started.
+  // Prepares for a folder that other machines can reach: no file replaces another one, started work
+  // ends only after a check of the fence, and no other folder is used. If the name for a new file
+  // of the binlog is taken, another server has the folder. Called before any work is started.
+  // Requires: the fence outlives this object.
   void set_fence(FolderFence& fence) {
     fence_ = &fence;
     syncer_.set_fence(fence);
   }
-  // Waits for the end of a check of the fence, or for that long. Requires: there is a fence.
+  // Waits for the end of a check of the fence, for at most this long. Requires: a fence.
   bool check_fence(std::chrono::milliseconds most) { return syncer_.check_fence(most); }
   bool has_syncs_under_way() const { return syncer_.is_under_way(); }
-  // The lock of the folder, which outlives this: taken anew where files or folder went away.
+  // Sets the lock of the folder, which is taken again if files or the folder are gone. Requires:
+  // the lock outlives this object.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
-  // Whether the lock was taken anew since the last call. Then the lock's file has no note of ours.
+  // Returns true if the lock was taken again since the last call. Its file has no note then.
   bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
-  // Is called by wait_for_sync() before it waits, and each second while it does.
+  // Called by wait_for_sync() before it waits, and every second while it waits.
   struct Watcher {
     void (*function)(void* context) = nullptr;
     void* context = nullptr;
   };
   void set_watcher(Watcher watcher) { watcher_ = watcher; }
-  // The sandbox lets this process use no other folder than the one that is open.
+  // Called when the sandbox allows only the folder that is open.
   void mark_sandboxed() { is_sandboxed_ = true; }
-  // The folder, for FolderLock.
+  // Descriptor of the folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
-  // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
+  // Descriptor for epoll: readable if next_sync_done() may return true, until that returns false.
   int completion_descriptor() const { return syncer_.completion_descriptor(); }
 
-  // All names but . and .., whatever they stand for: what is no plain file fails when it is read.
+  // Lists all names except . and .., even those that are not plain files, which fail when they are
+  // read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   void read_ahead(const std::string& name) override;
   [[nodiscard]] DiskStatus read_ends(const std::string& name, binlog::FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
-  // On a file system that cannot give space in advance, zeros are written. What was taken for an
-  // allocation that failed is given back.
+  // Writes zeros on a file system that cannot allocate. Frees the space of a failed allocation.
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
   [[nodiscard]] DiskStatus write(FileHandle file, std::uint64_t offset,
                                  std::span<const std::string_view> pieces) override;
@@ -112,15 +113,15 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override;
   [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
-  // Goes only to a folder on the same file system: if a disk was unmounted, what is found under its
-  // path now is not its folder.
+  // Switches only to a folder on the same file system: if a disk was unmounted, the folder under
+  // its path is not the binlog's.
   [[nodiscard]] DiskStatus return_to_folder(bool& is_new) override;
-  // False on file systems that tell no size, such as ramfs.
+  // Returns false on file systems without a size, such as ramfs.
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
  private:
-  // Which file it is, whatever its name.
+  // Identity of a file, independent of its name.
   struct Identity {
     std::uint64_t device = 0;
     std::uint64_t number = 0;
@@ -128,13 +129,13 @@ class FolderDisk final : public binlog::Disk {
   };
 
   static int number_of(FileHandle file);
-  // Whether files of that name may be opened here.
+  // Returns true if files of that name may be opened here.
   static bool is_usable(const std::string& name);
   static Identity identity_of(const struct stat& status);
   Identity identity_of_open(FileHandle file);
 
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
-  // To read it.
+  // Reports that a file cannot be opened for reading.
   DiskStatus fail_to_open(int error, const std::string& name);
   Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
@@ -143,10 +144,10 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus read_ends_open(int file, binlog::FileEnds& ends, const std::string& name);
   DiskStatus list_folder(std::vector<std::string>& names);
 
-  // The files of one moment (disk_held.cpp)
+  // Files of one moment (disk_held.cpp) -----------------------------------------------------------
   struct HeldFile {
-    std::uint64_t number = 0;  // N of its name.
-    Descriptor file;           // None: it is read under its name.
+    std::uint64_t number = 0;  // The number in its name.
+    Descriptor file;           // None: it is read by its name.
   };
   enum class Held : std::uint8_t { all, changed, failed };
   Held try_to_hold();
@@ -156,11 +157,11 @@ class FolderDisk final : public binlog::Disk {
   const HeldFile* held_named(const std::string& name) const;
   DiskStatus read_held(const std::string& name, binlog::FileBytes& bytes);
 
-  // Whether all is where it was (disk_folder.cpp)
+  // Presence of files, folder and lock (disk_folder.cpp) ------------------------------------------
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
   DiskStatus go_back(bool& is_new);
-  // Another server has the folder: nothing is changed there any more.
+  // Returns true if another server has the folder. Then nothing in it may be changed.
   bool is_lost() const { return fence_ != nullptr && fence_->is_fenced(); }
   DiskStatus fail_as_lost();
   int rename_to_free_name(const char* from, const char* to);
@@ -175,11 +176,12 @@ class FolderDisk final : public binlog::Disk {
   bool note_is_unsynced_ = false;
   bool is_sandboxed_ = false;
   FolderFence* fence_ = nullptr;
-  FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
-  Identity identity_;                         // and what it is.
+  FileHandle looked_for_ = FileHandle::none;  // File of the last look_for(), if it is open.
+  Identity identity_;                         // Its identity.
   bool has_writers_ = false;
   bool is_holding_ = false;
-  std::vector<HeldFile> held_;  // By number. What the newest of them had:
+  // Sorted by number. `newest_` has the content of the last one.
+  std::vector<HeldFile> held_;
   binlog::FileBytes newest_;
   binlog::FolderNote held_note_;
   SpareDescriptors spare_descriptors_;

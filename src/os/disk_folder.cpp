@@ -1,5 +1,5 @@
-// Whether the binlog's folder, its files and its lock are still where they were, and the way back
-// to a folder that somebody has replaced.
+// Checks that the binlog's folder, its files and its lock are still in place, and returns to a
+// folder that was replaced.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ namespace {
 using binlog::DiskStatus;
 using binlog::Presence;
 
-constexpr int kDescriptorsToReturn = 3;  // To a folder: itself, its list, its lock.
+constexpr int kDescriptorsToReturn = 3;  // For the folder, its list, and its lock.
 
 }  // namespace
 
@@ -30,7 +30,7 @@ FolderDisk::Identity FolderDisk::identity_of(const struct stat& status) {
   return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
 }
 
-// Asks the kernel once for each file.
+// Asks the kernel once per file.
 FolderDisk::Identity FolderDisk::identity_of_open(FileHandle file) {
   if (looked_for_ == file) return identity_;
   struct stat status {};
@@ -56,7 +56,7 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   int error = ::lstat(path.c_str(), &status) == 0 ? 0 : errno;
   const bool is_closed_to_us = error != 0 && error != ENOENT && error != ENOTDIR;
   if (is_closed_to_us) {
-    // Whoever has opened the folder had more rights than this user, or the disk is ill.
+    // The folder was opened with more rights than this user has, or the disk fails.
     if (::fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) error = 0;
     if (error != 0 && errno != ENOENT) return Presence::there;
   }
@@ -79,7 +79,7 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   return Presence::folder_gone;
 }
 
-// Without its file another server may have taken the lock, and the folder with it.
+// If the lock's file is gone, another server may have taken the lock, and the folder with it.
 Presence FolderDisk::look_for_lock() {
   if (lock_ == nullptr || lock_->is_in(folder_.get())) return Presence::there;
   (void)fail_because("there is no lock in " + path_ + " any more");
@@ -101,7 +101,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
   if (::stat(path_.c_str(), &named) != 0) {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || open.st_nlink == 0;
     if (is_gone) return fail_because("there is no folder " + path_ + " any more");
-    named = open;  // The path is closed to this user; the folder is there.
+    named = open;  // This user cannot search the path, but the folder exists.
   }
   if (identity_of(named) == identity_of(open)) {
     if (lock_ == nullptr || lock_->is_in(folder_.get())) return DiskStatus::ok;
@@ -130,7 +130,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
   return status;
 }
 
-// The number of the descriptor stays the same: others have it.
+// Keeps the number of the descriptor, because other objects have it.
 DiskStatus FolderDisk::move_to(Descriptor folder) {
   FolderLock lock;
   if (lock_ != nullptr && lock.take(folder.get()) != LockStatus::taken) {

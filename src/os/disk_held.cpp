@@ -1,10 +1,10 @@
-// The files of the binlog as they are at one moment, for a reader of a folder that a server uses.
+// Keeps the files of the binlog as of one moment, for a reader of a folder that a server uses.
 //
 // Jobs move from the oldest file to the newest, and then the oldest is removed. A reader that opens
-// one file after the other may come too late for the old place of a job and too early for its new
-// one. So all files are opened first, and the newest is read. If no newer one is there after that,
-// all that was recorded up to this moment is in the open files, because the server changes no file
-// but the newest. The note of the folder has to be the same before and after.
+// one file after the other may miss a job in both places. So all files are opened first, and the
+// newest is read. If there is no newer one afterwards, the open files have everything that was
+// recorded up to this moment, because the server changes only the newest file. The note of the
+// folder must be the same before and after.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ using binlog::DiskStatus;
 using binlog::FileBytes;
 
 DiskStatus FolderDisk::hold_files() {
-  constexpr int kTriesMax = 1000;  // One takes about as long as to read the newest file.
+  constexpr int kTriesMax = 1000;  // A try takes about as long as reading the newest file.
   for (int i = 0; i < kTriesMax; ++i) {
     const Held held = try_to_hold();
     is_holding_ = held == Held::all;
@@ -65,7 +65,7 @@ FolderDisk::Held FolderDisk::try_to_hold() {
       !newest.file || read_open(newest.file.get(), newest_, name) == DiskStatus::ok;
   if (!find_numbers(numbers)) return Held::failed;
   if (numbers.empty() || numbers.back() != newest.number) return Held::changed;
-  // A list leaves out a file that gets its name meanwhile, though a newer one may be in it.
+  // A list may lack a file that gets its name meanwhile, even if it has a newer one.
   const bool are_held = std::all_of(numbers.begin(), numbers.end(), [this](std::uint64_t number) {
     return std::any_of(held_.begin(), held_.end(),
                        [number](const HeldFile& held) { return held.number == number; });
@@ -74,7 +74,8 @@ FolderDisk::Held FolderDisk::try_to_hold() {
   return is_read ? Held::all : Held::failed;
 }
 
-// The numbers of the files that are there, the lowest first. False: see last_error().
+// Finds the numbers of the existing files, in ascending order. Returns false on failure: see
+// last_error().
 bool FolderDisk::find_numbers(std::vector<std::uint64_t>& numbers) {
   std::vector<std::string> names;
   if (list_folder(names) != DiskStatus::ok) return false;
@@ -86,8 +87,8 @@ bool FolderDisk::find_numbers(std::vector<std::uint64_t>& numbers) {
   return true;
 }
 
-// Opens the newest, then the others, the oldest first, because that goes first. False: one of them
-// is gone.
+// Opens the newest file, then the others from the oldest on, because that is removed first. Returns
+// false if one of them is gone.
 bool FolderDisk::open_held() {
   HeldFile* before = nullptr;
   for (std::size_t i = 0; i < held_.size(); ++i) {
@@ -96,7 +97,7 @@ bool FolderDisk::open_held() {
     Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
     if (!file && errno == ENOENT) return false;
     if (!file && (errno == EMFILE || errno == ENFILE)) {
-      // The rest is read by name, which takes a descriptor.
+      // The rest is read by name, which needs one descriptor.
       if (before != nullptr) before->file = Descriptor();
       return true;
     }
@@ -108,13 +109,13 @@ bool FolderDisk::open_held() {
   return true;
 }
 
-// Has the names of the binlog's files be those of the files that are held.
+// Replaces the names of files of the binlog by those of the kept files.
 void FolderDisk::name_held(std::vector<std::string>& names) const {
   std::erase_if(names, [](const std::string& name) { return binlog::binlog_file_number(name); });
   for (const HeldFile& file : held_) names.push_back(binlog::binlog_file_name(file.number));
 }
 
-// Null: none of that name is held.
+// Returns null if no such file is kept.
 const FolderDisk::HeldFile* FolderDisk::held_named(const std::string& name) const {
   const auto number = binlog::binlog_file_number(name);
   const auto file = std::find_if(held_.begin(), held_.end(),

@@ -1,4 +1,4 @@
-// Exit statuses of haricotd. Operators' scripts know most of them from beanstalkd.
+// Exit statuses of haricotd. Most are those of beanstalkd, which scripts of operators know.
 
 #pragma once
 
@@ -6,7 +6,8 @@ namespace haricot::os {
 
 inline constexpr int kExitUsage = 5;
 inline constexpr int kExitBinlog = 10;
-inline constexpr int kExitNotTakenOver = 20;  // The state of the server before stays where it is.
+// The state of the previous server stays in its place.
+inline constexpr int kExitNotTakenOver = 20;
 inline constexpr int kExitNoUser = 33;
 inline constexpr int kExitCannotListen = 111;
 

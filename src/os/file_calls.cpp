@@ -19,11 +19,11 @@
 namespace haricot::os {
 namespace {
 
-constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
+constexpr std::size_t kPiecesMax = 1024;  // Maximum pieces of a pwritev.
 static_assert(kPiecesMax <= IOV_MAX);
 
-// Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only
-// to take them back would be done again for every put that is refused.
+// Takes space by writing zeros. Checks the free space first: on a full disk, each refused put would
+// otherwise write megabytes of zeros only to free them again.
 int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
   CHECK(from <= to);
   struct statvfs space {};
@@ -54,9 +54,9 @@ const char* reason_of(int error) {
 }
 
 int write_all(int file, std::uint64_t offset, std::span<const std::string_view> pieces) {
-  std::array<iovec, kPiecesMax> batch;  // Filled as far as it is used.
-  std::size_t index = 0;                // The first piece that is not written whole,
-  std::size_t written = 0;              // and what of it is.
+  std::array<iovec, kPiecesMax> batch;  // Only the used part is initialized.
+  std::size_t index = 0;                // The first piece that is not completely written.
+  std::size_t written = 0;              // Number of its bytes that are written.
   while (true) {
     std::size_t count = 0;
     for (std::size_t i = index; i < pieces.size() && count < kPiecesMax; ++i) {
@@ -69,7 +69,7 @@ int write_all(int file, std::uint64_t offset, std::span<const std::string_view> 
         ::pwritev(file, batch.data(), static_cast<int>(count), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno;
-    if (done == 0) return EIO;  // No progress and no reason: asking again would never end.
+    if (done == 0) return EIO;  // No progress and no error: repeating might never end.
     offset += static_cast<std::uint64_t>(done);
     written += static_cast<std::size_t>(done);
     while (index < pieces.size() && written >= pieces[index].size()) {

@@ -1,6 +1,5 @@
-// Calls of the system on files and folders that are open. Each goes on where a signal interrupted
-// the call, and returns 0 or an errno. Sizes and offsets are in bytes. A number of a descriptor
-// stays the caller's.
+// System calls on open files and folders. Each call is repeated if a signal interrupts it, and
+// returns 0 or an errno. Sizes and offsets are in bytes. Descriptors stay the caller's.
 
 #pragma once
 
@@ -17,27 +16,26 @@
 
 namespace haricot::os {
 
-// How files of the folder are opened. A pipe or a device in the folder must not hold the server up
-// when it is opened, nor become its terminal.
+// Flags for opening files of the folder. Opening a pipe or a device must not block, nor make it the
+// controlling terminal.
 inline constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-inline constexpr mode_t kFileMode = 0600;  // Jobs are nobody else's business.
+inline constexpr mode_t kFileMode = 0600;  // Jobs are private.
 
-// What kOpenFlags open that is no plain file: an error beside those of the kernel.
+// Error of a name that is not a plain file; none of the kernel's errors.
 inline constexpr int kNoPlainFile = -1;
-// Why it failed, in words.
+// Returns the reason of an error as text.
 const char* reason_of(int error);
 
-// Writes all pieces, one after the other, from that offset on. On failure some of them may be
-// written.
+// Writes all pieces in sequence, from that offset on. On failure some of them may be written.
 [[nodiscard]] int write_all(int file, std::uint64_t offset,
                             std::span<const std::string_view> pieces);
 [[nodiscard]] int size_of(int file, std::uint64_t& bytes);
-// Cuts the file to that length.
+// Truncates the file to that length.
 int cut(int file, std::uint64_t bytes);
-// Allocates the bytes from `from` up to `to`, which read as zeros. On a file system that cannot do
-// this it writes the zeros. On failure some of the space may be allocated.
+// Allocates the bytes from `from` to `to`, which read as zeros. On a file system that cannot do
+// this, writes the zeros. On failure some of the space may be allocated.
 [[nodiscard]] int take_space(int file, std::uint64_t from, std::uint64_t to);
-// The names in a folder, in no order, without . and .. .
+// Lists the names in a folder in no order, without . and .. .
 [[nodiscard]] int list_names(Descriptor folder, std::vector<std::string>& names);
 
 }  // namespace haricot::os

@@ -29,7 +29,7 @@
 namespace haricot::os {
 namespace {
 
-// What O_DIRECT wants: a whole page, at the begin of one.
+// O_DIRECT requires a whole, aligned page.
 constexpr std::size_t kPageBytes = 4096;
 struct alignas(kPageBytes) Page {
   std::array<char, kPageBytes> bytes{};
@@ -43,7 +43,7 @@ struct Epoch {
   bool operator==(const Epoch&) const = default;
 };
 
-// A line of hexadecimal digits with its sum at the end, and zeros after it.
+// Returns a line of hexadecimal digits with a checksum at its end, followed by zeros.
 Page page_of(const Epoch& epoch) {
   Page page;
   const int length =
@@ -58,7 +58,7 @@ Page page_of(const Epoch& epoch) {
 
 std::optional<Epoch> epoch_in(const Page& page) {
   Epoch epoch;
-  // The page may have no end of its text.
+  // The text in the page may have no end.
   std::array<char, 64> text{};
   std::memcpy(text.data(), page.bytes.data(), text.size() - 1);
   const int values = std::sscanf(text.data(), "haricot epoch %8" SCNx32 " owner %16" SCNx64,
@@ -67,8 +67,8 @@ std::optional<Epoch> epoch_in(const Page& page) {
   return epoch;
 }
 
-// 0 or an errno. The file is opened anew each time, and read past the caches of this machine where
-// that can be had, so that what is read is what the volume has.
+// Returns 0 or an errno. Opens the file again each time, and bypasses the caches of this machine if
+// possible, so that the bytes are those of the volume.
 int read_page(int folder, Page& page) {
   for (const int direct : {O_DIRECT, 0}) {
     const Descriptor file(::openat(folder, kEpochFileName.data(), O_RDONLY | kOpenFlags | direct));
@@ -92,11 +92,11 @@ int write_page(int folder, const Page& page) {
   if (!file) return errno;
   const std::string_view bytes(page.bytes.data(), kPageBytes);
   if (const int error = write_all(file.get(), 0, std::span(&bytes, 1)); error != 0) return error;
-  // All of it, as a new file has a length, and the folder has its name.
+  // fsync, because a new file has a new length, and the folder has its name.
   return ::fsync(file.get()) == 0 && ::fsync(folder) == 0 ? 0 : errno;
 }
 
-// The highest epoch that the signatures of the files tell: the file `epoch` may be lost.
+// Finds the highest epoch in the signatures of the files, because the file `epoch` may be lost.
 int highest_in_files(int folder, std::uint32_t& highest) {
   std::vector<std::string> names;
   Descriptor listed(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -107,7 +107,7 @@ int highest_in_files(int folder, std::uint32_t& highest) {
     const Descriptor file(::openat(folder, name.c_str(), O_RDONLY | kOpenFlags));
     if (!file ||
         ::pread(file.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) {
-      continue;  // Whoever reads the folder says what is wrong with it.
+      continue;  // Replay reports the defect.
     }
     const std::string_view bytes(head.data(), head.size());
     const auto signature = binlog::read_signature(bytes.substr(binlog::kVersionBytes));
@@ -158,11 +158,10 @@ FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner,
   return is_fenced_ ? Begun::fenced : Begun::stopped;
 }
 
-// What is neither good nor another server's may pass: a volume that is cut off, a page that is half
-// written.
+// Found::failed may pass: a volume that is cut off, or a page that is half written.
 FolderFence::Found FolderFence::look(std::string& why) const {
-  // The process that holds the lock gets it again. One whose volume has let go of it does too, if
-  // nobody else has it.
+  // The process that holds the lock gets it again. So does one whose volume has dropped the lock,
+  // unless another process has taken it.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

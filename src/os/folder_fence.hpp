@@ -1,19 +1,19 @@
-// The fence of a folder that several machines can reach: one server at a time is the folder's, and
-// a server that is not any more learns of it before it acknowledges anything.
+// The fence of a folder that several machines can reach. The folder belongs to one server at a
+// time, and a server that has lost it notices before it acknowledges anything.
 //
 // The folder has a file `epoch`. Each server that opens the folder writes a higher epoch to it,
-// with a random owner beside it, and only then reads the folder. So a server whose epoch stands
-// there after a sync knows: whoever comes next will read what was synced. A check takes the lock of
-// the folder again, and reads the file from the volume.
+// with a random owner, and only then reads the folder. So if a server still finds its own epoch
+// after a sync, the next server will read the synced data. A check takes the lock of the folder
+// again, and reads the file from the volume.
 //
 //   the old server    write   sync   check   answer
 //   the next one                               write epoch   sync   wait   read the folder
 //
-// A volume may show a client what was true a second ago. Hence the wait, which is longer: a check
-// that began after it sees the new epoch, and what was acknowledged after an earlier check had been
-// synced before the folder is read.
+// A volume may show a client data that is a second old. The wait is longer: a check that began
+// after the wait sees the new epoch, and anything acknowledged after an earlier check was synced
+// before the folder is read.
 //
-// check() is for any thread, but one at a time. The rest is for the main thread.
+// Any thread may call check(), but only one at a time. All else is for the main thread.
 
 #pragma once
 
@@ -31,14 +31,13 @@ inline constexpr std::string_view kEpochFileName = "epoch";
 
 class FolderFence {
  public:
-  // What is good for so long after the begin of a check, by the clock that goes on while the
-  // machine sleeps.
+  // A good check is valid for this long from its begin, by the clock that includes suspended time.
   static constexpr Duration kCheckIsGoodFor = Duration::seconds(1);
-  // Twice what a volume may lag after.
+  // Twice the maximum lag of a volume.
   static constexpr Duration kSettleTime = Duration::seconds(2);
 
-  // `patience`: for how long the volume may stand still, or fail, until the server gives it up.
-  // `settle`: how long begin() waits between its write and the first check.
+  // `patience`: how long the volume may hang, or fail, until the server gives it up. `settle`: how
+  // long begin() waits between its write and the first check.
   explicit FolderFence(Duration patience, Duration settle = kSettleTime)
       : patience_(patience), settle_(settle) {}
   FolderFence(const FolderFence&) = delete;
@@ -46,56 +45,57 @@ class FolderFence {
 
   enum class Begun : std::uint8_t {
     yes,
-    failed,  // `error` says why.
+    failed,  // See `error`.
     fenced,  // Another server was faster: see why().
     stopped,
   };
-  // Is called again and again while begin() waits, for time to pass or for a volume that fails.
-  // False ends the wait.
+  // Called repeatedly while begin() waits, for time to pass or for a volume that fails. Returning
+  // false ends the wait.
   struct Watcher {
     bool (*function)(void* context) = nullptr;
     void* context = nullptr;
   };
-  // Writes the next epoch of that folder and makes it durable. Blocks, for `settle` at least. The
+  // Writes the next epoch of the folder and makes it durable. Blocks for at least `settle`. The
   // caller reads the folder afterwards. `owner` is random. Requires: the lock of the folder is
   // held.
   Begun begin(int folder, int lock, std::uint64_t owner, Watcher watcher, std::string& error);
-  // Of this server. Valid after begin().
+  // Epoch of this server, valid after begin().
   std::uint32_t epoch() const { return epoch_; }
 
-  // The lock was taken anew, in another descriptor.
+  // Sets the descriptor of a lock that was taken again.
   void set_lock(int lock) { lock_ = lock; }
 
-  // Checks until a check that began after the call is good: true. False: the server is fenced, for
-  // good, or the watcher has ended the wait. Blocks as long as the volume does; gives up what fails
-  // for longer than the patience.
+  // Checks until a check that began after the call is good, and returns true. Returns false if the
+  // server is fenced, which is permanent, or the watcher has ended the wait. Blocks as long as the
+  // volume does; gives up after failures for longer than the patience.
   bool check() { return check(Watcher{}); }
-  // Whether what was good at the last check is good still.
+  // Returns true if the last good check is still valid.
   bool is_fresh() const;
 
   enum class Cause : std::uint8_t {
-    another_server,  // It has the folder.
-    volume,          // It stood still, or failed, for longer than the patience.
+    another_server,  // Has the folder.
+    volume,          // Hung, or failed, for longer than the patience.
   };
-  // The folder is another server's, or may be.
+  // Returns true if the folder belongs to another server, or may do so.
   bool is_fenced() const { return is_fenced_; }
   void give_up(Cause cause, std::string why);
-  // Why, for the log. Valid if is_fenced().
+  // Reason, for the log. Valid if is_fenced().
   std::string why() const;
   Cause cause() const;
-  // Gives up if something has been under way on the volume for longer than the patience.
+  // Gives up if work on the volume is in progress for longer than the patience.
   void fence_if_stuck();
   Duration patience() const { return patience_; }
 
-  // What the last check has failed for, while none has been good since; empty: it has not.
+  // Returns the failure of the last check; empty if it was good.
   std::string failure() const;
 
-  // Something that has to end before the next answers is under way on the volume, or not any more.
-  // What has begun already goes on, and a good check ends it. For the thread that waits for it.
+  // Called before and after work on the volume that has to end before the next answers.
+  // begin_work() does not restart the time of work in progress, and a good check ends it. For the
+  // thread that does the work.
   void begin_work();
   void end_work() { busy_since_ = kNever; }
 
-  // For tests: whether something is under way.
+  // Returns true while work is in progress. For tests.
   bool is_busy() const { return busy_since_ != kNever; }
 
  private:
@@ -112,14 +112,14 @@ class FolderFence {
   std::atomic<int> lock_ = -1;
   std::uint32_t epoch_ = 0;
   std::uint64_t owner_ = 0;
-  // Nanoseconds since the boot, with those that the machine has slept.
-  std::atomic<std::int64_t> good_at_ = kNever;     // When the last good check began.
-  std::atomic<std::int64_t> busy_since_ = kNever;  // When what is under way began.
+  // In nanoseconds since boot, including suspended time.
+  std::atomic<std::int64_t> good_at_ = kNever;     // Begin of the last good check.
+  std::atomic<std::int64_t> busy_since_ = kNever;  // Begin of the work in progress.
   std::atomic<bool> is_fenced_ = false;
   mutable std::mutex mutex_;
-  std::string why_;                      // Of the first that gave up.
-  Cause cause_ = Cause::another_server;  // The same.
-  std::string failure_;                  // Of the last check, if it has failed.
+  std::string why_;                      // Set by the first give_up().
+  Cause cause_ = Cause::another_server;  // Set by the first give_up().
+  std::string failure_;                  // Failure of the last check; empty if it was good.
 };
 
 }  // namespace haricot::os

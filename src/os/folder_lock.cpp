@@ -19,12 +19,12 @@
 namespace haricot::os {
 namespace {
 
-// The other one may go between being in the way and being asked for its number.
+// The holder may end between the failure and the query for its number.
 constexpr int kRoundsMax = 10;
-// O_NONBLOCK, lest a pipe of that name holds the server up.
+// With O_NONBLOCK, so that a pipe of that name does not block the server.
 constexpr int kOpenToLock = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-// The whole file, however long it is or gets.
+// Covers the whole file, whatever its length.
 struct flock whole_file() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -32,20 +32,20 @@ struct flock whole_file() {
   return lock;
 }
 
-// Two lines. The first one: what it is, the id, the two runs, and the sum of all that, in
-// hexadecimal digits. Earlier versions read and write this line alone.
+// The note has two lines. The first line has a name, the id, the two runs and their checksum, in
+// hexadecimal digits. Earlier versions read and write only this line.
 constexpr const char* kNoteFormat = "haricot store %016" PRIx64 " run %08" PRIx32 " %08" PRIx32;
 constexpr const char* kSumFormat = " %08" PRIx32 "\n";
 constexpr std::size_t kSumBytes = 10;
 constexpr std::size_t kFirstLineBytes = 14 + 16 + 5 + 8 + 1 + 8 + kSumBytes;
-// The second one: the oldest and the newest file, the length at a clean stop, the bound of the ids,
-// and the sum of both lines. So it does not fit a first line of another server.
+// The second line has the oldest and the newest file, the length at a clean stop, the bound of the
+// ids, and the checksum of both lines. So it does not match a first line of another server.
 constexpr const char* kFilesFormat =
     "files %08" PRIx32 " %08" PRIx32 " end %016" PRIx64 " ids %016" PRIx64;
 constexpr std::size_t kSecondLineBytes = 6 + 8 + 1 + 8 + 5 + 16 + 5 + 16 + kSumBytes;
 constexpr std::size_t kNoteBytes = kFirstLineBytes + kSecondLineBytes;
 
-// Needs no memory: a turn may write a note.
+// Needs no memory, because a turn may write a note.
 struct NoteText {
   std::array<char, kNoteBytes + 1> bytes{};
   std::size_t size = 0;
@@ -53,7 +53,7 @@ struct NoteText {
   std::string_view view() const { return {bytes.data(), size}; }
   char* end() { return bytes.data() + size; }
   std::size_t room() const { return bytes.size() - size; }
-  // Ends the line with the sum of all that is there.
+  // Ends the line with the checksum of the text so far.
   void add_sum() {
     size += static_cast<std::size_t>(std::snprintf(end(), room(), kSumFormat, crc32c(0, view())));
   }
@@ -100,7 +100,7 @@ void FolderLock::write_note(const binlog::FolderNote& note) {
   const NoteText text = text_of(note);
   const bool good =
       ::pwrite(file_.get(), text.bytes.data(), kNoteBytes, 0) == static_cast<ssize_t>(kNoteBytes);
-  // The note of another run would speak against the files that this server begins. An older one of
+  // The note of another run would contradict the files that this server begins. An older one of
   // this run does not.
   if (!good && read_note(file_.get()).run != note.run && ::ftruncate(file_.get(), 0) != 0) {
     errno = 0;  // Nothing more can be done.
@@ -125,7 +125,7 @@ LockStatus FolderLock::fail(std::string_view doing) {
 bool FolderLock::is_in(int folder_descriptor) const {
   struct stat named {};
   if (::fstatat(folder_descriptor, kLockFileName.data(), &named, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno != ENOENT;  // Nobody knows better.
+    return errno != ENOENT;  // Unknown: assumed to be there.
   }
   return named.st_dev == identity_.st_dev && named.st_ino == identity_.st_ino;
 }
@@ -148,7 +148,7 @@ pid_t FolderLock::user_of(int folder_descriptor) {
 void FolderLock::give_to(const std::string& user) {
   const passwd* entry = ::getpwnam(user.c_str());
   if (::geteuid() != 0 || entry == nullptr) return;
-  // Where it does not work, the lock is held all the same.
+  // On failure the lock is still held.
   if (::fchown(file_.get(), entry->pw_uid, entry->pw_gid) != 0) errno = 0;
 }
 
@@ -165,13 +165,13 @@ Descriptor FolderLock::open_or_make(int folder_descriptor) {
   return file;
 }
 
-// Only while the lock is held: whoever opens the file meanwhile cannot take it, and whoever takes
-// it later sees in take() that its name is gone.
+// The lock is still held: a process that opens the file meanwhile cannot take it, and one that
+// takes it later finds in take() that its name is gone.
 void FolderLock::remove_if_made(int folder_descriptor) {
   struct stat now {};
   const bool is_ours = was_made_ && is_in(folder_descriptor);
   if (!is_ours || ::fstat(file_.get(), &now) != 0 || now.st_size != 0) return;
-  // If it cannot be removed, an empty file stays, which says nothing.
+  // On failure an empty file remains, which is harmless.
   if (::unlinkat(folder_descriptor, kLockFileName.data(), 0) == 0) was_made_ = false;
 }
 
@@ -192,7 +192,7 @@ LockStatus FolderLock::take(int folder_descriptor) {
     if (::fcntl(file.get(), F_SETLK, &lock) == 0) {
       if (::fstat(file.get(), &identity_) != 0) return fail("look at the file lock");
       if (!is_in(folder_descriptor)) {
-        // A server that was refused has removed the file it had made.
+        // A server that was refused has removed the file that it had created.
         file = open_or_make(folder_descriptor);
         if (!file) return fail("open the file lock");
         continue;
@@ -203,7 +203,7 @@ LockStatus FolderLock::take(int folder_descriptor) {
     if (errno != EACCES && errno != EAGAIN) return fail("lock the file lock");
     struct flock other = whole_file();
     if (::fcntl(file.get(), F_GETLK, &other) != 0) return fail("lock the file lock");
-    // -1 stands for a lock that belongs to no one process.
+    // -1: the lock does not belong to a single process.
     holder_ = other.l_type == F_UNLCK ? 0 : std::max<pid_t>(other.l_pid, 0);
     if (other.l_type != F_UNLCK) break;
   }

@@ -9,7 +9,7 @@
 namespace haricot::os {
 namespace {
 
-// A number of the format: it stays as it is.
+// Belongs to the format and never changes.
 constexpr std::uint32_t kServer = 200;
 
 std::string name_of(StateVersions versions) {

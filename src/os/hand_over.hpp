@@ -1,4 +1,4 @@
-// Gives a running server to the process that comes after it, and takes over from the one before.
+// Hands a running server over to the next process, and takes over from the previous one.
 //
 //   version | server, listeners | the service with its sessions           the state of a parcel
 //   listeners' sockets, the folder of the binlog if there is one,
@@ -27,20 +27,19 @@
 
 namespace haricot::os {
 
-// The versions of the format that a program reads, from the first to the last, which it writes.
+// Versions of the format that a program reads. It writes the last one.
 struct StateVersions {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
 
-// What a parcel tells of a server, beside its service.
+// Data of a server in a parcel, besides its service.
 struct ServerIdentity {
-  std::uint32_t version = 0;  // Of the format; it comes before all else.
-  std::string addresses;      // What it was asked to listen on.
-  std::string folder;         // Of its binlog, which machine-wide no other has; empty: it has none.
+  std::uint32_t version = 0;  // Version of the format; comes first.
+  std::string addresses;      // Addresses that it was asked to listen on.
+  std::string folder;         // Identity of its binlog's folder on the machine; empty: no binlog.
 
-  // By which names are hashed: pages of tubes that a client has not read to their end go on in that
-  // order.
+  // Key of the hashes of names. Clients that read tubes page by page continue in that order.
   std::array<std::uint64_t, 2> hash_key{};
   Instant rested_at = {};  // Nothing was read since then.
 
@@ -48,9 +47,9 @@ struct ServerIdentity {
                            &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
 };
 
-// Puts the server into a parcel; `take_over_socket` and `binlog` may be null. False: `error` says
-// why, and nobody has anything. Requires: the daemon has come to rest, and what its journal has to
-// keep is kept.
+// Packs the server into a parcel; `take_over_socket` and `binlog` may be null. On failure returns
+// false and sets `error`, and nothing has been given away. Requires: the daemon has come to rest,
+// and its journal is durable.
 [[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
                         const Listener* take_over_socket, const BinlogFolder* binlog,
                         std::vector<NamedDescriptor>& parts, std::string& error);
@@ -60,27 +59,27 @@ class TakeOver {
   enum class Fault : std::uint8_t {
     damaged,
     other_version,
-    no_resources,  // Memory or descriptors are short. A later try may find them.
+    no_resources,  // Memory or descriptors are short. A later try may succeed.
   };
-  // Opens the parts that were passed. Nothing: `fault` and `error` say why. May throw
-  // std::bad_alloc.
+  // Opens the parts that were passed. On failure returns nothing, and sets `fault` and `error`. May
+  // throw std::bad_alloc.
   static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, StateVersions versions,
                                       Fault& fault, std::string& error);
 
-  // Of the server before.
+  // Identity of the previous server.
   const ServerIdentity& identity() const { return identity_; }
-  // Its listeners, and that of --take-over-socket if it had one. Their files are not theirs yet.
+  // Its listeners, and its take-over socket if it had one. Their files still belong to it.
   std::vector<Listener>& listeners() { return listeners_; }
   std::optional<Listener>& take_over_socket() { return take_over_socket_; }
   std::size_t connections() const { return sockets_.size(); }
   const std::vector<NamedDescriptor>& parts() const { return parcel_->parts(); }
 
-  // Reads the jobs of the folder that the server before had, so that the state has their bodies and
-  // names no folder any more: for a server with another folder, or none. Changes nothing in the
-  // folder. False: `error` says why. May throw std::bad_alloc.
+  // Reads the jobs from the folder of the previous server, so that the state has their bodies and
+  // names no folder: for a server with another folder, or none. Does not change the folder. Returns
+  // false and sets `error` on failure. May throw std::bad_alloc.
   [[nodiscard]] bool bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
-  // Into a service without sessions, whose journal has brought its jobs back. May throw
-  // std::bad_alloc, with the same end as `broken`.
+  // Reads into a service without sessions, whose journal has restored its jobs. May throw
+  // std::bad_alloc, which leaves the service as `broken` does.
   [[nodiscard]] ServiceTransfer::Read read(Daemon& daemon, Service& service, Instant now);
 
  private:
@@ -89,9 +88,10 @@ class TakeOver {
 
   std::unique_ptr<Parcel> parcel_;
   StateReader reader_;
-  std::unique_ptr<std::string> state_with_bodies_;  // What the reader reads; null: the parcel's.
+  // Input of the reader; null: the parcel's state.
+  std::unique_ptr<std::string> state_with_bodies_;
   ServerIdentity identity_;
-  Descriptor folder_;  // Of the binlog.
+  Descriptor folder_;  // Folder of the binlog.
   std::vector<Listener> listeners_;
   std::optional<Listener> take_over_socket_;
   std::vector<Descriptor> sockets_;

@@ -1,4 +1,4 @@
-// How a state gets the bodies of its jobs that are in the folder of a binlog.
+// Adds the bodies of jobs, which are in the folder of a binlog, to a state.
 
 #include <string_view>
 #include <utility>
@@ -21,7 +21,7 @@ bool report_progress(void* notifier, const binlog::ReplayProgress& /*progress*/)
 
 }  // namespace
 
-// A server that is never run takes the state with the folder's jobs, and writes it with bodies.
+// An engine that never runs takes over the state with the folder's jobs, and writes it with bodies.
 bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error) {
   FolderDisk disk;
   FolderLock lock;

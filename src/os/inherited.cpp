@@ -34,8 +34,8 @@ Inherited take_inherited() {
   const char* pid_text = std::getenv("LISTEN_PID");
   const char* count_text = std::getenv("LISTEN_FDS");
   if (pid_text == nullptr || count_text == nullptr) return {};
-  // Descriptors that are meant for somebody else are none of ours; of what does not say for whom
-  // they are, and of how many they are, nothing can be used either.
+  // Descriptors for another process are not used, nor are any if the process or their number is
+  // missing.
   const std::optional<int> pid = read_number<int>(pid_text);
   const std::optional<int> count = read_number<int>(count_text);
   if (pid != ::getpid() || !count || *count <= 0) return {};
@@ -52,7 +52,7 @@ Inherited take_inherited() {
     const int number = kFirstInherited + i;
     auto& list = Parcel::is_part(name) ? result.parcel : result.sockets;
     list.push_back({std::move(name), Descriptor(number)});
-    // One that is not there is refused by who looks at it, and so are all.
+    // The users of a missing descriptor reject it, and with it all others.
     if (::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) break;
   }
   return result;

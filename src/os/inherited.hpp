@@ -1,5 +1,5 @@
-// What a service manager has passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES):
-// sockets to listen on, and what an earlier process has given it to keep.
+// Descriptors that a service manager has passed to this process (LISTEN_PID, LISTEN_FDS,
+// LISTEN_FDNAMES): sockets to listen on, and descriptors that an earlier process has stored there.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace haricot::os {
 
-// Names of descriptors stand in one text, with this between them.
+// Separator in the text with all names.
 inline constexpr char kNameSeparator = ':';
 std::vector<std::string> split_names(std::string_view text);
 
@@ -21,7 +21,7 @@ struct Inherited {
   std::vector<NamedDescriptor> parcel;  // See Parcel::is_part().
 };
 
-// Takes the variables out of the environment. Called once: the descriptors are the caller's then.
+// Removes the variables from the environment. Called once: the caller owns the descriptors then.
 Inherited take_inherited();
 
 }  // namespace haricot::os

@@ -10,7 +10,7 @@
 namespace haricot::os {
 namespace {
 
-// `was_short`: memory is what was missing, so that a later try may read the same state.
+// Sets `was_short` if memory was short, so that a later try may read the same state.
 ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& service,
                                  bool& was_short) {
   (void)Memory::take_shortage();
@@ -44,12 +44,12 @@ bool LastServer::open(std::string folder, std::string& error) {
     error = kNoMemory;
   }
   if (state_) return true;
-  // Without a binlog the jobs are in the state alone, and another program reads it.
+  // Without a binlog only the state has the jobs, and another program can read it.
   if (fault == TakeOver::Fault::no_resources) return false;
   if (fault == TakeOver::Fault::other_version && folder_.empty()) return false;
   log_.event(Level::warning, "hand-over-refused", {{"message", error}});
   error.clear();
-  // The sockets in it would keep this process from listening.
+  // Its sockets would keep this process from listening.
   forget_stored();
   (void)notifier_.wait_until_read();
   return true;
@@ -117,7 +117,7 @@ bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
   return false;
 }
 
-// Jobs that no folder has are not dropped. Those of the same folder are what it says.
+// Jobs that are in no folder are not dropped. If both servers have the same folder, its jobs count.
 bool LastServer::may_go_on_without_jobs(const StateTransfer& transfer, std::string& error) {
   const std::string& before = state_->identity().folder;
   if (is_running()) {
@@ -151,7 +151,7 @@ void LastServer::forget(Daemon& daemon, const Service& service) {
              {{"connections", state_->connections()},
               {"jobs", service.engine().jobs().size()},
               {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
-  // The next turn may be long in coming. And what the manager keeps goes last.
+  // Flush now, because the next turn may be far away. What the manager keeps is dropped last.
   log_.flush();
   for (Listener& listener : state_->listeners()) {
     daemon.accept_rest(listener);

@@ -1,5 +1,5 @@
-// The server before this one, as far as this one goes on with what it had: a service manager has
-// kept it, or the server still runs, has been asked for it, and waits.
+// The server before this one, as far as this one takes over from it. Either a service manager has
+// stored its state, or it still runs, was asked for its state, and waits.
 
 #pragma once
 
@@ -21,47 +21,50 @@ namespace haricot::os {
 
 class LastServer {
  public:
-  // The first two outlive this. `versions`: of a state that can be taken over.
+  // Requires: the notifier and the log outlive this object. `versions`: versions of a state that
+  // can be taken over.
   LastServer(Notifier& notifier, Log& log, StateVersions versions);
   LastServer(const LastServer&) = delete;
   LastServer& operator=(const LastServer&) = delete;
 
-  // Takes the parts of a parcel that the service manager has passed; none: it has kept nothing. The
-  // manager keeps them until forget(), unless they are of no use.
+  // Takes the parts of a parcel that the service manager has passed; none: it has stored nothing.
+  // The manager keeps them until forget(), unless they are unusable.
   void inherit(std::vector<NamedDescriptor> parts);
-  // Whether the service manager keeps a state.
+  // Returns true if the service manager keeps a state.
   bool is_stored() const { return !stored_.empty(); }
-  // Opens what was inherited, for a server with that folder (BinlogFolder::identity(); empty:
+  // Opens the inherited state, for a server with that folder (BinlogFolder::identity(); empty:
   // none). A damaged state is reported and dropped, and so is one of another version if a binlog
-  // has the jobs. False: this process must not serve, and the manager keeps the state for the next
-  // try.
+  // has the jobs. Returns false if this process must not serve; the manager keeps the state for the
+  // next try.
   [[nodiscard]] bool open(std::string folder, std::string& error);
-  // Asks the server that listens at that path. On failure false, and `error` says why, as in all
-  // others.
+  // Asks the server that listens at that path for its state. This and all functions with `error`
+  // return false on failure, and set `error`.
   [[nodiscard]] bool ask(const std::string& path, std::string& error);
-  // It runs, and goes on if this one does not agree().
+  // Returns true if the previous server runs. It continues unless this one calls agree().
   bool is_running() const { return request_.is_open(); }
-  // What there is to take over; null: nothing.
+  // Returns the state to take over, or null.
   TakeOver* state() { return state_ ? &*state_ : nullptr; }
 
-  // Since when no client has been served; without such a server, since this process began.
+  // Returns since when no client has been served; without a previous server, when this process
+  // began.
   Instant rested_at() const;
 
-  // Before anything is changed: whether a server that has been asked has that folder; empty: none.
+  // Checks, before anything is changed, that a server that was asked has that folder; empty: none.
   [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
-  // Reads the jobs of the folder that the server before had, if it is another one than this
-  // server's and the manager has kept the state. False: this process cannot serve. To be called
-  // before anything is given up that the folder may need.
+  // Reads the jobs from the folder of the previous server, if this server has another one and the
+  // manager has stored the state. On failure this process cannot serve. Called before anything is
+  // given up that the folder may need.
   [[nodiscard]] bool bring_jobs(const ServerInfo& info, std::string& error);
-  // Goes on with its connections and jobs, if there is something to take over. False: this process
-  // cannot serve. Unless memory was short, the next start begins without the state.
+  // Takes over its connections and jobs, if there is a state. On failure this process cannot serve.
+  // Unless memory was short, the next start begins without the state.
   [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);
-  // From here on everything is this server's. False: it is still the other one's.
+  // Confirms the take-over: from then on everything belongs to this server. On failure it still
+  // belongs to the other one.
   [[nodiscard]] bool agree(std::string& error);
-  // Drops the state, because this server serves. Listeners that were not taken over are closed,
-  // after the connections that wait there are accepted.
+  // Drops the stored state, because this server serves. Listeners that were not taken over are
+  // closed, after their pending connections are accepted.
   void forget(Daemon& daemon, const Service& service);
-  // This one does not: if the other one runs, it is told why.
+  // Reports to a previous server that still runs why this one does not take over.
   void refuse(std::string_view why) { request_.refuse(why); }
 
  private:
@@ -74,9 +77,9 @@ class LastServer {
   Log& log_;
   const StateVersions versions_;
   Instant began_;
-  std::string folder_;                      // Of this server.
+  std::string folder_;                      // Folder of this server.
   std::vector<NamedDescriptor> inherited_;  // Until open().
-  std::vector<std::string> stored_;  // The names under which the service manager has the parts.
+  std::vector<std::string> stored_;         // Names of the parts that the service manager keeps.
   TakeOverRequest request_;
   std::optional<TakeOver> state_;
 };

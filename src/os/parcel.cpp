@@ -25,7 +25,7 @@ std::string failure(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
 }
 
-// What a message has beside its descriptors: how many these are.
+// Returns the bytes of a message: the number of its descriptors.
 std::string_view bytes_of(const std::uint32_t& count) {
   return {reinterpret_cast<const char*>(&count), sizeof count};
 }
@@ -61,7 +61,8 @@ bool ParcelWriter::add(std::span<const int> descriptors, std::string& error) {
   return true;
 }
 
-// The buffer of a socket takes some ten thousand descriptors; then the next pair is begun.
+// Sends a message. The buffer of a socket takes some ten thousand descriptors; then the next pair
+// begins.
 bool ParcelWriter::add_some(std::span<const int> descriptors, std::string& error) {
   const auto count = static_cast<std::uint32_t>(descriptors.size());
   DescriptorMessage message(bytes_of(count), descriptors);
@@ -87,7 +88,7 @@ bool ParcelWriter::begin_pair(std::string& error) {
 }
 
 bool ParcelWriter::finish(std::vector<NamedDescriptor>& parts, std::string& error) {
-  sender_.reset();  // The end of what is received tells that it was all.
+  sender_.reset();  // The end of the input marks it as complete.
   if (::fcntl(state_.get(), F_ADD_SEALS, kSeals) != 0) {
     error = failure("cannot seal the file in memory");
     return false;
@@ -156,7 +157,7 @@ bool Parcel::map_state(std::string& error) {
 bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const {
   for (std::size_t i = 1; i < parts_.size(); ++i) {
     const int socket = parts_[i].descriptor.get();
-    // A peek passes what it has looked at, and takes nothing out.
+    // A peek advances past the bytes that it has returned, without consuming them.
     const int from_first = 0;
     if (::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_first, sizeof from_first) != 0) {
       error = failure("cannot look into the sockets of the parcel");

@@ -1,10 +1,11 @@
-// A parcel: the state of a server and its open descriptors, for the process that goes on with them.
+// A parcel: the state of a server and its open descriptors, for the process that continues with
+// them.
 //
-// The state is a sealed memfd. The descriptors lie in socket pairs, as messages that nobody has
-// received and whose sender is closed. So a parcel is two or three descriptors, however many
-// connections there are, and who holds it can hand it to another process, or to a service manager
-// to keep. Looking into it takes nothing out: if a process that has begun to use it ends, the next
-// one finds the same.
+// The state is a sealed memfd. The descriptors are in socket pairs, as unreceived messages whose
+// sender is closed. So a parcel is two or three descriptors, however many connections there are,
+// and its holder can pass it to another process, or to a service manager for storage. Reading does
+// not consume it: if a process that has begun to use a parcel ends, the next one finds the same
+// content.
 
 #pragma once
 
@@ -21,14 +22,16 @@ namespace haricot::os {
 
 class ParcelWriter {
  public:
-  // False: `error` says why, as in all others. Called once, before anything else.
+  // Opens the parcel. This and all functions with `error` return false on failure, and set `error`.
+  // Called once, before any other function.
   [[nodiscard]] bool open(std::string& error);
-  // Adds to the state. False: there is no memory for it; errno says why.
+  // Appends to the state. Returns false and sets errno if memory is short.
   [[nodiscard]] bool write(std::string_view bytes);
-  // Adds descriptors, after those that were added before. They stay open here. The kernel keeps no
-  // more of them for a user than the sender's limit of open descriptors.
+  // Appends descriptors, which stay open here. A user can have at most as many of them in the
+  // kernel as the sender's limit of open descriptors.
   [[nodiscard]] bool add(std::span<const int> descriptors, std::string& error);
-  // The parts, each under a name of its own. Nothing can be added any more, nor changed by anybody.
+  // Returns the parts, each with its own name. Afterwards the parcel cannot be changed by any
+  // process.
   [[nodiscard]] bool finish(std::vector<NamedDescriptor>& parts, std::string& error);
 
  private:
@@ -37,26 +40,25 @@ class ParcelWriter {
 
   Descriptor state_;
   std::vector<Descriptor> receivers_;
-  Descriptor sender_;  // Of the last of these.
+  Descriptor sender_;  // Sender of the last receiver.
 };
 
 class Parcel {
  public:
-  // Whether a descriptor that was passed under that name is of a parcel.
+  // Returns true if a descriptor that was passed with that name is part of a parcel.
   static bool is_part(std::string_view name);
 
-  // Nothing: they are not all parts of one parcel, or somebody could still change it; or, with
-  // errno ENOMEM, memory is short.
+  // Returns nothing if the parts are not those of one parcel, or another process could still change
+  // them; or, with errno ENOMEM, if memory is short.
   static std::optional<Parcel> open(std::vector<NamedDescriptor> parts, std::string& error);
   Parcel(Parcel&& other) noexcept;
   Parcel& operator=(Parcel&&) = delete;
   ~Parcel();
 
-  // Valid as long as the parcel.
+  // Valid while the parcel exists.
   std::string_view state() const { return state_; }
-  // Appends all descriptors, in the order in which they were added, duplicates of those in the
-  // parcel. False: not all can be had, with errno EMFILE if too many are open here; those that can
-  // are appended.
+  // Appends duplicates of all descriptors, in the order in which they were added. On failure
+  // appends some of them; errno is EMFILE if too many are open here.
   [[nodiscard]] bool copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const;
   const std::vector<NamedDescriptor>& parts() const { return parts_; }
 

@@ -35,11 +35,11 @@ int Succession::serve() {
   return end();
 }
 
-// The next one is on the socket. It may end at any moment: until it has said that all is its own,
-// this one can go on.
+// The next server is on the socket, and may end at any moment. Until it has confirmed that it owns
+// everything, this one can continue.
 void Succession::answer_next() {
   std::string error;
-  CHECK(socket_ != nullptr);  // Nothing else pauses the daemon.
+  CHECK(socket_ != nullptr);  // Only the socket pauses the daemon.
   begin("socket");
   if (give_to_next(error)) leave();
   socket_->refuse(error);
@@ -119,7 +119,7 @@ void Succession::refuse(const std::string& why) {
   log_.flush();
 }
 
-// The next one begins when the socket closes: the last that happens here.
+// The next server begins when the socket closes, which happens last here.
 void Succession::leave() {
   log_.event(Level::info, "handed-over",
              {{"connections", service_.engine().counts().clients},

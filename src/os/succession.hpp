@@ -1,5 +1,5 @@
-// How a server ends, and has the next one go on with what it has: by a service manager, which keeps
-// it in between, or by a socket, on which the next one asks for it.
+// Ends a server and hands it over to the next one: via a service manager, which keeps the state in
+// between, or via a socket, on which the next server asks for it.
 
 #pragma once
 
@@ -20,22 +20,22 @@ namespace haricot::os {
 
 class Succession {
  public:
-  // All outlive this; `binlog` and `socket` may be null. `identity`: the folder of the binlog is
-  // added when it is handed over. `to_manager`: at its end it gives all to the service manager, if
-  // there is one.
+  // Requires: all arguments outlive this object; `binlog` and `socket` may be null. `identity`: the
+  // folder of the binlog is added at the hand-over. `to_manager`: hand everything to the service
+  // manager at the end, if there is one.
   Succession(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
              Notifier& notifier, Log& log, ServerIdentity identity, bool to_manager);
   Succession(const Succession&) = delete;
   Succession& operator=(const Succession&) = delete;
 
-  // Serves until the server has to end, and returns the status of the process to end with. If
-  // another server has everything by then, it ends the process itself: what is closed or removed on
-  // the way out is not its own any more. Requires: the daemon is open.
+  // Serves until the server has to end, and returns the exit status. If another server has taken
+  // over by then, ends the process itself, because the files and sockets that are closed on the way
+  // out belong to the other server. Requires: the daemon is open.
   int serve();
 
  private:
-  // How long a server goes on with what is under way, so that the next one need not; and how long
-  // the next one may take to get ready.
+  // How long a server finishes its work, so that the next one need not; and how long the next one
+  // may take to get ready.
   static constexpr Duration kPatience = Duration::seconds(5);
   static constexpr Duration kPatienceWithNext = Duration::seconds(10);
 

@@ -25,7 +25,7 @@ constexpr std::string_view kNo = "no ";
 constexpr std::string_view kMine = "mine";
 constexpr std::string_view kYours = "yours";
 
-// Longer than a server takes to come to rest, or says that it cannot.
+// More than a server needs to come to rest, or to report that it cannot.
 constexpr Duration kAnswerPatience = Duration::seconds(30);
 
 using Room = std::array<char, 16 * 1024>;
@@ -35,14 +35,15 @@ bool say(int socket, std::string_view words, std::span<const int> descriptors = 
   return ::sendmsg(socket, message.header(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-// Valid as long as the room. Empty: there is none, or never will be.
+// Receives a message. Valid as long as the room; empty if there is none now, or never will be.
 std::string_view hear(int socket, Room& room) {
   const ssize_t bytes = ::recv(socket, room.data(), room.size(), 0);
   return bytes <= 0 ? std::string_view{}
                     : std::string_view(room.data(), static_cast<std::size_t>(bytes));
 }
 
-// Until then, or until this process is told to end: whoever says that does not mean the next one.
+// Waits for a message until `patience` is over or this process is asked to end, which does not mean
+// the next one.
 bool wait_for_words(int socket, Duration patience, Notifier& notifier) {
   constexpr Duration kLook = Duration::milliseconds(100);
   const Instant end = read_clock() + patience;
@@ -52,7 +53,7 @@ bool wait_for_words(int socket, Duration patience, Notifier& notifier) {
   return false;
 }
 
-// Whether the process at the other end may have all that this server has.
+// Returns true if the process at the other end may take over this server.
 bool may_take_over(int socket) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -62,7 +63,7 @@ bool may_take_over(int socket) {
 
 }  // namespace
 
-// Of the server that runs ------------------------------------------------------------------------
+// The running server ------------------------------------------------------------------------------
 
 bool TakeOverSocket::attach(Daemon& daemon, std::string& error) {
   daemon_ = &daemon;
@@ -72,7 +73,7 @@ bool TakeOverSocket::attach(Daemon& daemon, std::string& error) {
   return false;
 }
 
-// Who comes later takes the place of one that has not asked yet.
+// A later process replaces one that has not asked yet.
 void TakeOverSocket::handle_listener(EventSource& source, std::uint32_t) {
   Descriptor peer(::accept4(source.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!peer) return;
@@ -81,7 +82,8 @@ void TakeOverSocket::handle_listener(EventSource& source, std::uint32_t) {
   if (daemon_->add_source(peer_source_, EPOLLIN)) peer_ = std::move(peer);
 }
 
-// If a socket is closed before its words are read, the other end does not hear the answer either.
+// Reads the request before an answer: if a socket is closed with unread input, the other end does
+// not get the answer either.
 void TakeOverSocket::handle_peer(EventSource& source, std::uint32_t) {
   Room room;
   if (hear(source.descriptor, room) != kTakeOver) {
@@ -132,7 +134,7 @@ void TakeOverSocket::close_peer() {
   peer_.reset();
 }
 
-// Of the next one --------------------------------------------------------------------------------
+// The next server ---------------------------------------------------------------------------------
 
 bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>& parts,
                           Notifier& notifier, std::string& error) {
@@ -174,8 +176,8 @@ void TakeOverRequest::refuse(std::string_view why) {
   socket_.reset();
 }
 
-// However long that takes: the server may have given everything up already, and this process may
-// not be the one that goes then.
+// Waits without limit: the server may have given everything up already, so this process must not be
+// the one that ends.
 bool TakeOverRequest::agree(std::string& error) {
   Room room;
   if (say(socket_.get(), kMine) && hear(socket_.get(), room) == kYours) {

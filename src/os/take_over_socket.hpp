@@ -1,12 +1,12 @@
-// How a server gets all that another one has, which runs (--take-over-socket, --take-over).
+// Hands a running server over to another one (--take-over-socket, --take-over).
 //
 //   next    "take over"
 //   this    "parts NAME:NAME…", with their descriptors, or "no WHY"
 //   next    "mine", or "no WHY"
 //   this    "yours", and closes: from here on the next one has everything
 //
-// The words are messages of a SOCK_SEQPACKET socket. If the other end closes without them, the next
-// one has not begun, and this one goes on.
+// The texts are messages of a SOCK_SEQPACKET socket. If the other end closes without them, the next
+// server has not begun, and this one continues.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace haricot::os {
 
-// The end of the server that runs.
+// The end of the running server.
 class TakeOverSocket {
  public:
   explicit TakeOverSocket(Listener listener) : listener_(std::move(listener)) {}
@@ -33,18 +33,19 @@ class TakeOverSocket {
 
   Listener& listener() { return listener_; }
   const Listener& listener() const { return listener_; }
-  // From here on the daemon pauses when somebody asks who may: root, and this process's user. On
-  // failure false, and `error` says why. This outlives the daemon, which has been opened.
+  // Makes the daemon pause when a permitted process asks: one of root, or of this process's user.
+  // Returns false and sets `error` on failure. Requires: the daemon is open, and this object
+  // outlives it.
   [[nodiscard]] bool attach(Daemon& daemon, std::string& error);
 
-  // Gives the parts of a parcel to the one who has asked, and waits until it has taken them over;
-  // the service manager hears of this process meanwhile. False: it has not, and never will; it is
-  // told to go. `error` says why.
+  // Sends the parts of a parcel to the process that has asked, and waits until it has taken them
+  // over, while reporting to the service manager. On failure returns false and sets `error`: that
+  // process has not taken over and never will, because it was refused.
   [[nodiscard]] bool give(const std::vector<NamedDescriptor>& parts, Duration patience,
                           Notifier& notifier, std::string& error);
-  // It gets nothing, for this reason.
+  // Refuses the request, for this reason.
   void refuse(std::string_view why);
-  // The one who has it begins.
+  // Closes the connection: the process that has everything begins.
   void close_peer();
 
  private:
@@ -60,17 +61,18 @@ class TakeOverSocket {
   EventSource peer_source_{on_peer_, -1};
 };
 
-// The end of the next one. If it is destroyed without agree(), the server goes on.
+// The end of the next server. If it is destroyed without agree(), the running server continues.
 class TakeOverRequest {
  public:
-  // Asks the server that listens at that path, and waits for the parts of its parcel. On failure
-  // false, and `error` says why, as in all others.
+  // Asks the server that listens at that path, and waits for the parts of its parcel. This and
+  // agree() return false on failure, and set `error`.
   [[nodiscard]] bool ask(const std::string& path, std::vector<NamedDescriptor>& parts,
                          Notifier& notifier, std::string& error);
   bool is_open() const { return static_cast<bool>(socket_); }
-  // Tells why nothing is taken.
+  // Reports why nothing is taken over.
   void refuse(std::string_view why);
-  // All is ready here: waits until the server has given everything up. False: it has not.
+  // Confirms that this server is ready, and waits until the other one has given everything up.
+  // Returns false if it has not.
   [[nodiscard]] bool agree(std::string& error);
 
  private:
