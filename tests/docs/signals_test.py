@@ -20,14 +20,14 @@ import documents
 from servers import Connection, Server
 
 DEADLINE_S = 60
-ENDS, GOES_ON, STOPS, KILLS = "ends the server with status 0", "goes on", "stops the server", "kills"
+ENDS, CONTINUES, STOPS, KILLS = "ends the server with status 0", "continues", "stops the server", "kills"
 
 
 def documented():
     """Each signal's name, and what the table says that it does."""
     found = {}
     for cells in documents.rows(documents.section("operating.md", "Signals"))[1:]:
-        (does,) = [words for words in (ENDS, GOES_ON, STOPS, KILLS) if cells[1].startswith(words)]
+        (does,) = [words for words in (ENDS, CONTINUES, STOPS, KILLS) if cells[1].startswith(words)]
         for name in documents.codes(cells[0]):
             assert name not in found, f"{name} has two rows"
             found[name] = does
@@ -58,10 +58,10 @@ def try_signal(haricotd, options, number):
             process.send_signal(signal.SIGCONT)
             assert serves(server)
             return STOPS
-        # A signal that kills is never after one that is handled: an answer means that it goes on.
+        # A signal that kills is never after one that is handled: an answer means that it continues.
         try:
             if serves(server) and serves(server):
-                return GOES_ON
+                return CONTINUES
         except (OSError, AssertionError, ValueError):
             pass
         status = process.wait(DEADLINE_S)
