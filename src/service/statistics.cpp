@@ -18,16 +18,16 @@ constexpr std::array kJobRows = {
         "ready jobs with a priority below 1024"),
     Server::integer(
         "current-jobs-ready", [](const ServerFacts& s) { return s.counts().ready; },
-        "jobs that a worker could have now, those of paused tubes too"),
+        "jobs that wait for a worker, also in paused tubes"),
     Server::integer(
         "current-jobs-reserved", [](const ServerFacts& s) { return s.counts().reserved; },
         "jobs that workers hold"),
     Server::integer(
         "current-jobs-delayed", [](const ServerFacts& s) { return s.counts().delayed; },
-        "jobs that get ready later"),
+        "jobs that become ready later"),
     Server::integer(
         "current-jobs-buried", [](const ServerFacts& s) { return s.counts().buried; },
-        "jobs put aside until somebody kicks or deletes them"),
+        "jobs put aside until they are kicked or deleted"),
 };
 
 // One row for each command that has a counter, from the table of commands.
@@ -43,8 +43,7 @@ template <std::size_t... kVerb>
 constexpr auto make_counter_rows(std::index_sequence<kVerb...>) {
   return std::array{Server::integer(
       kCommandTable[kVerb].counter, [](const ServerFacts& s) { return s.state.verbs[kVerb]; },
-      kVerb == 0 ? "how often the command came, successful or not. `kick-job` and `reserve-job` "
-                   "have no counter"
+      kVerb == 0 ? "commands, successful or not; `kick-job` and `reserve-job` have no counter"
                  : kSame)...};
 }
 
@@ -53,7 +52,7 @@ constexpr auto kCounterRows = make_counter_rows(std::make_index_sequence<count_c
 constexpr std::array kServerRows = {
     Server::integer(
         "job-timeouts", [](const ServerFacts& s) { return s.counts().timeouts; },
-        "how often a TTR ended before the worker was done"),
+        "TTRs that ended before the worker was done"),
     Server::integer(
         "total-jobs", [](const ServerFacts& s) { return s.counts().total_jobs; },
         "successful puts"),
@@ -64,16 +63,16 @@ constexpr std::array kServerRows = {
         "tubes that a job or a client refers to, and `default`"),
     Server::integer(
         "current-connections", [](const ServerFacts& s) { return s.counts().clients; },
-        "open connections, the one that asks included"),
+        "open connections, with the one that asks"),
     Server::integer(
         "current-producers", [](const ServerFacts& s) { return s.counts().producers; },
-        "those of them that have put"),
+        "connections that have put"),
     Server::integer(
         "current-workers", [](const ServerFacts& s) { return s.counts().workers; },
-        "those that have reserved"),
+        "connections that have reserved"),
     Server::integer(
         "current-waiting", [](const ServerFacts& s) { return s.counts().waiting; },
-        "those that wait in a reserve"),
+        "connections that wait in a reserve"),
     Server::integer(
         "total-connections", [](const ServerFacts& s) { return s.state.total_connections; },
         "connections since the start"),
@@ -85,24 +84,24 @@ constexpr std::array kServerRows = {
         [](const ServerFacts& s) {
           return s.state.info.compat == Compat::v1_12 ? "\"1.12\"" : "\"1.13\"";
         },
-        "of beanstalkd, as far as clients can tell; `haricot-version` is ours"),
+        "version of beanstalkd that clients see"),
     Server::cpu_time(
         "rusage-utime", [](const ServerFacts& s) { return s.cpu.user_us; },
-        "CPU time in seconds, of the program and of the kernel for it"),
+        "seconds of CPU time, in the program and in the kernel"),
     Server::cpu_time(
         "rusage-stime", [](const ServerFacts& s) { return s.cpu.system_us; }, kSame),
     Server::integer(
         "uptime", [](const ServerFacts& s) { return s.state.uptime_s; }, "seconds since the start"),
     Server::integer(
         "binlog-oldest-index", [](const ServerFacts& s) { return s.state.journal.oldest_index; },
-        "the numbers of the oldest file and of the one that is written to; 0 without `-b`"),
+        "numbers of the oldest and the newest file; 0 without `-b`"),
     Server::integer(
         "binlog-current-index", [](const ServerFacts& s) { return s.state.journal.current_index; },
         kSame),
     Server::integer(
         "binlog-records-migrated",
         [](const ServerFacts& s) { return s.state.journal.records_migrated; },
-        "records that compaction has written, to move jobs out of old files"),
+        "records that compaction has written"),
     Server::integer(
         "binlog-records-written",
         [](const ServerFacts& s) { return s.state.journal.records_written; }, "all records"),
@@ -155,32 +154,28 @@ bool was_handed_over(const ServerFacts& s) {
 constexpr std::array kOwnRows = {
     Server::integer(
         "binlog-errors", [](const ServerFacts& s) { return s.state.journal.errors; },
-        "only with `-b`: writes, syncs and the like that failed since the start, and how often "
-        "files or the folder were found to be taken away",
+        "only with `-b`: failures since the start: writes, syncs, files or a folder that were "
+        "removed",
         &has_binlog),
     Server::integer(
         "binlog-refusing", [](const ServerFacts& s) { return s.state.journal.refusing; },
-        "only with `-b`: 1 while changes are refused because of that, else 0", &has_binlog),
+        "only with `-b`: 1 while changes are refused because of a failure, else 0", &has_binlog),
     Server::integer(
         "connections-max", [](const ServerFacts& s) { return s.limits().connections_max; },
-        "only with that flag: its value, and how many were closed at once because of it",
-        &limits_connections),
+        "only with that flag: its value, and connections refused", &limits_connections),
     Server::integer(
         "connections-refused",
         [](const ServerFacts& s) { return s.state.limits_felt.refused_connections; }, kSame,
         &limits_connections),
     Server::integer(
         "idle-timeout", [](const ServerFacts& s) { return s.limits().idle_timeout_s; },
-        "only with that flag: its value, and how many connections it has closed",
-        &limits_idle_time),
+        "only with that flag: its value, and connections closed", &limits_idle_time),
     Server::integer(
         "idle-closed", [](const ServerFacts& s) { return s.state.limits_felt.idle_connections; },
         kSame, &limits_idle_time),
     Server::integer(
         "memory-max", [](const ServerFacts& s) { return s.limits().job_memory_bytes_max; },
-        "only with that flag: its value, what the server has taken, and how many puts "
-        "were refused",
-        &limits_memory),
+        "only with that flag: its value, bytes allocated, and puts refused", &limits_memory),
     Server::integer(
         "memory-used", [](const ServerFacts& s) { return s.engine.memory().used_bytes(); }, kSame,
         &limits_memory),
@@ -189,33 +184,30 @@ constexpr std::array kOwnRows = {
         &limits_memory),
     Server::integer(
         "binlog-no-space", [](const ServerFacts& s) { return s.state.journal.no_space; },
-        "only with `-b`: 1 from a put that was refused for want of space on the disk until "
-        "there is room for it, else 0",
-        &has_binlog),
+        "only with `-b`: 1 while puts are refused because the disk is full, else 0", &has_binlog),
     Server::integer(
         "binlog-refused-puts", [](const ServerFacts& s) { return s.state.journal.refused_puts; },
-        "only with `-b`: puts that were refused because the disk was full or failed", &has_binlog),
+        "only with `-b`: puts refused because the disk was full or failed", &has_binlog),
     Server::integer(
         "memory-full", [](const ServerFacts& s) { return s.engine.memory().is_short(); },
-        "only with `--memory-max`: 1 from a put that was refused because of it until that put fits "
-        "and an eighth of the limit is free, else 0",
+        "only with `--memory-max`: 1 from a refused put until it fits and an eighth of the limit "
+        "is "
+        "free, else 0",
         &limits_memory),
     Server::integer(
         "tries-max", [](const ServerFacts& s) { return s.limits().tries_max; },
         "only with that flag: its value", &limits_tries),
     Server::integer(
         "binlog-sync-lag", [](const ServerFacts& s) { return s.state.sync_lag_ms; },
-        "only with `-b`: milliseconds since the oldest change was written that is not synced yet, "
-        "0 if all are; always 0 with `-F`",
+        "only with `-b`: age of the oldest change that is not synced, in milliseconds; 0 with `-F`",
         &has_binlog),
     Server::quoted(
         "haricot-version",
         [](const ServerFacts& s) { return std::string_view(s.state.info.haricot_version); },
-        "of haricotd, as `haricotd -v` has it; not with `--no-extensions`", &tells_our_version),
+        "version of haricotd; not with `--no-extensions`", &tells_our_version),
     Server::integer(
         "hand-overs", [](const ServerFacts& s) { return s.state.hand_overs; },
-        "only if there was one: how often the server went on in another process, with its "
-        "connections; not with `--no-extensions`",
+        "only after one: hand-overs to another process; not with `--no-extensions`",
         &was_handed_over),
 };
 
@@ -241,7 +233,7 @@ constexpr std::array kTubeRows = {
         "current-jobs-buried", [](const TubeFacts& t) { return t.tube.buried; }, kSame),
     OfTube::integer(
         "total-jobs", [](const TubeFacts& t) { return t.tube.total_jobs; },
-        "successful puts into it, since it came to be"),
+        "successful puts into it"),
     OfTube::integer(
         "current-using", [](const TubeFacts& t) { return t.tube.using_clients; },
         "clients that put into it"),
@@ -250,13 +242,12 @@ constexpr std::array kTubeRows = {
         "clients that reserve from it, waiting or not"),
     OfTube::integer(
         "current-waiting", [](const TubeFacts& t) { return t.waiting_clients; },
-        "those of them that wait in a reserve"),
+        "clients that wait in a reserve"),
     OfTube::integer(
         "cmd-delete", [](const TubeFacts& t) { return t.tube.deletes; },
-        "jobs deleted from it, but not by a flush"),
+        "jobs deleted from it, except by a flush"),
     OfTube::integer(
-        "cmd-pause-tube", [](const TubeFacts& t) { return t.tube.pauses; },
-        "how often it was paused"),
+        "cmd-pause-tube", [](const TubeFacts& t) { return t.tube.pauses; }, "pauses"),
     OfTube::integer(
         "pause", [](const TubeFacts& t) { return t.tube.pause_s; },
         "seconds of its current pause, 0 if there is none"),
@@ -265,7 +256,7 @@ constexpr std::array kTubeRows = {
         [](const TubeFacts& t) {
           return t.tube.paused ? (t.tube.pause_end - t.now).whole_seconds() : 0;
         },
-        "what is left of it"),
+        "seconds left of the pause"),
 };
 
 // stats-tube-detail -----------------------------------------------------------------------------
@@ -275,30 +266,30 @@ using OfDetail = Rows<TubeDetailFacts>;
 constexpr std::array kTubeDetailRows = {
     OfDetail::integer(
         "age-oldest-ready", [](const TubeDetail& t) { return t.oldest_ready_s; },
-        "seconds since the job became ready that has been ready longest, 0 if none is ready"),
+        "seconds since the ready job that has waited longest became ready, 0 without one"),
     OfDetail::integer(
         "age-oldest-buried", [](const TubeDetail& t) { return t.oldest_buried_s; },
-        "seconds since the job was buried that has been buried longest, 0 if none is buried"),
+        "seconds since the first of the buried jobs was buried, 0 without one"),
     OfDetail::integer(
         "queue-time-p50", [](const TubeDetail& t) { return t.queued.p50_ms; },
-        "milliseconds from getting ready to being reserved: the median of the jobs that were "
-        "reserved in the last 5 to 10 minutes, their 99th percentile, and the longest; 0 if there "
-        "were none"),
+        "milliseconds from ready to reserved, of jobs reserved in the last 5 to 10 minutes: "
+        "median, "
+        "99th percentile, longest; 0 without any"),
     OfDetail::integer(
         "queue-time-p99", [](const TubeDetail& t) { return t.queued.p99_ms; }, kSame),
     OfDetail::integer(
         "queue-time-max", [](const TubeDetail& t) { return t.queued.max_ms; }, kSame),
     OfDetail::integer(
         "work-time-p50", [](const TubeDetail& t) { return t.worked.p50_ms; },
-        "milliseconds from the reserve, or the last touch, to the delete, of the jobs that their "
-        "workers deleted; otherwise the same"),
+        "milliseconds from reserve or last touch to delete, of jobs that their workers deleted in "
+        "that time"),
     OfDetail::integer(
         "work-time-p99", [](const TubeDetail& t) { return t.worked.p99_ms; }, kSame),
     OfDetail::integer(
         "work-time-max", [](const TubeDetail& t) { return t.worked.max_ms; }, kSame),
     OfDetail::integer(
         "buried-by-tries", [](const TubeDetail& t) { return t.buried_by_tries; },
-        "jobs that were buried because their tries were used up"),
+        "jobs buried because their tries were used up"),
 };
 
 static_assert(has_each_key_once(kAllServerRows));

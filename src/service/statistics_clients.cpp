@@ -18,33 +18,33 @@ constexpr std::array kClientRows = {
         [](const ClientFacts& c) {
           return std::uint64_t{static_cast<std::uint32_t>(c.client.ref())};
         },
-        "its id. After a connection has closed, another one may get its id"),
+        "its id, which a later connection may get again"),
     OfClient::quoted(
         "address", [](const ClientFacts& c) { return c.address; },
         "address and port of its peer, or `unix`"),
     OfClient::integer(
-        "age", [](const ClientFacts& c) { return c.age_s; }, "seconds since it came"),
+        "age", [](const ClientFacts& c) { return c.age_s; }, "seconds since it connected"),
     OfClient::quoted(
         "used", [](const ClientFacts& c) { return std::string_view(c.client.used().name); },
         "the tube that it uses"),
     OfClient::integer(
         "watching", [](const ClientFacts& c) { return c.client.watched_tubes(); },
-        "how many tubes it watches"),
+        "number of tubes that it watches"),
     OfClient::word(
         "state", [](const ClientFacts& c) { return c.state; },
-        "`waiting`: in a reserve or a `wait-job`; `running`: commands or answers of it are under "
-        "way, as of the "
-        "one that asks; `body`: in the middle of the body of a put; else `idle`"),
+        "`waiting`: in a reserve or a `wait-job`; `running`: its commands or answers are under "
+        "way; "
+        "`body`: in the middle of the body of a put; otherwise `idle`"),
     OfClient::integer(
         "jobs", [](const ClientFacts& c) { return c.client.held_jobs(); },
-        "how many jobs it holds"),
+        "number of jobs that it holds"),
     OfClient::integer(
         "commands", [](const ClientFacts& c) { return c.commands; },
-        "command lines of it that were run or refused, but for those that were too long"),
+        "its command lines that were run or refused, except those that were too long"),
     OfClient::integer(
         "idle", [](const ClientFacts& c) { return c.idle_s; },
-        "seconds since something came from it, or since its wait ended if that was later; if it "
-        "waits, since the wait began"),
+        "seconds since its last input or the end of its last wait; if it waits, since the wait "
+        "began"),
 };
 static_assert(has_each_key_once(kClientRows));
 

@@ -21,7 +21,7 @@ constexpr std::array kGroupRows = {
         "name", [](const Group& g) { return std::string_view(g.name); }, "the name of the group"),
     OfGroup::integer(
         "ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
-        "its jobs in that state, in all tubes, and those that a flush has yet to free"),
+        "its jobs in that state, in all tubes, with those that a flush has not deleted yet"),
     OfGroup::integer(
         "reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); }, kSame),
     OfGroup::integer(
@@ -29,7 +29,8 @@ constexpr std::array kGroupRows = {
     OfGroup::integer(
         "buried", [](const Group& g) { return g.jobs_in(JobState::buried); }, kSame),
     OfGroup::integer(
-        "waiting-jobs", [](const Group& g) { return g.held; }, "jobs that wait for its end"),
+        "waiting-jobs", [](const Group& g) { return g.held; },
+        "jobs that wait until the group has no job"),
 };
 
 // stats-job -------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ using OfJob = Rows<JobFacts>;
 
 constexpr std::array kJobFactRows = {
     OfJob::integer(
-        "id", [](const JobFacts& j) { return j.id; }, "its id, and the tube it is in"),
+        "id", [](const JobFacts& j) { return j.id; }, "its id and its tube"),
     OfJob::quoted(
         "tube", [](const JobFacts& j) { return std::string_view(j.tube->name); }, kSame),
     OfJob::word(
@@ -49,20 +50,18 @@ constexpr std::array kJobFactRows = {
     OfJob::integer(
         "age", [](const JobFacts& j) { return j.age_s; }, "seconds since it was put"),
     OfJob::integer(
-        "delay", [](const JobFacts& j) { return j.delay_s; },
-        "the delay of its put or last release"),
+        "delay", [](const JobFacts& j) { return j.delay_s; }, "delay of its put or last release"),
     OfJob::integer(
-        "ttr", [](const JobFacts& j) { return j.ttr_s; }, "seconds a worker has for it"),
+        "ttr", [](const JobFacts& j) { return j.ttr_s; }, "seconds that a worker may take"),
     OfJob::integer(
         "time-left", [](const JobFacts& j) { return j.time_left_s; },
-        "seconds until its TTR ends, or until it gets ready; 0 in other states"),
+        "seconds until its TTR or its delay ends; 0 in other states"),
     OfJob::integer(
         "file", [](const JobFacts& j) { return j.file; },
         "number of the binlog file that has its body; 0 without `-b`"),
     OfJob::integer(
         "reserves", [](const JobFacts& j) { return j.reserves; },
-        "how often that happened to it. Many `timeouts`: it is too long for its TTR, or kills its "
-        "workers"),
+        "how often that happened to it. Many `timeouts`: it exceeds its TTR, or kills its workers"),
     OfJob::integer(
         "timeouts", [](const JobFacts& j) { return j.timeouts; }, kSame),
     OfJob::integer(
