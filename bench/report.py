@@ -23,10 +23,9 @@ def number(value):
     return f"{value:.1f}" if value >= 100 else f"{value:.2f}"
 
 
-def kind_of(unit):
-    """What a figure of that unit is of."""
-    kinds = {"s": "time", "us": "CPU", "MB on disk": "space", "ms": "longest wait", "faults": "faults"}
-    return kinds.get(unit, "memory")
+def with_verdict(limit, is_met):
+    """The target of a row of the document, marked if it is missed."""
+    return limit if is_met else f"**missed:** {limit}"
 
 
 class Report:
@@ -115,24 +114,24 @@ class Report:
         return "\n".join(lines).replace("**no**", "NO")
 
     def document_rows(self):
-        """All that has a target, as the rows of one table."""
+        """All measurements with a target, as the rows of one table."""
         _, rows = self.target_table((*TARGETS, *BINLOG_TARGETS))
-        yield from rows
+        for text, _, value, compared, ratio, limit, met in rows:
+            yield [text, value, compared, ratio, with_verdict(limit, met != verdict(False))]
         for figure in (*self.figures, *self.restarts):
             unit = figure.unit
             compared = "" if figure.compared is None else (
                 f"{BEANSTALKD}: {number(figure.compared)} {unit}")
             ratio = f"{figure.value / figure.compared:.2f}" if figure.compared else ""
-            yield [figure.text, kind_of(unit),
-                   f"{number(figure.value)} {unit}", compared, ratio, f"<= {figure.limit:.3g}",
-                   verdict(figure.is_met)]
+            yield [figure.text, f"{number(figure.value)} {unit}", compared, ratio,
+                   with_verdict(f"<= {figure.limit:.3g}", figure.is_met)]
         for stall in self.stalls[1:]:  # The first one is the wait while nothing else happens.
-            yield [stall.text, "longest wait", f"{number(stall.max_ms)} ms",
+            yield [stall.text, f"{number(stall.max_ms)} ms",
                    f"{self.stalls[0].text}: {number(self.stalls[0].max_ms)} ms", "",
-                   "< 5 ms more", verdict(stall.is_met)]
+                   with_verdict("< 5 ms more", stall.is_met)]
 
     def for_document(self):
-        heading = ["load", "what", "haricotd", "compared with", "ratio", "target", "met"]
+        heading = ["load", "haricotd", "compared with", "ratio", "target"]
         lines = [BEGIN, ""]
         for key, value in self.facts:
             lines += textwrap.wrap(f"- {key}: {value}", PROSE_WIDTH, subsequent_indent="  ",
