@@ -157,8 +157,6 @@ ROWS = [
     ("README.md", "apt-get install ./haricot_", commands),
     ("README.md", "scripts/serve", commands),
     ("README.md", "PATH=", test("docs/readme_test.py")),
-    ("README.md", "[python]", test("docs/readme_test.py")),
-    ("README.md", "[php]", test("docs/readme_test.py")),
     ("README.md", "haricot tubes", printed),
     ("architecture.md", "[]", shows("drawings of layers, whose names docs.names checks")),
     ("availability.md", "[sh]", test("failover/silence_test.py")),
