@@ -1,4 +1,4 @@
-# Writes a C++ source with the files of the page in it. Run as a script, at each build that finds one changed:
+# Writes a C++ source that contains the files of the page. A build runs it as a script if a file has changed:
 #
 #   cmake -DFOLDER=src/web/page -DINTO=page_files.cpp -P EmbedPage.cmake
 
@@ -13,7 +13,7 @@ foreach(name ${files})
   file(READ ${FOLDER}/${name} bytes HEX)
   string(LENGTH ${bytes} digits)
   math(EXPR size "${digits} / 2")
-  # Lines, because a compiler keeps whole ones.
+  # Short lines, because a compiler keeps each line in memory.
   string(REGEX REPLACE "(................................................)" "\\1\"\n     \"" bytes ${bytes})
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes ${bytes})
   file(SHA256 ${FOLDER}/${name} sum)

@@ -1,8 +1,9 @@
-# What the compiler and the linker do so that a bug of ours stays a bug: buffers and stacks that are
-# checked, addresses that cannot be guessed, tables that cannot be written to, and nothing that is
-# both data and code. tests/hardening looks for all of it in what was built.
+# Sets the options of the compiler and the linker that make a bug harder to exploit: checked buffers and
+# stacks, random addresses, read-only tables, and no memory that is both writable and executable.
+# tests/hardening checks the built programs for all of them.
 #
-# Sanitizers do better at the same, and a build that is not optimised has no checked buffers.
+# A build with a sanitizer has none of them, because the sanitizer checks more. _FORTIFY_SOURCE needs
+# optimisation, so a debug build goes without it.
 include(CheckPIESupported)
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
@@ -14,7 +15,7 @@ set(HARICOT_HARDENING_LINK)
 if(NOT HARICOT_SANITIZE)
   check_cxx_compiler_flag(-fstack-protector-strong HARICOT_HAS_fstack_protector_strong)
   if(HARICOT_HAS_fstack_protector_strong)
-    # A target with the property HARICOT_FEWER_STACK_CHECKS has only functions with buffers checked.
+    # With the property HARICOT_FEWER_STACK_CHECKS, only functions that have buffers are checked.
     list(APPEND HARICOT_HARDENING
          -fstack-protector$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HARICOT_FEWER_STACK_CHECKS>>>:-strong>)
   endif()
@@ -23,15 +24,15 @@ if(NOT HARICOT_SANITIZE)
     list(APPEND HARICOT_HARDENING -fstack-clash-protection)
   endif()
 
-  # Jumps and returns that lead where the compiler meant them to, where the processor can tell.
+  # Checks the targets of indirect jumps and returns, on processors that support it.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND HARICOT_HARDENING -fcf-protection=full)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     list(APPEND HARICOT_HARDENING -mbranch-protection=standard)
   endif()
 
-  # 3 knows sizes that are known only when the program runs; it needs a compiler and a C library
-  # that can tell them.
+  # Level 3 also checks buffers whose size is known only at run time. The compiler and the C library
+  # must support it.
   check_cxx_source_compiles("
     #include <features.h>
     #if !__has_builtin(__builtin_dynamic_object_size) || !__GLIBC_PREREQ(2, 34)
@@ -43,7 +44,7 @@ if(NOT HARICOT_SANITIZE)
   else()
     set(fortify 2)
   endif()
-  # Some compilers bring a level of their own along, which would have to be taken back first.
+  # Some compilers define a level by default, which must be undefined first.
   list(APPEND HARICOT_HARDENING $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
        $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=${fortify}>)
 

@@ -1,8 +1,8 @@
-# What `cmake --install` puts where.
+# Defines the files that `cmake --install` installs, and their places.
 #
-# By itself: the programs, their manual pages, completion for bash, the documents, and what init
-# systems need as examples. With HARICOT_REPLACE_BEANSTALKD also everything under the names that
-# beanstalkd has: the command, its manual page, the units. Files below /etc are the package's business
+# By default these are the programs, their manual pages, the completions for shells, the documents, and
+# examples for init systems. With HARICOT_REPLACE_BEANSTALKD, the command, its manual page and the units
+# are also installed under the names of beanstalkd. Files below /etc are installed by the package only
 # (scripts/package).
 
 option(HARICOT_REPLACE_BEANSTALKD "Install under the names of beanstalkd too" OFF)
@@ -27,7 +27,8 @@ install(FILES packaging/zsh-completion/_haricot DESTINATION ${HARICOT_ZSH_DIR})
 install(FILES packaging/fish-completion/haricot.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# Where the file of settings is not Debian's, a script of ours reads the names of all distributions.
+# Unless the settings file is Debian's, packaging/settings/settings reads it, which knows the variables of
+# other distributions.
 set(HARICOT_SETTINGS ${CMAKE_INSTALL_PREFIX}/lib/haricot/settings)
 if(HARICOT_DEFAULT_FILE STREQUAL /etc/default/beanstalkd)
   set(HARICOT_START "${CMAKE_INSTALL_FULL_BINDIR}/beanstalkd \
@@ -50,7 +51,7 @@ if(HARICOT_REPLACE_BEANSTALKD)
   set(HARICOT_UNITS_DESTINATION ${HARICOT_UNIT_DIR})
   set(HARICOT_AGENT_DESTINATION ${HARICOT_AGENT_DIR})
   install(FILES packaging/man/beanstalkd.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  # A link, so that the process is called by the name it was started by.
+  # A link, so that the name of the process is beanstalkd.
   file(CREATE_LINK haricotd ${CMAKE_BINARY_DIR}/systemd/beanstalkd SYMBOLIC)
   install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd DESTINATION ${CMAKE_INSTALL_BINDIR})
 else()

@@ -1,12 +1,11 @@
-"""Compiles each file of the tests alone, and each public header that has no source, without making code of it.
+"""Compiles each test file alone, and each public header without a source, and generates no code.
 
     python3 scripts/lib/alone.py BUILD
 
-BUILD was configured by CMake for clang, with the tests and with HARICOT_UNITY=OFF. A build compiles the
-files of a test program as one: this shows an include that a file lacks, and a name that shadows another
-one of the same file. GoogleTest is read once for all files that include it themselves. A header with a source
-is the first that the source includes (tests/structure), and clang-tidy looks at each source alone. Prints what
-the compiler says; the exit status is 1 if any file has an error.
+Requires: CMake configured BUILD for clang, with the tests and with HARICOT_UNITY=OFF. A build compiles the files of a
+test program as one, which hides missing includes and shadowed names. The headers that have a source need no check: the
+source includes its header first (tests/structure), and clang-tidy compiles each source alone. GoogleTest is compiled
+once, as a precompiled header. Prints the output of the compiler; the exit status is 1 if a file has an error.
 """
 
 import json
@@ -21,14 +20,14 @@ GOOGLE_TEST = "#include <gtest/gtest.h>"
 
 
 def flags_of(command):
-    """The words of a compiler's command without its source and its output."""
+    """Returns the words of a compiler command without the output and the source."""
     words = shlex.split(command)
     end = words.index("-o")
     return words[:end]
 
 
 def headers_without_source():
-    """The headers below include/haricot that no file below src is named after."""
+    """Returns the headers below include/haricot that have no source of the same name below src."""
     root = os.getcwd()
     public = pathlib.Path(root, "include", "haricot")
     return [str(header) for header in sorted(public.rglob("*.hpp"))
@@ -36,7 +35,7 @@ def headers_without_source():
 
 
 def library_flags(entries):
-    """What the files of the library are compiled with."""
+    """Returns the flags for the files of the library."""
     base = os.path.join(os.getcwd(), "src", "base", "")
     return next(flags_of(entry["command"]) for entry in entries if entry["file"].startswith(base))
 
@@ -45,7 +44,7 @@ def main(build):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         entries = json.load(commands)
     tests = os.path.join(os.getcwd(), "tests", "")
-    jobs = {}  # By the command itself: several programs share a file.
+    jobs = {}  # The command is part of the key, because several programs share a file.
     for entry in entries:
         if entry["file"].startswith(tests):
             with open(entry["file"], encoding="utf-8") as source:
@@ -57,8 +56,7 @@ def main(build):
     for header in headers_without_source():
         jobs[(header, *library_flags(entries))] = ([*library_flags(entries), "-x", "c++-header"], False)
 
-    # What decides whether a header that was read before can be used: all but our definitions and the
-    # folders of includes.
+    # Files can share a precompiled header if their flags differ only in our definitions and the include folders.
     header = os.path.abspath(os.path.join(build, "alone.hpp"))
     with open(header, "w", encoding="utf-8") as out:
         out.write(GOOGLE_TEST + "\n")

@@ -1,12 +1,11 @@
 # shellcheck shell=bash
-# Builds the programs as they are released. To be sourced, after install.sh:
+# Functions that build the release programs. Source it after install.sh:
 #
-#   project_version            the version that the CMakeLists.txt on stdin gives the project
-#   build_release TARGET...    in build/release, which scripts/test builds too: what one script has compiled,
-#                              the others need not. What is done stands on stderr. One build at a time: a second
-#                              one waits for the first.
-#   release_is_built TARGET    whether there is nothing to compile for it. Requires: build_release was called.
-#   build_alone PRESET COMMAND WORD...   runs the command while no other of these builds in the folder of the preset
+#   project_version            prints the project's version in the CMakeLists.txt on stdin
+#   build_release TARGET...    builds in build/release, the folder of scripts/test too, so that each file is compiled
+#                              once for all scripts. Reports on stderr. Waits if another build is running.
+#   release_is_built TARGET    succeeds if the target is up to date. Requires: build_release was called.
+#   build_alone PRESET COMMAND WORD...   runs the command while it holds the lock of the preset's build folder
 
 project_version() {
   sed -n 's/^project(haricot VERSION \([0-9.]*\) .*/\1/p'
@@ -15,8 +14,8 @@ project_version() {
 build_release() {
   local words=(-DHARICOT_LTO=ON -DHARICOT_COVERAGE=OFF -DHARICOT_SANITIZE=)
   local log status=0
-  # Without GoogleTest there can be no tests. Where they are on already, they stay: to switch them off would
-  # throw away what was compiled for them.
+  # Without GoogleTest, a new build folder has no tests. An existing folder keeps its setting, because other flags
+  # would compile everything again.
   if ! install_is_there libgtest-dev && [[ ! -e build/release/CMakeCache.txt ]]; then
     words+=(-DHARICOT_TESTS=OFF)
   fi

@@ -1,17 +1,16 @@
-"""Adds up what gcov says of the core library, per folder, and fails below what is promised.
+"""Adds up the coverage that gcov reports for each folder of the core library, and fails if it is too low.
 
     coverage.py OBJECTS [--missing]
 
-A line counts if the compiler made code of it. A branch is one way out of a condition, as gcov counts
+A line counts if the compiler has generated code for it. A branch is one outcome of a condition, as gcov counts
 them in code that is not optimised, with two exceptions:
 
-- Where one way is an exception that passes through, neither counts: every call of the standard library
-  has such a pair, and that it returned says nothing. (gcov marks the way of the exception; the pair
-  stands together.) What memory that runs out does is tested call by call in tests/faults.
-- Conditions in a CHECK do not count: the other way is a bug of ours and ends the program.
+- A pair of branches does not count if one of them is an exception that passes through. Every call of the standard
+  library has such a pair, whose other branch only means that the call returned. (gcov marks the branch of the
+  exception, and the other one is beside it.) tests/faults tests each failing allocation.
+- Conditions in a CHECK do not count: their other branch is a bug of ours and ends the program.
 
-Headers count with the folder they belong to, as far as the library uses them. Where several objects
-have the same line, what any of them has done is done.
+The headers that the library uses count for their folder. Counts of the same line in several objects are added.
 """
 
 import json
@@ -26,7 +25,7 @@ BRANCHES_MIN = 85.0
 
 
 def folder_of(path):
-    """The folder that a file counts for; None for those that do not count."""
+    """Returns the folder that a file counts for, or None if it does not count."""
     for folder in FOLDERS:
         for home in (ROOT / "src" / folder, ROOT / "include" / "haricot" / folder):
             if home in path.parents:
@@ -35,7 +34,7 @@ def folder_of(path):
 
 
 def real_branches(branches):
-    """The counts of those that count: pairs without an exception."""
+    """Returns the counts of the branches, without pairs that have an exception."""
     counts = []
     at = 0
     while at < len(branches):
@@ -50,7 +49,7 @@ def real_branches(branches):
 
 
 def read(objects):
-    """By file and line: how often it ran, and how often each of its branches was taken."""
+    """Returns two dicts by file and line: the count of the line, and the counts of its branches."""
     lines, branches = {}, {}
     for data in sorted(pathlib.Path(objects).rglob("*.gcda")):
         output = subprocess.run(

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# To be sourced before anything is installed or built.
+# Source it before a script installs or builds anything.
 #
-#   help_if_wanted WORD...    if one of them is -h or --help: prints the comment at the top of the script, and ends it
+#   help_if_wanted WORD...    prints the comment at the top of the script, and exits, if a word is -h or --help
 
 help_if_wanted() {
   local word

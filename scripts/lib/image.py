@@ -1,10 +1,10 @@
-"""Writes the container image as archives, the same bytes for the same input.
+"""Writes reproducible archives of the container image.
 
     python3 scripts/lib/image.py --tree DIR --version V --architecture A --created EPOCH --oci FILE --docker FILE
 
-DIR has the files of the image, which all belong to root but for the home folder. EPOCH (seconds since 1970)
-is the time of everything in the archives. Builders of images put the time at which they run, and names that they invent, into what
-they write, so this program writes both formats itself: OCI's image layout, and the format of `docker save`.
+DIR has the files of the image. Root owns all of them except the home folder. All times in the archives are EPOCH
+(seconds since 1970). The usual builders of images write the current time and random names, so this program writes
+both formats itself: the OCI image layout, and the format of `docker save`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def as_json(value):
 
 
 def archive_of(entries, created):
-    """A tar archive of (TarInfo, bytes or None), in the order of their names."""
+    """Returns a tar archive of pairs (TarInfo, bytes or None), sorted by name."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for info, data in sorted(entries, key=lambda entry: entry[0].name):
@@ -48,7 +48,7 @@ def entry(name, kind, mode, data=None, owner=0):
 
 
 def layer_of(tree, created):
-    """The files of the tree, and the home folder with its parents."""
+    """Returns a tar archive with the files of the tree, and with the home folder and its parents."""
     entries = {}
     for path in tree.rglob("*"):
         name = path.relative_to(tree).as_posix()
@@ -68,8 +68,8 @@ def layer_of(tree, created):
 
 
 def settings(version):
-    """What a runtime does with the image. Without arguments jobs are kept in the volume; arguments take the
-    place of all of these."""
+    """Returns the runtime settings of the image. Without arguments, the server keeps its jobs in the volume; arguments
+    replace the whole `Cmd`."""
     return {
         "Entrypoint": ["/usr/bin/haricotd"],
         "Cmd": ["-b", f"/{HOME}"],
@@ -124,7 +124,7 @@ def as_archive(files, created):
 
 
 def oci_archive(layer, name, options):
-    """The format has no health check."""
+    """Returns the archive in OCI's format, which has no health check."""
     blobs = {}
 
     def descriptor(kind, data):

@@ -1,22 +1,21 @@
 # shellcheck shell=bash
-# Installs what building (Debian 12, 13) and testing (Debian 12) need. To be sourced:
+# Functions that install the tools for building (Debian 12, 13) and testing (Debian 12). To be sourced:
 #
 #   install_build_tools    Debian packages to build haricotd
-#   install_test_build_tools   the same, and what the tests are compiled with
-#   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
+#   install_test_build_tools   Debian packages to build haricotd and the tests
+#   install_test_tools     Debian packages to run the tests, including the real beanstalkd
 #   install_package_tools  Debian packages to build haricot's own package
 #   install_image_tools    Debian packages to build its container image
 #   install_release_tools  Debian packages to make a release, for amd64 and arm64
-#   install_arm64_tools    Debian packages to build for arm64 and to run that
+#   install_arm64_tools    Debian packages to build for arm64 and to run the result
 #   install_long_test_tools    Debian packages to run the tests that take minutes
 #   install_npm_clients    the client libraries from npm, in the versions of the lock file
-#   install_npm_schemas    what the long tests of packages need from npm
-#   install_npm_browser    what the long tests of the page need from npm
+#   install_npm_schemas    npm packages for the long tests of packages
+#   install_npm_browser    npm packages for the long tests of the page
 #
-# Each of them does nothing, and says nothing, where all is there already. Otherwise it says what it
-# installs; what the package manager has to say is shown only when it fails. They work as root or by
-# sudo, never ask a question themselves, and return 1 with the reason on stderr when something
-# cannot be had.
+# Each function does and prints nothing if everything is installed. Otherwise it names the missing packages;
+# the output of the package manager is shown only if it fails. The functions need root or sudo, ask no
+# questions of their own, and return 1 with the reason on stderr if they fail.
 
 install_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
@@ -26,20 +25,20 @@ install_gtest=libgtest-dev  # GoogleTest
 install_test_packages=(
   "$install_gtest"
   clang clang-format clang-tidy   # a second compiler, and scripts/lint
-  procps strace                   # tests that look at the daemon from outside
+  procps strace                   # tests that watch the daemon from outside
   valgrind                        # counts the instructions of a command
-  python3                         # tests/clients/run
-  groff-base                      # reads the manual page of the tool
-  beanstalkd                      # the server that haricotd must behave like
-  ruby ruby-beaneater             # a client library, and what it runs on
-  php-cli php-pda-pheanstalk      # another one
-  php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # and one on top of it
+  python3                         # tests/clients/run and other tests
+  groff-base                      # formats the manual page of the tool
+  beanstalkd                      # the server that haricotd has to behave like
+  ruby ruby-beaneater             # a client library and its language
+  php-cli php-pda-pheanstalk      # another client library and its language
+  php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # a framework that uses pheanstalk
   php-illuminate-queue golang-go  # languages and libraries of docs/clients.md
-  python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with; examples
-  netcat-openbsd                  # what operators ask a server with
+  python3-yaml python3-ruamel.yaml php-yaml  # YAML readers of monitors and examples
+  netcat-openbsd                  # commands that operators send by nc
   stunnel4 openssl                # TLS in front of a server
   man-db                          # manual pages
-  zsh fish                        # shells that complete the words of the tool
+  zsh fish                        # shells for which the tool has completions
   systemd                         # systemd-analyze, systemd-socket-activate
 )
 
@@ -57,14 +56,14 @@ install_release_packages=(
   "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 install_long_test_packages=(
-  debootstrap lintian             # the package, installed on a machine of its own
+  debootstrap lintian             # installs the package on a machine of its own, and checks it
   systemd-container               # systemd on that machine
   iproute2                        # the network of that machine
-  docker-compose                  # checks its example
+  docker-compose                  # checks the example for it
   resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
   haproxy                         # in front of two servers
-  glusterfs-server glusterfs-client   # a folder on three machines
-  e2fsprogs mount                 # their disks, which lose their power
+  glusterfs-server glusterfs-client   # a replicated folder on three machines
+  e2fsprogs mount                 # disks of these machines, which lose power
   pacemaker pacemaker-cli-utils corosync pcs kmod   # a cluster of three machines
   buildah                         # reads the archives of the image
   chromium fonts-dejavu-core      # opens the page of haricot web
@@ -83,7 +82,7 @@ install_test_build_tools() {
 
 install_test_tools() {
   local wanted=("${install_test_packages[@]}")
-  # Node.js may come from elsewhere than Debian, and then brings its npm along.
+  # Node.js may have another source than Debian, which then includes npm.
   command -v node >/dev/null || wanted+=(nodejs)
   command -v npm >/dev/null || wanted+=(npm ca-certificates)
   install_packages testing "${wanted[@]}"
@@ -121,13 +120,13 @@ install_npm_browser() {
   install_npm "what drives a browser" "$install_root/tests/web/page/node"
 }
 
-# install_npm WHAT FOLDER: what the lock file there says. node_modules keeps a copy of the lock file it
-# was made from; a half-finished one has none.
+# install_npm WHAT FOLDER: installs the packages of the lock file in FOLDER. After success, node_modules has a copy of
+# the lock file; after a failure it has none.
 install_npm() {
   local what=$1 folder=$2
   local made_from=$folder/node_modules/.made-from-package-lock.json
   local lock log status=0
-  # One at a time: two test runs may start together.
+  # Locked, because two test runs may start at the same time.
   exec {lock}<"$folder/package-lock.json"
   flock "$lock"
   if ! cmp -s "$folder/package-lock.json" "$made_from"; then
@@ -147,13 +146,13 @@ install_npm() {
 
 # Debian packages ------------------------------------------------------------------------------
 
-# install_packages PURPOSE PACKAGE...: those of the packages that are missing.
+# install_packages PURPOSE PACKAGE...: installs the missing packages.
 install_packages() {
   local purpose=$1 missing=() lock status=0
   shift
   install_find_missing "$@"
   ((${#missing[@]})) || return 0
-  # One at a time: somebody beside may be installing the same.
+  # Locked, because another script may be installing the same packages.
   exec {lock}<"$install_root/scripts/lib/install.sh"
   flock "$lock"
   install_find_missing "$@"
@@ -162,7 +161,7 @@ install_packages() {
   return "$status"
 }
 
-# Those of the packages that are missing, in `missing`.
+# install_find_missing PACKAGE...: sets `missing` to the packages that are not installed.
 install_find_missing() {
   local package
   missing=()
@@ -187,12 +186,12 @@ install_missing() {
 
 install_is_there() {
   local state
-  # Quoted dollar: this is dpkg's own notation.
+  # The quoted dollar is dpkg's own notation.
   # shellcheck disable=SC2016
   state=$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) && [[ $state == installed ]]
 }
 
-# By sudo only where it does not have to ask, or can ask the person at the terminal.
+# Succeeds as root, or if sudo needs no password or can ask for it on a terminal.
 install_can_be_root() {
   ((EUID == 0)) && return 0
   command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }; }
@@ -205,7 +204,7 @@ install_as_root() {
 install_by_apt() {
   local log status=0
   log=$(mktemp)
-  # A list that cannot be fetched need not be the one that matters, so this goes on without it.
+  # Continues if a package list cannot be fetched, because it may not be needed.
   if install_twice "$log" install_apt_get update --error-on=any; then
     : >"$log"
   else
@@ -219,20 +218,20 @@ install_by_apt() {
 }
 
 install_apt_get() {
-  # Waits for another apt to end. The environment is set after sudo, which would not pass it on.
+  # Waits until other apt processes have ended. `env` is behind sudo, which does not pass the environment on.
   install_as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get -y -q -o DPkg::Lock::Timeout=600 "$@" </dev/null
 }
 
-# install_without_services COMMAND...: what COMMAND installs is neither started now nor at boot.
-# Debian's beanstalkd would take port 11300. While a file policy-rc.d says 101 (forbidden), packages
-# start nothing; one that is there already is the administrator's and stays.
+# install_without_services COMMAND...: runs the installation COMMAND, and keeps the services of new packages from
+# starting now or at boot: Debian's beanstalkd would take port 11300. A package starts no service while a file
+# policy-rc.d exits with 101 (forbidden). An existing policy-rc.d is the administrator's and stays.
 install_without_services() (
   policy=/usr/sbin/policy-rc.d
   had_beanstalkd=no
   install_is_there beanstalkd && had_beanstalkd=yes
   if [[ ! -e $policy ]]; then
-    # A subshell has an exit of its own, so the file goes even when Ctrl-C ends the installation.
+    # The function is a subshell, so its trap removes the file even if Ctrl-C ends the installation.
     trap 'install_as_root rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' | install_as_root tee "$policy" >/dev/null
     install_as_root chmod 755 "$policy"
@@ -240,14 +239,14 @@ install_without_services() (
   status=0
   "$@" || status=$?
   if [[ $had_beanstalkd == no ]] && install_is_there beanstalkd; then
-    # An administrator's policy may have let it start.
+    # The administrator's policy may have allowed the start.
     install_as_root invoke-rc.d beanstalkd stop || true
     install_as_root update-rc.d beanstalkd disable || true
   fi
   exit "$status"
 )
 
-# install_twice LOG COMMAND...: runs it again, once, when it fails; networks do hiccup.
+# install_twice LOG COMMAND...: runs the command, and repeats it once if it fails, because the network may have.
 install_twice() {
   local log=$1
   shift

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Makes the files of a release. scripts/release runs it, from the exported tree of the tag, in an environment
-# that has nothing of the user's:
+# Makes the files of a release. scripts/release runs it from the exported tree of the tag, in an environment without
+# the user's variables:
 #
 #   bash make_release.sh WORK VERSION COMMIT KINDS ARCHITECTURES
 #
-# WORK/source is the tree, and the files come into WORK/out. Everything else in WORK may be thrown away.
+# WORK/source is the tree. The files are written to WORK/out; all other files in WORK are temporary.
 set -euo pipefail
 work=$1
 version=$2
@@ -26,7 +26,7 @@ is_wanted() {
 
 # The programs -----------------------------------------------------------------------------------
 
-# configure ARCHITECTURE: one build folder for each. No path gets into the programs.
+# configure ARCHITECTURE: configures the build folder of the architecture. The programs contain no path of it.
 configure() {
   local build=$work/build-$1 toolchain=()
   [[ $1 == amd64 ]] || toolchain=(-DCMAKE_TOOLCHAIN_FILE="$source/cmake/$1.cmake")
@@ -34,10 +34,10 @@ configure() {
     -DHARICOT_FAT_OBJECTS=OFF -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=." "${toolchain[@]}"
 }
 
-# link ARCHITECTURE HOW: the programs, in WORK/programs/ARCHITECTURE-HOW. They differ only in how they are
-# linked, so nothing is compiled twice.
-#   dynamic    as a package of a distribution has them
-#   static     with all they need
+# link ARCHITECTURE HOW: builds the programs into WORK/programs/ARCHITECTURE-HOW. Both kinds differ only in the link,
+# so nothing is compiled twice.
+#   dynamic    for the packages of a distribution
+#   static     for machines without the libraries
 link() {
   local architecture=$1 how=$2 into=$work/programs/$1-$2
   local from=$work/build-$1 targets=(haricotd haricot)
@@ -53,14 +53,15 @@ link() {
   cp "$from/haricotd" "$from/haricot" "$into"
 }
 
-# What is made of them ---------------------------------------------------------------------------
+# The packages -----------------------------------------------------------------------------------
 
 make_deb() {
   echo "== packing for $1: deb" >&2
   quietly scripts/package --into "$out" --architecture "$1" --programs "$work/programs/$1-dynamic"
 }
 
-# installed_into ROOT FROM WORD...: what cmake installs, with the programs of another folder.
+# installed_into ROOT FROM WORD...: runs `cmake --install` into ROOT, with the programs in FROM. The other words are
+# settings for cmake.
 installed_into() {
   local root=$1 from=$2 build=$work/install
   shift 2
@@ -96,7 +97,7 @@ make_rpm() {
   install -D -m 644 packaging/rpm/beanstalkd.sysconfig "$root/etc/sysconfig/beanstalkd"
   install -d "$root/var/lib/beanstalkd"
   gzip -9n "$root"/usr/share/man/man?/*
-  # The name of this machine, the time of the day and the user's settings stay out.
+  # Keeps the name of this machine, the current time and the user's settings out of the package.
   quietly rpmbuild -bb --target "$architecture-linux" --rcfile /usr/lib/rpm/rpmrc \
     --define "_topdir $work/rpm" --define "_dbpath $work/rpm/db" --define "_tmppath $work" \
     --define "tree $root" --define "project_version $version" --define "_build_id_links none" \
@@ -121,7 +122,7 @@ for architecture in amd64 arm64; do
   fi
 done
 
-# What goes with it ------------------------------------------------------------------------------
+# Manual pages, bill of materials and checksums ---------------------------------------------------
 
 install -m 644 packaging/man/haricotd.8 packaging/man/haricot.1 "$out"
 quietly python3 scripts/lib/spdx.py --folder "$out" --version "$version" --commit "$commit" \

@@ -1,7 +1,7 @@
-"""Ports for servers that tests and measurements start.
+"""Chooses ports for the servers of tests and measurements.
 
-Never one of the range from which the kernel takes the local ports of connections: it would be free
-when it is chosen, and the port of some client by the time the server binds it.
+A port is never in the kernel's range for local ports of connections, because a client could get it after it is
+chosen and before the server binds it.
 """
 
 import os
@@ -15,17 +15,17 @@ ATTEMPTS_MAX = 10
 
 
 def ports_beside(kernel_range):
-    """Where to choose from, given the kernel's range as it stands in ip_local_port_range."""
+    """Returns the ports to choose from. `kernel_range` is the text of ip_local_port_range."""
     low, high = (int(word) for word in kernel_range.split())
     if low >= LOWEST + ENOUGH:
         return range(LOWEST, min(low, HIGHEST + 1))
     if high + ENOUGH <= HIGHEST:
         return range(high + 1, HIGHEST + 1)
-    return range(LOWEST, HIGHEST + 1)  # The kernel takes them all: trying again has to do.
+    return range(LOWEST, HIGHEST + 1)  # The kernel uses all ports, so a caller may have to try again.
 
 
 def choose_port():
-    """A port at random. Somebody may have it all the same: then is_address_in_use() says so."""
+    """Returns a random port. It may be in use; is_address_in_use() detects that afterwards."""
     try:
         text = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
     except OSError:
@@ -34,23 +34,23 @@ def choose_port():
 
 
 def is_address_in_use(said):
-    """Whether the output of a server that has ended says that its address was taken."""
+    """Returns true if `said`, the output of a server that has ended, reports that its address was in use."""
     return "ddress already in use" in said
 
 
 def listens(pid, port):
-    """Whether this very process listens on the port: somebody else may have been faster."""
+    """Returns true if the process itself listens on the port, and not another one that was faster."""
     try:
         descriptors = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
     sockets = {target for target in map(_target, descriptors) if target.startswith("socket:")}
-    # The kernel takes milliseconds to list the sockets of the machine.
+    # Checked first, because the kernel needs milliseconds to list the sockets of the machine.
     return bool(sockets) and any(_listens_by(table, sockets, port) for table in ("tcp", "tcp6"))
 
 
 def _listens_by(table, sockets, port):
-    """Whether one of the sockets listens on the port, by a table of the kernel."""
+    """Returns true if a table of the kernel (tcp or tcp6) lists one of the sockets as listening on the port."""
     try:
         rows = pathlib.Path("/proc/net", table).read_text().splitlines()[1:]
     except OSError:
@@ -63,4 +63,4 @@ def _target(descriptor):
     try:
         return os.readlink(descriptor)
     except OSError:
-        return ""  # It was closed while we looked.
+        return ""  # The descriptor was closed meanwhile.

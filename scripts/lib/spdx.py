@@ -2,8 +2,8 @@
 
     python3 scripts/lib/spdx.py --folder DIR --version V --commit ID --created EPOCH
 
-It goes into DIR as haricot-V.spdx.json and has each other file there with its sums, the source that all were
-made from, the libraries of this machine that are linked into them, and the compiler.
+The file is DIR/haricot-V.spdx.json. It lists all other files of DIR with their checksums, their source, the libraries
+of this machine that are linked into them, and the compiler.
 """
 
 import argparse
@@ -14,8 +14,7 @@ import pathlib
 import subprocess
 
 NOBODY = "NOASSERTION"
-# By architecture, the Debian packages that the compiler takes libraries from. The C++ library comes with
-# the compiler's headers, the C library with its own.
+# Debian packages with the static libraries, by architecture.
 LIBRARIES = {
     "amd64": {"libstdc++": "libstdc++-12-dev", "libgcc": "libgcc-12-dev", "glibc": "libc6-dev"},
     "arm64": {"libstdc++": "libstdc++-12-dev-arm64-cross", "libgcc": "libgcc-12-dev-arm64-cross",
@@ -27,14 +26,14 @@ LICENSES = {"libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1", "libgcc": "G
 
 
 def architecture_of(name):
-    """None for what is the same on all machines."""
+    """Returns the architecture in the name of a file, or None if the file is for all architectures."""
     if name.endswith(".x86_64.rpm"):
         return "amd64"
     return next((each for each in LIBRARIES if each in name), None)
 
 
 def linked_into(name):
-    """The libraries that are in a file of the release. The packages find theirs where they are installed."""
+    """Returns the libraries that are linked into a file of the release. Packages use the libraries of their machine."""
     return tuple(LICENSES) if name.endswith(".tar") or "-linux-" in name else ()
 
 
@@ -73,7 +72,7 @@ class Bill:
                          copyrightText="2026 The haricot authors", sourceInfo=f"commit {commit}"))
 
     def add(self, entry):
-        """The key of the entry, which is new or the same as before."""
+        """Adds the entry unless it is present, and returns its key."""
         key = entry["SPDXID"].removeprefix("SPDXRef-")
         self.packages.setdefault(key, entry)
         return key

@@ -2,11 +2,11 @@
 
     python3 scripts/lib/tidy.py ALONE FOLDERS
 
-Both were configured by CMake for clang, FOLDERS with HARICOT_UNITY_LIBRARIES=ON. Most checks look at all that a
-file includes, so most of their time goes into the standard library: they run on each folder as a whole. The
-analyzer looks only at functions of the file that it is called for, and a warning of the compiler may depend on what
-else is there: these run on each file alone. A file that is compiled alone in both is looked at once. Prints what
-clang-tidy says; the exit status is 1 if it has found anything.
+Requires: CMake configured both for clang, FOLDERS with HARICOT_UNITY_LIBRARIES=ON. Most checks read all included
+headers and spend most of their time in the standard library, so they run once on each folder as a whole. The analyzer
+checks only functions of its own file, and a compiler warning may depend on other files, so these run on each file
+alone. A file that both build alone is checked once. Prints the output of clang-tidy; the exit status is 1 if it
+reports anything.
 """
 
 import json
@@ -15,8 +15,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-# What is added to the checks of .clang-tidy, whose exceptions hold for both. The analyzer, the warnings of the
-# compiler, and a check that would report how the files of a folder become one run alone; the rest runs together.
+# Checks that are added to those of .clang-tidy, whose exceptions always apply. The analyzer, the compiler warnings,
+# and bugprone-suspicious-include, which reports the includes of a unity build, run on files alone (ALONE). All other
+# checks run on folders (TOGETHER).
 ALONE = ("-bugprone-*,-misc-*,-modernize-*,-performance-*,-readability-*,"
          "clang-diagnostic-*,bugprone-suspicious-include")
 TOGETHER = "-clang-analyzer-*,-clang-diagnostic-*,-bugprone-suspicious-include"
@@ -24,7 +25,7 @@ BOTH = "clang-diagnostic-*"
 
 
 def files_of(build):
-    """What the build compiles of the programs, the largest first: they take longest."""
+    """Returns the files of the programs that the build compiles, the largest first, because they take longest."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         files = {entry["file"] for entry in json.load(commands)}
     sources = os.path.join(os.getcwd(), "src", "")
@@ -33,7 +34,7 @@ def files_of(build):
 
 
 def size(file):
-    """Bytes of a source; where CMake has made a file of several, bytes of all of these."""
+    """Returns the size of a source in bytes. A unity file of CMake has the size of all its sources."""
     with open(file, encoding="utf-8") as source:
         text = source.read()
     included = [line.split('"')[1] for line in text.splitlines() if line.startswith('#include "/')]
