@@ -43,13 +43,13 @@ namespace {
 
 using namespace haricot;
 
-// Of the state of a server: see docs/contributing.md, To change what a restart hands over.
+// Versions of a server's state: see docs/contributing.md, To change what a restart hands over.
 #ifndef HARICOT_STATE_VERSIONS
 #define HARICOT_STATE_VERSIONS 1, 1
 #endif
 constexpr os::StateVersions kStateVersions{HARICOT_STATE_VERSIONS};
 
-// In one line, the one that this program writes last.
+// Prints them in a line; the last is the one that this program writes.
 void print_state_versions() {
   for (std::uint32_t version = kStateVersions.first; version < kStateVersions.last; ++version) {
     std::printf("%u ", version);
@@ -57,12 +57,12 @@ void print_state_versions() {
   std::printf("%u\n", kStateVersions.last);
 }
 
-// The state that a service manager keeps stays there until a start succeeds.
+// A service manager keeps a state until a start succeeds.
 constexpr const char* kKept =
     "the connections and jobs of the server before are kept; "
     "set the cause right, and the next try has them";
 
-// Reports why the server does not start, also to a server before that waits for it.
+// Reports why the server does not start, also to a previous server that waits for it.
 int fail(os::Log& log, os::LastServer& last, const std::string& message, int status) {
   last.refuse(message);
   if (last.is_stored()) {
@@ -80,7 +80,7 @@ os::LogStyle log_style(const os::Options& options) {
           .for_journal = os::is_journal(STDERR_FILENO)};
 }
 
-// What the server is, and what it was asked for. The later event `ready` says that it serves.
+// Logs the version and the configuration. The later event `ready` reports that the server serves.
 void log_start(os::Log& log, const os::Options& options,
                const std::vector<os::Listener>& listeners) {
   std::string addresses;
@@ -103,7 +103,7 @@ void log_start(os::Log& log, const os::Options& options,
 }
 
 binlog::BinlogOptions binlog_options(const os::Options& options) {
-  constexpr std::uint64_t kLongest = 1'000'000'000;  // In milliseconds: more than a week.
+  constexpr std::uint64_t kLongest = 1'000'000'000;  // Milliseconds: more than a week.
   binlog::BinlogOptions result;
   result.file_bytes = options.binlog_bytes_max;
   result.open_files_max = os::SpareDescriptors::share_of(os::descriptor_limit());
@@ -116,14 +116,14 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   return result;
 }
 
-// What the server listens on.
+// Sockets that the server listens on.
 struct Sockets {
   std::vector<os::Listener> listeners;
   std::optional<os::TakeOverSocket> take_over;
 };
 
-// All that needs privileges is done by now: the sockets are bound, the folder is open, and the
-// process has its final user. What an attacker may have written, files and requests, is not read
+// Everything that needs privileges is done: the sockets are bound, the folder is open, and the
+// process has its final user. Files and requests, which an attacker may have written, are not read
 // yet.
 void enter_sandbox(const os::Options& options, const Sockets& sockets, os::BinlogFolder* binlog,
                    const os::Notifier& notifier, os::Log& log) {
@@ -146,8 +146,8 @@ void enter_sandbox(const os::Options& options, const Sockets& sockets, os::Binlo
   }
 }
 
-// Opens listeners on all addresses, or moves them out of `last`. Returns none if one address
-// failed; `error` says why.
+// Opens listeners on all addresses, or moves them out of `last`. Returns none and sets `error` if
+// one address fails.
 std::vector<os::Listener> open_listeners(const os::Options& options,
                                          std::vector<os::Listener>* last, std::string& error) {
   std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error, last);
@@ -167,7 +167,8 @@ std::string addresses(const os::Options& options) {
   return result;
 }
 
-// Returns the inherited sockets, or else listeners on all addresses. None: `error` says why.
+// Returns the inherited sockets, or else listeners on all addresses. Returns none and sets `error`
+// on failure.
 std::vector<os::Listener> find_listeners(const os::Options& options,
                                          std::vector<os::NamedDescriptor> sockets,
                                          os::TakeOver* last, os::Log& log, std::string& error) {
@@ -180,7 +181,8 @@ std::vector<os::Listener> find_listeners(const os::Options& options,
   return open_listeners(options, last == nullptr ? nullptr : &last->listeners(), error);
 }
 
-// The same with the socket of --take-over-socket. False: `error` says why.
+// Finds the listeners and the socket of --take-over-socket. Returns false and sets `error` on
+// failure.
 bool find_sockets(const os::Options& options, std::vector<os::NamedDescriptor> inherited,
                   os::TakeOver* last, Sockets& sockets, os::Log& log, std::string& error) {
   sockets.listeners = find_listeners(options, std::move(inherited), last, log, error);
@@ -209,7 +211,8 @@ ServerInfo server_info(const os::Options& options) {
   return info;
 }
 
-// The status to end with after the folder was opened, or records were begun; nothing: go on.
+// Returns the exit status after opening the folder, or beginning records, has failed; nothing if it
+// has not.
 std::optional<int> end_after(os::BinlogFolder::Opened opened, const std::string& error,
                              os::Daemon& daemon, os::LastServer& last, os::Log& log) {
   switch (opened) {
@@ -225,11 +228,11 @@ std::optional<int> end_after(os::BinlogFolder::Opened opened, const std::string&
   return std::nullopt;
 }
 
-// The jobs come back, and what the server before had; connections may queue up meanwhile, and are
-// answered after it. Returns the status to end with; nothing: the server can serve.
+// Restores the jobs, and takes over from the previous server; clients may connect meanwhile, and
+// are served afterwards. Returns the exit status; nothing if the server can serve.
 //
-// The folder is only read until all that can fail has not, and the server before, if it runs, has
-// given everything up.
+// The folder is only read until everything that can fail has succeeded, and a previous server that
+// runs has given everything up.
 std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog,
                          os::TakeOverSocket* socket, os::LastServer& last, os::Log& log) {
   std::string error;
@@ -249,13 +252,13 @@ std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder*
   return end_after(binlog->begin(error), error, daemon, last, log);
 }
 
-// That of the server before, if there is one.
+// Returns the key of the previous server, or a new one.
 HashKey hash_key(const os::TakeOver* last) {
   if (last == nullptr) return os::make_hash_key();
   return {last->identity().hash_key[0], last->identity().hash_key[1]};
 }
 
-// From the jobs to the last answer. Returns the status to end with.
+// Runs the server from restoring the jobs to the last answer. Returns the exit status.
 int run(const os::Options& options, const ServerInfo& info, Sockets& sockets,
         os::BinlogFolder* binlog, os::LastServer& last, os::Notifier& notifier, os::Log& log) {
   if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
@@ -282,7 +285,7 @@ int run(const os::Options& options, const ServerInfo& info, Sockets& sockets,
       .serve();
 }
 
-// Opens the folder, and takes its lock, unless a server has it that is asked for all it has.
+// Opens the folder and takes its lock, unless this server takes over from the one that has it.
 bool open_folder(os::BinlogFolder& folder, const os::Options& options, std::string& error) {
   return folder.open_folder(options.binlog_folder, error) &&
          (!options.take_over.empty() || folder.take_lock(error));
@@ -304,7 +307,7 @@ int serve(const os::Options& options, os::Log& log) {
   os::Inherited inherited = os::take_inherited();
   last.inherit(std::move(inherited.parcel));
 
-  // The lock comes first: a second server on the folder must not take the first one's socket.
+  // The lock comes first: a second server on the folder must not take the socket of the first one.
   std::optional<os::BinlogFolder> folder;
   if (!options.binlog_folder.empty()) {
     folder.emplace(binlog_options(options), Duration::seconds(options.fence_after_s), log,
@@ -342,15 +345,16 @@ int serve(const os::Options& options, os::Log& log) {
   return run(options, info, sockets, binlog, last, notifier, log);
 }
 
-// The name by which the program was started, if that is the name of the server that it replaces.
+// Returns the name by which the program was started, if that is the name of the server that it
+// replaces.
 const char* program_name(const char* path) {
   const std::string_view words = path != nullptr ? path : "";
   const std::string_view name = words.substr(words.rfind('/') + 1);
   return name == "beanstalkd" ? "beanstalkd" : "haricotd";
 }
 
-// The mistake comes last, because scripts and people look there. Under a service manager that keeps
-// a state, the log is what people read.
+// The error comes last, because scripts and people look there. If a service manager keeps a state,
+// it is logged instead.
 int report_mistake(const char* name, const os::Options& options, const std::string& error) {
   if (os::take_inherited().parcel.empty()) {
     std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
@@ -362,7 +366,7 @@ int report_mistake(const char* name, const os::Options& options, const std::stri
   return os::kExitUsage;
 }
 
-// --check: says what a start with these flags would say, on standard error where it would fail.
+// --check: prints the result of a start with these flags, on standard error if it would fail.
 int check(const char* name, const os::Options& options) {
   std::string error;
   for (const std::string& warning : options.warnings) {
@@ -377,7 +381,7 @@ int check(const char* name, const os::Options& options) {
   return status;
 }
 
-// Memory may be short for a moment: the log says so, and what a service manager keeps stays there.
+// If memory is short for a moment, logs that; a service manager keeps its state.
 int serve_or_fail(const os::Options& options, os::Log& log) {
   try {
     return serve(options, log);

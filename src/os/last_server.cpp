@@ -151,7 +151,7 @@ void LastServer::forget(Daemon& daemon, const Service& service) {
              {{"connections", state_->connections()},
               {"jobs", service.engine().jobs().size()},
               {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
-  // Flush now, because the next turn may be far away. What the manager keeps is dropped last.
+  // Flush now, because the next turn may be far away. The manager's copy is dropped last.
   log_.flush();
   for (Listener& listener : state_->listeners()) {
     daemon.accept_rest(listener);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kInherited = " (inherited)";
 
-// How often the kernel may choose a port for a name before all addresses of the name have it.
+// Maximum number of tries to find a free port for all addresses of a name.
 constexpr int kPortAttemptsMax = 100;
 
 std::string failure(const std::string& what) {
@@ -37,16 +37,16 @@ void set_flag(int descriptor, int level, int option, int value = 1) {
   ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-// What connections take over from the socket they are accepted on: no system calls for each.
+// Sets options that accepted connections inherit, so that they need no system calls of their own.
 void set_tcp_options(int descriptor) {
   set_flag(descriptor, SOL_SOCKET, SO_KEEPALIVE);
   set_flag(descriptor, IPPROTO_TCP, TCP_NODELAY);
 }
 
-// Whether a server answers on a unix socket. One whose queue is full does, too.
+// Returns true if a server answers on a unix socket, or its queue is full.
 bool is_answered(const sockaddr_un& address, int type) {
   const Descriptor probe(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!probe) return true;  // Not knowing, leave it alone.
+  if (!probe) return true;  // Unknown: leave the socket alone.
   const int result =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return result == 0 || errno != ECONNREFUSED;
@@ -85,7 +85,7 @@ in_port_t bound_port(int descriptor) {
   return ::getsockname(descriptor, generic, &length) == 0 ? *port_field(generic) : in_port_t{0};
 }
 
-// Whether it is bound to that address, and to that port unless that is 0.
+// Returns true if it is bound to that address, and to that port unless it is 0.
 bool is_bound_to(int descriptor, const addrinfo& wanted) {
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
@@ -105,7 +105,7 @@ bool is_bound_to(int descriptor, const addrinfo& wanted) {
          has.sin6_scope_id == wants.sin6_scope_id;
 }
 
-// Removes and returns the first listener that is wanted.
+// Removes and returns the first listener that matches.
 template <typename IsWanted>
 std::optional<Listener> take_from(std::vector<Listener>* last, const IsWanted& is_wanted) {
   if (last == nullptr) return std::nullopt;
@@ -206,8 +206,8 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
 }
 
 // Skips the addresses that this machine lacks: the name may belong to several machines, and ::1 is
-// missing where IPv6 is off. Every other failure is final, because a name on which two servers
-// listen leads each client to either.
+// missing if IPv6 is off. Every other failure is final: if two servers listened on a name, each
+// client would reach either of them.
 std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& is_taken,
                                          std::string& error, std::vector<Listener>* last) {
   std::vector<Listener> result;
@@ -251,7 +251,7 @@ std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& 
   return result;
 }
 
-// Nobody may connect before begin().
+// Does not listen: no client can connect before begin().
 std::optional<Listener> Listener::open_unix(const std::string& path, int type, std::string& error) {
   bool is_there = false;
   if (!may_be_socket(path, is_there, error)) return std::nullopt;

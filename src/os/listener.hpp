@@ -1,4 +1,4 @@
-// Sockets that wait for connections: made from an address, or inherited.
+// Listening sockets, made from an address or inherited.
 
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace haricot::os {
 
-// Who is at the other end of a socket, for the log and list-clients: `127.0.0.1:4711`, `unix`.
-// Printable ASCII without quotes, whoever it is.
+// Returns the address of a socket's peer, for the log and list-clients: `127.0.0.1:4711`, `unix`.
+// Always printable ASCII without quotes.
 std::string peer_name(int descriptor);
 
-// Checks that Listener::open() and a check without a server share.
+// Checks that Listener::open() shares with --check.
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 // Resolves a host and a port to listen on. Returns null on failure; `error` says why.
@@ -29,61 +29,63 @@ Addresses addresses_to_listen_on(const std::string& host, const std::string& por
                                  std::string& error);
 // Returns true if a socket failed for this reason because the machine lacks the address.
 bool is_missing_address(int reason);
-// Returns true if the path has a good length and leads to nothing, or to a socket (`is_there`).
+// Returns true if the path has a valid length and leads to nothing, or to a socket (`is_there`).
 bool may_be_socket(const std::string& path, bool& is_there, std::string& error);
 
 class Listener {
  public:
-  // How many connections wait to be accepted at most.
+  // Maximum number of connections that wait to be accepted.
   static constexpr int kBacklog = 1024;
 
   // Listens on every address of `listen`: a host name, an address of either family, or `unix:` and
   // a path. `port` is a number or a service's name; with 0, all addresses of the name get the same
   // free port. Skips addresses that this machine does not have, if it has another one. On failure
-  // the result is empty and `error` says why.
+  // returns nothing and sets `error`.
   //
-  // Replaces a unix socket on which nobody answers. Any other file at the path, and a socket on
-  // which a server still answers, stay, and then this fails.
+  // Replaces a unix socket on which no server answers. Fails if a server answers there, or the path
+  // leads to another kind of file.
   //
-  // `last` has the listeners of the server before. If one of them has the address, it is moved out
-  // and returned; port 0 matches any port. A new listener may overlap with the others, as 0.0.0.0
-  // does with 127.0.0.1, if the same user has made them. They keep listening.
+  // `last` has the listeners of the previous server. If one of them has the address, it is moved
+  // out and returned; port 0 matches any port. A new listener may overlap with the others, as
+  // 0.0.0.0 does with 127.0.0.1, if they belong to the same user. They keep listening.
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error, std::vector<Listener>* last = nullptr);
 
-  // A unix socket for whole messages, at a path of 1 to 107 bytes. Only `user`, and root, may
-  // connect to it; empty: only the one who calls. Replaces what open() replaces. Nothing: see
-  // `error`.
+  // Makes a unix socket for whole messages, at a path of 1 to 107 bytes. Only `user` and root may
+  // connect to it; if `user` is empty, only this process's user and root. Replaces the files that
+  // open() replaces. On failure returns nothing and sets `error`.
   static std::optional<Listener> open_for_messages(const std::string& path, const std::string& user,
                                                    std::string& error);
 
-  // The sockets that a service manager has passed. Empty with an `error`: one is none to listen on.
+  // Makes listeners of the sockets that a service manager has passed. Returns nothing and sets
+  // `error` if one of them does not listen.
   static std::vector<Listener> inherit(std::vector<NamedDescriptor> sockets, std::string& error);
 
-  // Writes what another process has to know of it, which gets its socket. And the way back; whether
-  // all was there, the reader tells. Its file is still the other one's, until own_file().
+  // write() writes what another process needs, which gets the socket separately. from_other() reads
+  // it; the reader reports errors. The file of the socket still belongs to the other process, until
+  // own_file().
   void write(StateWriter& to) const;
   static Listener from_other(StateReader& from, Descriptor socket);
-  // From here on the file of the socket, if there is one, is this one's to remove.
+  // Makes this object remove the file of the socket, if there is one.
   void own_file() { owns_file_ = !path_.empty(); }
 
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;
-  // Removes the file of a unix socket that is its own, if it is still that file.
+  // Removes the file of a unix socket, if it belongs to this object and was not replaced.
   ~Listener();
 
   int descriptor() const { return descriptor_.get(); }
-  // The folder in which a file has to be removed at the end; empty if there is none.
+  // Returns the folder in which a file has to be removed at the end; empty if there is none.
   std::string removal_folder() const;
-  // Whether it is the unix socket of that path, and its file is still there.
+  // Returns true if this is the unix socket of that path, and its file is still there.
   bool is_at(const std::string& path) const;
   // Stops listening in every process that has the socket. Connections that are not accepted yet
   // end. Does nothing to an inherited listener, which belongs to the service manager.
   void stop() const;
   // For the log.
   const std::string& name() const { return name_; }
-  // The name that the service manager gave (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty
-  // if there is no such name, or the socket was not inherited.
+  // The name that the service manager has given (LISTEN_FDNAMES, systemd's FileDescriptorName=);
+  // empty if there is none, or the socket was not inherited.
   const std::string& given_name() const { return given_name_; }
 
  private:
@@ -94,8 +96,8 @@ class Listener {
   bool begin(std::string& error) const;
   static std::vector<Listener> open_inet(const std::string& host, const std::string& port,
                                          std::string& error, std::vector<Listener>* last);
-  // Opens all addresses with that port (network order; 0: a free one). Empty: see `error`, and
-  // `is_taken` if another socket has the port.
+  // Opens all addresses with that port (network order; 0: a free one). On failure returns nothing,
+  // sets `error`, and sets `is_taken` if another socket has the port.
   static std::vector<Listener> open_all(addrinfo* found, in_port_t port, bool& is_taken,
                                         std::string& error, std::vector<Listener>* last);
   bool has_its_file() const;
@@ -103,7 +105,7 @@ class Listener {
   Descriptor descriptor_;
   std::string name_;
   std::string given_name_;
-  std::string path_;  // Of a unix socket that is not inherited.
+  std::string path_;  // Path of a unix socket that was not inherited.
   bool owns_file_ = false;
   dev_t device_ = 0;
   ino_t inode_ = 0;

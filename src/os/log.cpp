@@ -17,7 +17,7 @@ namespace {
 
 static_assert(Log::kKeptBytesMax >= PIPE_BUF);
 
-// The priorities of syslog(3).
+// Returns the priority of syslog(3).
 char priority_of(Level level) {
   switch (level) {
     case Level::error:
@@ -44,15 +44,14 @@ bool names_file(const char* journal_stream, dev_t device, ino_t inode) {
   return inode_named && text.empty() && *device_named == device && *inode_named == inode;
 }
 
-// The variable alone says little: a server whose stderr was led into a file inherits it all the
-// same.
+// The variable alone is not enough: a server whose stderr is redirected to a file inherits it, too.
 bool is_journal(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 &&
          names_file(std::getenv("JOURNAL_STREAM"), status.st_dev, status.st_ino);
 }
 
-// A server without memory goes on without its log.
+// Without memory the event is lost.
 void Log::event(Level level, std::string_view name, LogFields fields) {
   if (!wants(level)) return;
   try {
@@ -86,7 +85,7 @@ void Log::append(Level level, std::string_view name, LogFields fields) {
   line_ += '\n';
 }
 
-// A pipe is writable when it has room for PIPE_BUF bytes, so a piece of that size never blocks.
+// A pipe is writable if it has room for PIPE_BUF bytes, so a piece of that size never blocks.
 void Log::flush() {
   std::size_t written = 0;
   while (written < kept_.size() && is_writable()) {

@@ -1,10 +1,10 @@
-// The log: events on stderr, one a line, that never keep the server waiting.
+// The log: events on stderr, one in a line. Logging never blocks the server.
 //
-// Lines are collected and written at the end of a turn, as much as stderr takes without blocking.
-// If nobody reads stderr any more, lines are dropped. The first line that can be written again says
-// how many.
+// Lines are collected, and written at the end of a turn as far as stderr takes them without
+// blocking. If nothing reads stderr, lines are dropped. The first line that can be written again
+// has their number.
 //
-// Each event has a row in docs/runbook.md; a test compares.
+// Each event has a row in docs/runbook.md; a test compares them.
 
 #pragma once
 
@@ -22,23 +22,23 @@ namespace haricot::os {
 
 struct LogStyle {
   LogFormat format = LogFormat::text;
-  Level level = Level::info;  // What is less important is left out.
-  // journald reads the log: it adds the time, and takes the priority from the `<4>` at the begin of
-  // a line.
+  Level level = Level::info;  // Less important events are omitted.
+  // journald reads the log: it adds the time, and takes the priority from the `<4>` at the
+  // beginning of a line.
   bool for_journal = false;
 };
 
-// Whether the value of JOURNAL_STREAM (`device:inode`; null: not set) is this file.
+// Returns true if the value of JOURNAL_STREAM (`device:inode`; null: not set) is this file.
 bool names_file(const char* journal_stream, dev_t device, ino_t inode);
-// Whether journald reads what is written to this descriptor.
+// Returns true if journald reads this descriptor.
 bool is_journal(int descriptor);
 
 class Log {
  public:
   static constexpr std::size_t kKeptBytesMax = 64 * 1024;
 
-  // Writes to a descriptor that outlives the log and is left as it is (not set to non-blocking: it
-  // may be shared with others).
+  // Writes to a descriptor that outlives the log. Does not set it to non-blocking, because other
+  // processes may share it.
   explicit Log(int descriptor, LogStyle style = {}, std::int64_t (*wall_clock)() = read_wall_clock)
       : descriptor_(descriptor), style_(style), wall_clock_(wall_clock) {}
   ~Log() { flush(); }
@@ -48,10 +48,10 @@ class Log {
   // Adds an event, if its level is wanted. Names are lower case words with hyphens, keys with
   // underscores.
   void event(Level level, std::string_view name, LogFields fields = {});
-  // For callers who would have to compute the fields of an event.
+  // For callers to which computing the fields of an event would be expensive.
   bool wants(Level level) const { return level <= style_.level; }
 
-  // Writes what can be written now.
+  // Writes as much as possible without blocking.
   void flush();
   bool has_lines() const { return !kept_.empty(); }
 
@@ -63,7 +63,7 @@ class Log {
   LogStyle style_;
   std::int64_t (*wall_clock_)();
   std::string kept_;
-  std::string line_;  // The one that is being made; kept for its memory.
+  std::string line_;  // The current line; kept for its memory.
   std::uint64_t dropped_ = 0;
 };
 

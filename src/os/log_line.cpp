@@ -25,7 +25,7 @@ void append_number(std::string& to, const LogField& field) {
   to.append(digits, static_cast<std::size_t>(end - digits));
 }
 
-// The fields of one line, one after the other.
+// Writes the fields of a line in sequence.
 class FieldWriter {
  public:
   FieldWriter(std::string& to, LogFormat format) : to_(to), format_(format) {}

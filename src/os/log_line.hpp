@@ -3,10 +3,10 @@
 //   time=2026-11-21T10:40:38.123Z level=warning event=job-too-big bytes=70000 tube="a b"
 //   {"time":"2026-11-21T10:40:38.123Z","level":"warning","event":"job-too-big","bytes":70000}
 //
-// Any bytes may be in a text. What leaves is printable ASCII: characters beyond it are escaped as
-// JSON does (\u00e9), and a byte that is no character at all becomes the four characters \xff. In
-// logfmt a text with blanks, quotes and the like stands in quotes and is escaped in the same way,
-// so either form gives back the same text.
+// A text may have any bytes. The line is printable ASCII: other characters are escaped as in JSON
+// (\u00e9), and a byte that is no character becomes the four characters \xff. In logfmt, a text
+// with blanks, quotes and the like is in quotes and escaped in the same way, so both forms can be
+// decoded to the same text.
 
 #pragma once
 
@@ -22,7 +22,7 @@ namespace haricot::os {
 enum class Level : std::uint8_t { error, warning, info, debug };
 enum class LogFormat : std::uint8_t { text, json };
 
-// A key (a word of lower case letters and underscores) and its value. Texts are only borrowed.
+// A key (a word of lower case letters and underscores) and its value. Does not own its texts.
 class LogField {
  public:
   LogField(std::string_view key, std::string_view text) : key_(key), text_(text) {}
@@ -56,8 +56,8 @@ using LogFields = std::initializer_list<LogField>;
 
 std::string_view name_of(Level level);
 
-// Appends the line without its end. `wall_time` is in nanoseconds since 1970; without one there is
-// no time in it.
+// Appends the line without its end. `wall_time` is in nanoseconds since 1970; without it the line
+// has no time.
 void append_log_line(std::string& to, LogFormat format, std::optional<std::int64_t> wall_time,
                      Level level, std::string_view event, LogFields fields);
 

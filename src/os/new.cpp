@@ -1,8 +1,8 @@
-// The operator new and delete of haricotd: all memory of the main thread comes from Memory, where
-// it is counted and goes back to the system.
+// The operator new and delete of haricotd: all memory of the main thread comes from Memory, which
+// counts it and returns it to the system.
 //
-// Other threads (that of the syncer) take uncounted memory. What they free of the main thread's is
-// put on a list, which the main thread frees when it next asks for memory.
+// Other threads (that of Syncer) get uncounted memory. If they free memory of the main thread, it
+// is put on a list, which the main thread frees at its next allocation.
 
 #include "os/new.hpp"
 

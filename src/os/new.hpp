@@ -1,12 +1,11 @@
-// Where haricotd gets its memory. Linked into the daemon alone: the tool and the tests have the
-// operator new of their library.
+// The memory of haricotd. Linked into the daemon only: the tool and the tests use their library's
+// operator new.
 
 #pragma once
 
 namespace haricot::os {
 
-// From now on the memory of this thread is counted (haricot/base/memory.hpp). To be called first in
-// main().
+// Counts the memory of this thread from now on (haricot/base/memory.hpp). Called first in main().
 void count_memory();
 
 }  // namespace haricot::os

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kPatienceMilliseconds = 1000;
 constexpr int kBarrierMilliseconds = 5000;
-// It is asked for once a second; in between there may be a sort of all jobs, or a slow disk.
+// Requested every second; between two requests there may be a sort of all jobs, or a slow disk.
 constexpr std::string_view kMoreTime = "EXTEND_TIMEOUT_USEC=60000000\n";
 
 std::string take_from_environment(const char* name) {
@@ -33,7 +33,7 @@ std::string take_from_environment(const char* name) {
   return result;
 }
 
-// A line break in a text would begin another assignment.
+// A line break in the text would begin another assignment.
 std::string assignment(std::string_view key, std::string_view text) {
   std::string result(key);
   for (const char c : text) result += c == '\n' ? ' ' : c;
@@ -65,7 +65,7 @@ bool Notifier::open(std::string& error) {
 bool Notifier::take_address(const std::string& name) {
   const bool is_abstract = name[0] == '@';
   if (name[0] != '/' && !is_abstract) return false;
-  // A path has its zero after it, an abstract name one in front, in the place of the '@'.
+  // A path has a zero after it; an abstract name has one in front, which replaces the '@'.
   const std::size_t room = sizeof address_.sun_path - (is_abstract ? 0 : 1);
   if (name.size() > room || name.size() < 2) return false;
   address_.sun_family = AF_UNIX;
@@ -85,7 +85,8 @@ bool Notifier::connect() {
   return true;
 }
 
-// The watchdog may be meant for another process: a wrapper that started us, or was started by us.
+// The watchdog may belong to another process: a wrapper that started this one, or that this one has
+// started.
 void Notifier::read_watchdog(std::string_view interval, std::string_view pid) {
   constexpr std::uint64_t kLongest = std::numeric_limits<std::int64_t>::max() / 1000;
   const std::optional<std::uint64_t> microseconds = read_number(interval);
@@ -112,7 +113,7 @@ void Notifier::takes_time(std::string_view status) {
 }
 
 void Notifier::notify_watchdog(Instant now) {
-  CHECK(keep_alive_interval_ > Duration{});  // Else the loop would do nothing else.
+  CHECK(keep_alive_interval_ > Duration{});  // Otherwise the loop would do nothing else.
   next_keep_alive_ = now + keep_alive_interval_;
   send("WATCHDOG=1\n", Urgency::may_be_lost);
 }
@@ -138,7 +139,7 @@ void Notifier::forget_stored(std::string_view name) {
   send("FDSTOREREMOVE=1\n" + assignment("FDNAME=", name), Urgency::must_arrive);
 }
 
-// The manager closes what comes with a barrier when it has dealt with all that came before.
+// The manager closes the descriptor of a barrier when it has handled all earlier messages.
 bool Notifier::wait_until_read() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -154,7 +155,7 @@ bool Notifier::send(const std::string& text, int descriptor, Urgency urgency) {
   if (!socket_) return false;
   const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
   DescriptorMessage message(text, descriptors);
-  // The second try is for a manager that did not read or was restarted in the meantime.
+  // The second try is for a manager that did not read, or was restarted meanwhile.
   for (int tries = 0; tries < 2; ++tries) {
     if (::sendmsg(socket_.get(), message.header(), MSG_NOSIGNAL) >= 0) return true;
     if (errno == ECONNREFUSED || errno == ENOTCONN) {

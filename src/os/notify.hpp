@@ -1,10 +1,9 @@
-// Reports to the service manager: that the server is ready, what it is doing, that it lives.
+// Reports to the service manager: readiness, status, and that the server is alive.
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
-// socket that NOTIFY_SOCKET names, a path or, after an '@', an abstract name. Nothing here waits
-// for the manager but ready(), stopping() and what is about stored descriptors, and those no longer
-// than a second, or than they say: a manager that does not read must not keep the server from
-// serving.
+// socket in NOTIFY_SOCKET, which is a path or, after an '@', an abstract name. Only ready(),
+// stopping() and the functions for stored descriptors wait for the manager, for a second at most,
+// unless they say otherwise: a manager that does not read must not block the server.
 
 #pragma once
 
@@ -26,42 +25,44 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, takes them out of the environment, and
-  // connects. Where nobody asked, nothing is ever sent. False: somebody asked, but in a way that
-  // cannot be followed; `error` says why, and what could be followed is. No reason not to serve.
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, removes them from the environment, and
+  // connects. Without them nothing is ever sent. Returns false and sets `error` if a value is
+  // unusable; the others are used, and the server can serve.
   //
-  // To be called before the process gives up rights: the socket may be root's.
+  // Called before the process drops privileges, because the socket may belong to root.
   [[nodiscard]] bool open(std::string& error);
 
   bool is_open() const { return static_cast<bool>(socket_); }
 
-  // The jobs are back, connections are answered.
+  // Reports that the jobs are restored and connections are served.
   void ready(std::string_view status);
-  // The end has begun.
+  // Reports that the server is stopping.
   void stopping();
-  // A line for `systemctl status`.
+  // Sets the line that `systemctl status` shows.
   void status(std::string_view text);
-  // The same during a start or a stop that takes long, with a plea for more time: the timeout of
-  // the start or of the stop ends no sooner than a minute from now.
+  // Sets that line during a long start or stop, and requests more time: the timeout of the start or
+  // stop ends in a minute at the earliest.
   void takes_time(std::string_view status);
 
-  // Gives the manager a descriptor to keep while the service is down, under a name of up to 255
-  // printing characters without a colon, and to pass at the next start. It stays open here. False:
-  // the manager could not be told. Whether it keeps any, and so many, nobody can ask.
+  // Passes the manager a descriptor to keep while the service is down and to return at the next
+  // start, under a name of up to 255 printable characters without a colon. It stays open here.
+  // Returns false if the manager could not be reached. Whether it keeps the descriptor cannot be
+  // asked.
   [[nodiscard]] bool store(std::string_view name, int descriptor);
-  // It closes what it keeps under that name.
+  // Makes the manager close the descriptors that it keeps under that name.
   void forget_stored(std::string_view name);
-  // Waits until the manager has read all that it was told, five seconds at most. False: it has not.
+  // Waits until the manager has read all messages, for five seconds at most. Returns false if it
+  // has not.
   [[nodiscard]] bool wait_until_read();
 
-  // When the watchdog wants to hear of us next; never where there is none.
+  // Returns the time of the next keep_alive(); never() without a watchdog.
   Instant next_keep_alive() const { return next_keep_alive_; }
-  // Tells the watchdog that we live, if it is time to.
+  // Notifies the watchdog if it is time.
   void keep_alive(Instant now) {
     if (next_keep_alive_ <= now) notify_watchdog(now);
   }
-  // Waits until there is something to be read there, and tells the watchdog meanwhile. False: there
-  // is nothing within that time.
+  // Waits for input on a descriptor, and notifies the watchdog meanwhile. Returns false if there is
+  // none within `patience`.
   [[nodiscard]] bool wait_for(int descriptor, Duration patience);
 
  private:

@@ -29,8 +29,8 @@ const FlagRow* find_flag(std::string_view name);
 
 class Parser {
  public:
-  // Stores the value of a flag; `value` is empty for a flag that takes none. On a mistake returns
-  // false, and the error is set.
+  // Stores the value of a flag; `value` is empty for a flag that takes none. Returns false and sets
+  // the error if the value is wrong.
   using Setter = bool (Parser::*)(const FlagText& flag, std::string_view value);
 
   Parser(Options& options, std::string& error) : options_(options), error_(error) {}
@@ -104,7 +104,7 @@ class Parser {
   }
 
   bool is_decided() const;
-  // Reports a wrong value in beanstalkd's words, and the flag that has it.
+  // Reports a wrong value in beanstalkd's words, with its flag.
   bool fail_at(const FlagText& flag, std::string_view what, std::string_view value) {
     const std::string name =
         flag.letter != 0 ? std::string("-") + flag.letter : "--" + std::string(flag.name);
@@ -117,7 +117,7 @@ class Parser {
   bool replace(const FlagText& flag, std::string& to, std::string_view value);
   bool has_values();
 
-  // A text that was given: its flag, and the last value.
+  // A given flag with a text value, and its last value.
   struct GivenText {
     const FlagText* flag;
     const std::string* value;
@@ -199,7 +199,7 @@ constexpr FlagRow kFlags[] = {
      &Parser::assign<&Options::action, Options::Action::show_help>},
 };
 
-// The first flag that matches is taken, so names and letters have to differ.
+// The first flag that matches is used, so names and letters must differ.
 constexpr bool are_all_different() {
   for (const FlagRow& flag : kFlags) {
     for (const FlagRow* other = kFlags; other != &flag; ++other) {
@@ -251,7 +251,7 @@ bool Parser::parse(std::span<const char* const> words) {
   return true;
 }
 
-// Whether the program only shows something, so that no other flag matters.
+// Returns true if the program only prints something, so that no other flag matters.
 bool Parser::is_decided() const {
   return options_.action != Options::Action::serve && options_.action != Options::Action::check;
 }
@@ -301,9 +301,9 @@ std::string or_quotes(std::string_view value) {
   return value.empty() ? "\"\"" : std::string(value);
 }
 
-// Replaces a value. As in beanstalkd the last value counts, but a warning names the one that has no
-// effect. A second -l does not add an address: it may stand there to close the one before, such as
-// 0.0.0.0 in a distribution's settings.
+// Replaces a value. As in beanstalkd the last value counts, but a warning names the one without
+// effect. A second -l does not add an address, because it may be meant to replace the first one,
+// such as 0.0.0.0 in a distribution's settings.
 bool Parser::replace(const FlagText& flag, std::string& to, std::string_view value) {
   CHECK(flag.letter != 0);
   const auto is_same = [&](const GivenText& text) { return text.flag == &flag; };

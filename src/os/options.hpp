@@ -1,8 +1,7 @@
 // The command line of haricotd, as a value.
 //
-// The short flags are beanstalkd's, with its ways of writing them: joined (`-VVp11301`), their
-// values after them or as the next word. Each has a long name too: `--port=11301` or `--port
-// 11301`.
+// Short flags are beanstalkd's, in its notations: joined (`-VVp11301`), or with the value as the
+// next word. Each has a long name too: `--port=11301` or `--port 11301`.
 
 #pragma once
 
@@ -26,7 +25,7 @@ struct Options {
   std::string port = "11300";      // A number or a service's name; the same for all addresses.
   std::vector<std::string> listen_also;  // Further addresses.
   bool listen_given = false;             // -l, -p or --listen-also.
-  std::string user;                      // Empty: stay who we are.
+  std::string user;                      // Empty: keep the current user.
   std::uint32_t job_bytes_max = kJobBytesMaxDefault;
   int verbosity = 0;
   LogFormat log_format = LogFormat::text;
@@ -34,30 +33,30 @@ struct Options {
   CommandSet commands = CommandSet::extended;
   Limits limits;
 
-  // What the process may do once it has started: see Sandbox.
+  // Privileges of the process after its start: see Sandbox.
   enum class Confinement : std::uint8_t { automatic, always, never };
   Confinement confinement = Confinement::automatic;
 
-  // At its end it gives connections and jobs to a service manager, for the next start.
+  // Hand connections and jobs to a service manager at the end, for the next start.
   bool hands_over = true;
-  std::string take_over_socket;  // Where the next server asks for the same; empty: nowhere.
-  std::string take_over;         // Where this one asks; empty: nowhere.
+  std::string take_over_socket;  // Socket for the next server to take over; empty: none.
+  std::string take_over;         // Socket of the server to take over from; empty: none.
 
   std::string binlog_folder;  // Empty: none.
   bool binlog_sync = true;
   std::uint64_t binlog_sync_ms = 50;
   std::uint64_t binlog_bytes_max = 10485760;
   std::uint32_t fence_after_s = 0;  // 0: no fence.
-  bool binlog_strict = false;       // Start only if nothing in it is lost or in doubt.
+  bool binlog_strict = false;       // Start only if nothing in the binlog is lost or in doubt.
 
-  std::vector<std::string> warnings;  // For the log, when it is there.
+  std::vector<std::string> warnings;  // To be logged.
 };
 
-// Reads the words after the program's name. On a mistake returns false, and `error` says which.
+// Parses the words after the program's name. Returns false and sets `error` if they are wrong.
 [[nodiscard]] bool parse_options(std::span<const char* const> words, Options& options,
                                  std::string& error);
 
-// What --help prints, of a program that was started by this name.
+// Returns the text of --help, for a program that was started by this name.
 std::string help_text(std::string_view program = "haricotd");
 
 }  // namespace haricot::os

@@ -15,14 +15,14 @@
 namespace haricot::os {
 namespace {
 
-// What later kernels have added, by the version of the interface; the system's header may be older
+// Additions of later kernels, by the version of the interface. The system's header may be older
 // than the kernel.
 struct Rules {
   std::uint64_t files;
-  std::uint64_t network;  // From version 4 on,
-  std::uint64_t scope;    // from version 6 on.
+  std::uint64_t network;  // From version 4 on.
+  std::uint64_t scope;    // From version 6 on.
 };
-// The kernel reads as many of them as rules_bytes() says.
+// The kernel reads as many bytes of it as rules_bytes() returns.
 static_assert(offsetof(Rules, network) == 8 && offsetof(Rules, scope) == 16 && sizeof(Rules) == 24);
 
 constexpr std::uint64_t bit(unsigned number) {
@@ -41,7 +41,7 @@ constexpr std::uint64_t kOwnFiles = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCE
                                     LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                     LANDLOCK_ACCESS_FS_REMOVE_FILE | kTruncate;
 
-// All that the kernel can forbid is forbidden, but for what a rule allows.
+// Forbids all that the kernel can forbid, except actions that a rule allows.
 Rules all_rules(long version) {
   Rules rules{kFilesOfVersion1, 0, 0};
   if (version >= 2) rules.files |= kRefer;
@@ -64,7 +64,7 @@ bool allow(int ruleset, int folder, std::uint64_t access) {
   return ::syscall(__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
-// A folder that cannot be opened is left out.
+// Omits a folder that cannot be opened.
 bool allow_below(int ruleset, const std::string& path, std::uint64_t access) {
   const Descriptor folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   return !folder || allow(ruleset, folder.get(), access);

@@ -1,5 +1,5 @@
-// The files that a started server may touch, as rules in the kernel (Landlock): its own folder and
-// nothing else, whichever user it runs as.
+// Rules in the kernel (Landlock) for the files that a started server may use: only its own folder,
+// whichever user it runs as.
 //
 // Files that are open already are not affected.
 
@@ -11,20 +11,20 @@
 namespace haricot::os {
 
 struct PathSandboxOptions {
-  // A descriptor of the folder in which files are read, written, made and removed; -1: none.
+  // Descriptor of the folder in which files are read, written, created and removed; -1: none.
   int folder = -1;
-  // Folders in and below which files may be removed: that of a unix socket. Those that cannot be
-  // opened are left out.
+  // Folders in and below which files may be removed, such as that of a unix socket. A folder that
+  // cannot be opened is omitted.
   std::vector<std::string> removal_folders;
-  // Folders in and below which files may be read. The same holds for them.
+  // Folders in and below which files may be read. A folder that cannot be opened is omitted.
   std::vector<std::string> reading_folders;
-  bool connects = false;  // TCP connections may be begun.
+  bool connects = false;  // Allows TCP connections to others.
 };
 
-// Puts the rules in force for this thread and those that it makes, for good. So it has to be called
-// before there are other threads. If the kernel can, the rules also forbid to bind and connect TCP
-// sockets and to send signals to other processes. Requires: no new privileges, see Sandbox. False:
-// `error` says why.
+// Applies the rules to this thread and to threads that it creates later, permanently. So it is
+// called before there are other threads. If the kernel supports it, the rules also forbid binding
+// and connecting TCP sockets, and signals to other processes. Returns false and sets `error` on
+// failure. Requires: no new privileges, see Sandbox.
 [[nodiscard]] bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error);
 
 }  // namespace haricot::os

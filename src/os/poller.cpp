@@ -8,7 +8,7 @@
 namespace haricot::os {
 namespace {
 
-// Milliseconds for epoll_wait, rounded up: a wait that ends too early would only have to be
+// Returns milliseconds for epoll_wait, rounded up: a wait that ends too early would have to be
 // repeated.
 int timeout_ms(Instant now, Instant until) {
   if (until == Instant::never()) return -1;
@@ -39,7 +39,7 @@ void Poller::change(EventSource& source, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = &source;
-  // Changing what is registered needs no memory of the kernel.
+  // Changing a registration needs no memory in the kernel.
   const int result = ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, source.descriptor, &event);
   CHECK(result == 0);
   source.registered = events;

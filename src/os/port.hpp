@@ -1,4 +1,4 @@
-// What can stand for a TCP port on a command line.
+// TCP ports on a command line.
 
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace haricot::os {
 
-// Whether getaddrinfo() may be asked about this port: it is a number up to 65535, in digits, or
-// starts with a letter, as a service's name does. getaddrinfo() itself takes 86446 for 20910, and
-// blanks and signs for a part of a number.
+// Returns true if a text may be passed to getaddrinfo(): it is a number up to 65535, in digits, or
+// begins with a letter, as the name of a service does. getaddrinfo() itself takes 86446 for 20910,
+// and accepts blanks and signs in a number.
 bool is_port(std::string_view text);
 
 }  // namespace haricot::os

@@ -54,9 +54,8 @@ void ignore_children() {
 }
 
 // By default, when the first large piece is freed, malloc keeps all pieces up to that size from
-// then on: tens of megabytes after one large job. The threshold here is above the largest buffers
-// of a connection, which come and go, and below the chunks of jobs, which have to go back to the
-// system.
+// then on: tens of megabytes after one large job. This threshold is above the largest buffers of a
+// connection, which come and go, and below the chunks of jobs, which must return to the system.
 void give_large_memory_back() {
 #ifdef __GLIBC__
   constexpr int kMappedBytesMin = 192 * 1024;
@@ -76,7 +75,7 @@ bool is_entirely(uid_t user, gid_t group) {
 }
 
 bool change_to(const std::string& name, uid_t user, gid_t group, std::string& error) {
-  // Without the right to change groups one may still have that to change to a saved user.
+  // A process that may not change groups may still be allowed to change to a saved user.
   const bool is_root = ::geteuid() == 0;
   if (is_root && ::initgroups(name.c_str(), group) != 0) {
     error = "cannot take the groups of " + name + ": " + std::strerror(errno);
@@ -101,9 +100,9 @@ bool become_user(const std::string& name, std::string& error, bool& no_such_user
   }
   const uid_t user = entry->pw_uid;
   const gid_t group = entry->pw_gid;
-  // Somebody who is that user already stays as he is, without a call that a sandbox may forbid.
+  // A process that already runs as that user makes no call, because a sandbox may forbid it.
   if (!is_entirely(user, group) && !change_to(name, user, group, error)) return false;
-  // It must not be possible to go back.
+  // Going back must be impossible.
   if (user != 0 && (::setuid(0) == 0 || ::geteuid() != user || ::getegid() != group)) {
     error = "became " + name + ", but could still go back to root";
     return false;
@@ -132,7 +131,7 @@ bool is_asked_to_end() {
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
   if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) {
-    // Without random numbers the start's time and number have to do: it only has to differ.
+    // Without random numbers, the time and the process id are used: the bits only have to differ.
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     bits = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
@@ -157,8 +156,8 @@ CpuUsage read_cpu_usage() {
   return CpuUsage{microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
 }
 
-// Returns 16 hexadecimal digits that begin with a letter. Readers of YAML take other ones for a
-// number: decimal (16 digits), octal (00...), binary (0b...) or with an exponent (1e10).
+// Returns 16 hexadecimal digits that begin with a letter. Readers of YAML take others for a number:
+// decimal (16 digits), octal (00...), binary (0b...) or with an exponent (1e10).
 std::string make_instance_id() {
   constexpr std::uint64_t kFirstLetter = 0xa;
   constexpr std::uint64_t kLetters = 6;
@@ -174,7 +173,8 @@ std::string make_instance_id() {
   return text;
 }
 
-// Reports are ASCII, a line a value: whatever else a machine's name may hold is left out.
+// Removes characters from a machine's name that reports cannot have: they are ASCII, a value in a
+// line.
 std::string plain(const char* text) {
   std::string result;
   for (; *text != '\0'; ++text) {

@@ -1,4 +1,4 @@
-// What the process does to itself at its start, and what it knows of the machine.
+// Settings of the process at its start, and facts about the machine.
 
 #pragma once
 
@@ -13,48 +13,47 @@
 namespace haricot::os {
 
 // Opens /dev/null on those of the descriptors 0 to 2 that are closed, so that no socket or file
-// ever gets such a number and is written to as if it were stderr. Writing to a stdout that was
-// closed fails with EBADF, so the caller notices that its output is lost.
+// gets such a number and is written to like stderr. Writing to a stdout that was closed fails with
+// EBADF, so that lost output is noticed.
 void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
-// The soft limit as it is now.
+// Returns the current soft limit.
 std::uint64_t descriptor_limit();
 
-// From now on writing beyond the limit of a file's size (ulimit -f) fails, and does not end the
-// process.
+// Makes writes beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
 void survive_file_size_limit();
 
-// Writing to a peer that is gone is an error of that write from now on, not the end of the process.
+// Makes a write to a closed peer fail, instead of ending the process.
 void ignore_broken_pipes();
 
-// From now on the kernel forgets children when they end. Process 1 of a container inherits children
-// of other processes, such as those of a health check, and they would stay as zombies.
+// Makes the kernel reap children. Process 1 of a container inherits children of other processes,
+// such as those of a health check, which would remain as zombies.
 void ignore_children();
 
-// Has large pieces of memory returned to the system as soon as they are free.
+// Makes malloc return large pieces of memory to the system as soon as they are free.
 void give_large_memory_back();
 
-// Becomes a user for good: its supplementary groups, its group, itself. On failure false, and
-// `error` says why; then the process must end. `no_such_user`: that is why it failed.
+// Changes to a user permanently: its supplementary groups, its group, itself. On failure returns
+// false and sets `error`, and `no_such_user` if that is the reason; the process has to end then.
 [[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);
 
-// 64 bits that nobody can guess. If the kernel has no random numbers, bits that differ each time.
+// Returns 64 unpredictable bits. If the kernel has no random numbers, bits that differ each time.
 std::uint64_t random_bits();
 
-// The key by which a process hashes what others choose: a new one at each call.
+// Returns a new key for hashing texts that others choose.
 HashKey make_hash_key();
 
 // The signals that the daemon handles: SIGTERM, SIGINT, SIGUSR1 and SIGHUP.
 sigset_t handled_signals();
-// Blocks these signals, so that they wait for the daemon's descriptor. This is also needed in
-// process 1 of a container, to which the kernel does not deliver signals without a handler.
+// Blocks these signals, so that they wait for the daemon's descriptor. Process 1 of a container
+// needs this anyway: the kernel does not deliver signals without a handler to it.
 void block_signals();
-// Whether SIGTERM or SIGINT has come and waits.
+// Returns true if SIGTERM or SIGINT is pending.
 bool is_asked_to_end();
 
-// Fills in the facts about the process and the machine that the reports have.
+// Sets the fields about the process and the machine, for reports.
 void describe_process(ServerInfo& info);
 
 }  // namespace haricot::os

@@ -50,7 +50,7 @@ std::string Sandbox::enter() const {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return std::string("new privileges cannot be dropped: ") + std::strerror(errno);
   }
-  // In this order: the call filter refuses the calls that Landlock needs.
+  // In this order, because the call filter rejects the calls that Landlock needs.
   std::string missing;
   std::string error;
   if (!enter_path_sandbox(paths, error)) missing = "files (Landlock: " + error + ")";

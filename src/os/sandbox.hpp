@@ -1,8 +1,8 @@
-// The privileges that the server drops when it has all that it needs: new privileges, all files but
-// its own, and all system calls but those that it makes. An attacker who takes the server over by a
-// bug of ours has a process that can serve jobs, and hardly anything else.
+// The privileges that the server drops when it has everything that it needs: gaining new
+// privileges, files except its own, and system calls that it does not make. An attacker who takes
+// over the server by a bug of ours gets a process that can serve jobs, and hardly anything else.
 //
-// Nothing here can be undone, and threads that are made later inherit it.
+// This is permanent, and inherited by threads that are created later.
 
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace haricot::os {
 
-// Whether to enter the sandbox: as the flags say. Without such a flag: as root with a user to
-// become, and under a service manager. A server that is started by hand can be debugged, and runs
-// in strange environments, as beanstalkd does. Requires: the process still has its first user and
-// environment.
+// Returns true if the sandbox should be entered, according to the flags. Without such a flag: as
+// root with a user to become, and under a service manager. A server that is started by hand can be
+// debugged, and runs in unusual environments, as beanstalkd does. Requires: the process still has
+// its first user and environment.
 bool wants_sandbox(const Options& options);
 
 struct Sandbox {
@@ -26,8 +26,8 @@ struct Sandbox {
   bool notifies = false;
   bool hands_over = false;
 
-  // Puts in force what the kernel can. Returns what the kernel cannot, for the log; empty: all of
-  // it is in force. Requires: the process has one thread.
+  // Applies as much as the kernel supports. Returns the rest, for the log; empty: everything is
+  // applied. Requires: the process has one thread.
   [[nodiscard]] std::string enter() const;
 };
 

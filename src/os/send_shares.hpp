@@ -1,5 +1,6 @@
-// How much each connection may send in a turn. Few connections get much each. Many that have more
-// than that to send share what a turn is for, lest it takes as long as all of their sends together.
+// Number of bytes that each connection may send in a turn. If few connections send, each may send
+// much. Many connections with large output share a bounded amount, so that a turn does not take as
+// long as all of their sends together.
 
 #pragma once
 
@@ -12,11 +13,11 @@ namespace haricot::os {
 
 class SendShares {
  public:
-  // What one connection sends at most: below a millisecond for the kernel.
+  // Maximum for one connection: less than a millisecond for the kernel.
   static constexpr std::size_t kBytesMax = turn_limits::kSentBytes;
-  // What each may send in any case.
+  // Minimum for each connection.
   static constexpr std::size_t kBytesMin = turn_limits::kSentBytesMin;
-  // What all that send more than that have of a turn.
+  // Bytes for all connections that send more than the minimum, in a turn.
   static constexpr std::size_t kBytesOfAllMax = turn_limits::kSentBytesOfAll;
 
   void begin_turn() {
@@ -25,10 +26,10 @@ class SendShares {
     cut_short_ = 0;
     left_ = kBytesOfAllMax;
   }
-  // How many bytes the next connection may send; from kBytesMin to kBytesMax. It is the same for
-  // all that wait since the last turn, while the turn has something left.
+  // Returns the number of bytes that the next connection may send, from kBytesMin to kBytesMax. It
+  // is equal for all connections that wait since the last turn, until the turn's bytes are used up.
   std::size_t next() const { return std::max(std::min(share_, left_), kBytesMin); }
-  // A connection has sent so many bytes. `was_cut_short`: the bound has kept it from sending more.
+  // Counts the bytes that a connection has sent. `was_cut_short`: the limit has stopped it.
   void took(std::size_t bytes, bool was_cut_short) {
     left_ -= std::min(bytes, left_);
     if (was_cut_short) ++cut_short_;
@@ -37,7 +38,7 @@ class SendShares {
  private:
   std::size_t share_ = kBytesMax;
   std::size_t left_ = kBytesOfAllMax;
-  std::size_t cut_short_ = 0;  // How many connections were, in this turn.
+  std::size_t cut_short_ = 0;  // Connections that were, in this turn.
 };
 
 }  // namespace haricot::os

@@ -8,7 +8,7 @@ namespace haricot::os {
 
 std::size_t SpareDescriptors::share_of(std::size_t descriptors_max) {
   constexpr std::size_t kPart = 4;
-  // The file that is written, those ahead of it, and those that wait for their last sync.
+  // The file being written, those ahead of it, and those that wait for their last sync.
   constexpr std::size_t kEnough = 32;
   return std::min(descriptors_max / kPart, kEnough);
 }

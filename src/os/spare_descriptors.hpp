@@ -1,9 +1,9 @@
-// Descriptors that are kept for one user, so that nobody else can take the last ones.
+// Descriptors that are reserved for one user, so that others cannot take the last ones.
 //
-// A busy server may have a connection for every descriptor, and still its binlog needs a descriptor
-// for the next file. So the reserve takes some in advance, as duplicates of one that is open
-// anyway, and closes one when a descriptor is needed. This works also if other processes have taken
-// the last descriptors of the system.
+// A busy server may have a connection for every descriptor, but its binlog still needs one for the
+// next file. So the reserve takes some in advance, as duplicates of an open descriptor, and closes
+// one when it is needed. This also works if other processes have taken the last descriptors of the
+// system.
 
 #pragma once
 
@@ -16,20 +16,22 @@ namespace haricot::os {
 
 class SpareDescriptors {
  public:
-  // How many to keep if a process may have so many: enough for the files of a binlog, but not all.
+  // Returns the number to reserve if a process may have that many: enough for the files of a
+  // binlog, but not all.
   static std::size_t share_of(std::size_t descriptors_max);
 
-  // Takes so many, or as many as there are. `model` is open as long as this is in use.
+  // Takes `count` descriptors, or as many as there are. Requires: `model` stays open.
   void fill(int model, std::size_t count);
 
-  // Closes all and takes them anew, because the model is another file than before.
+  // Closes all and takes them again, because the model is another file now.
   void renew();
 
-  // Closes one, so that the next call that needs a descriptor gets it. False: there is none left.
+  // Closes one, so that the next call that needs a descriptor gets it. Returns false if none is
+  // left.
   [[nodiscard]] bool release_one();
 
-  // Takes descriptors again for those that were closed, as far as there are any. To be called when
-  // some other descriptor was closed.
+  // Replaces descriptors that were closed, as far as possible. Called after another descriptor was
+  // closed.
   void refill();
 
  private:

@@ -28,7 +28,7 @@ bool fail(const std::string& what, std::string& error) {
   return false;
 }
 
-// This process has no lock, so opening the file drops none.
+// This process holds no lock, so opening the file drops none.
 bool can_lock(const FolderDisk& disk, const std::string& path, std::string& error) {
   FolderLock lock;
   if (lock.can_open(disk.descriptor())) return true;
@@ -36,7 +36,7 @@ bool can_lock(const FolderDisk& disk, const std::string& path, std::string& erro
   return false;
 }
 
-// Reads what each file says of itself, and no job.
+// Reads the signatures of the files, and no jobs.
 bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error) {
   if (::faccessat(disk.descriptor(), ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
     return fail("cannot write to " + path, error);
@@ -52,7 +52,8 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
   return error.empty();
 }
 
-// A unix socket can be made there, or stands there, whoever answers on it.
+// Returns true if a unix socket exists at the path, whether or not a server answers, or can be
+// made.
 bool can_listen_at(const std::string& path, std::string& error) {
   bool is_there = false;
   if (!may_be_socket(path, is_there, error)) return false;
@@ -62,7 +63,8 @@ bool can_listen_at(const std::string& path, std::string& error) {
   return fail("cannot listen on " + path, error);
 }
 
-// Binds a socket, which does not listen and so is in nobody's way. An address in use is good.
+// Binds a socket that does not listen, and so does not disturb a server. Returns true if the
+// address is in use.
 bool can_bind(const addrinfo& address) {
   const Descriptor socket(
       ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
@@ -72,7 +74,7 @@ bool can_bind(const addrinfo& address) {
   return ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 || errno == EADDRINUSE;
 }
 
-// As Listener::open(): a name may have addresses that this machine lacks, but not only such.
+// Like Listener::open(): a name may have addresses that this machine lacks, but not only such.
 bool can_listen_on(const std::string& listen, const std::string& port, std::string& error) {
   if (listen.starts_with(kUnixPrefix))
     return can_listen_at(listen.substr(kUnixPrefix.size()), error);
@@ -101,7 +103,7 @@ bool can_listen(const Options& options, std::string& error) {
   return path.empty() || can_listen_at(path, error);
 }
 
-// In the order of a start, so that the first failure is the one that the start would report.
+// Checks in the order of a start, so that the first failure is the one that a start would report.
 int check_in_order(const Options& options, std::string& error) {
   const bool has_binlog = !options.binlog_folder.empty();
   const std::string& folder = options.binlog_folder;

@@ -36,7 +36,7 @@ bool Syncer::open() {
   return static_cast<bool>(completions_);
 }
 
-// Signals are the main thread's: this one inherits a mask that blocks all of them.
+// The main thread handles signals: this thread inherits a mask that blocks all of them.
 bool Syncer::start_thread() {
   sigset_t all;
   sigset_t before;
@@ -46,7 +46,7 @@ bool Syncer::start_thread() {
   try {
     thread_ = std::thread(&Syncer::run, this);
   } catch (const std::system_error&) {
-    // No more threads for this user. The next sync tries again.
+    // This user can have no more threads. The next sync retries.
   }
   const int restored = ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   CHECK(restored == 0);
@@ -86,7 +86,7 @@ void Syncer::run() {
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [this] { return started_ > ended_ || stop_ || check_wanted_; });
-      // All that was started is done, or will never be.
+      // All started work is done, or will never be.
       if (is_shut() || (started_ == ended_ && !check_wanted_)) return;
       check_under_way_ = check_wanted_;
       check_wanted_ = false;
@@ -102,12 +102,12 @@ void Syncer::run() {
       if (!good) wake_main_thread();
       continue;
     }
-    // From its start to its end the entry is this thread's.
+    // From its start to its end, the entry belongs to this thread.
     work_on(number);
   }
 }
 
-// Without a fence there is nothing to pass.
+// Returns true without a fence.
 bool Syncer::pass_fence() {
   return fence_ == nullptr || fence_->check();
 }
@@ -133,14 +133,14 @@ bool Syncer::check_fence(std::chrono::milliseconds most) {
 
 void Syncer::work_on(std::uint64_t number) {
   Entry& work = entry(number);
-  // What a removal takes away must be another server's to read, if there is one.
+  // If there is another server, the file to remove belongs to it.
   if (work.name[0] != '\0' && !pass_fence()) {
     wake_main_thread();
     return;
   }
   if (fence_ != nullptr) fence_->begin_work();
-  // If the lock is taken anew meanwhile, the number is that of no file, or of another one, which is
-  // then synced for nothing.
+  // If the lock is taken again meanwhile, the descriptor is closed, or that of another file, which
+  // is synced needlessly.
   if (work.note >= 0) (void)sync_(work.note, false);
   if (work.name[0] != '\0' && ::unlinkat(work.descriptor, work.name.data(), 0) != 0) {
     work.removal_error = errno;
@@ -148,8 +148,8 @@ void Syncer::work_on(std::uint64_t number) {
   if (work.removal_error == 0 && work.has_to_sync) {
     work.error = sync_(work.descriptor, work.is_folder);
   }
-  // What has failed is reported as it is. Otherwise the check goes on where the sync has ended:
-  // both together have the patience of the fence.
+  // A failure is reported as it is. Otherwise the check continues the time of the sync: both
+  // together have the patience of the fence.
   if (work.error != 0 && fence_ != nullptr) fence_->end_work();
   if (work.error == 0 && !pass_fence()) {
     wake_main_thread();
@@ -165,8 +165,8 @@ void Syncer::work_on(std::uint64_t number) {
 }
 
 bool Syncer::next_ended(Ended& ended) {
-  // One is taken off the eventfd for each sync that was taken out, never more, so that it stays
-  // readable as long as there is one that was not. Where a count is not there yet, it comes late.
+  // Subtracts one from the eventfd for each collected sync, so that it stays readable while there
+  // is another one. A count that is missing now comes later.
   std::uint64_t one = 0;
   while (uncounted_ > 0 && ::read(completions_.get(), &one, sizeof one) == sizeof one) --uncounted_;
   if (taken_ == started_) return false;

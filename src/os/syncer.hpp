@@ -1,9 +1,8 @@
-// The one thread beside the main one: it waits for the disk to have what was written, and for files
-// to be removed, and does nothing else.
+// The only other thread: it waits for syncs and removals of files, and does nothing else.
 //
-// A sync takes as long as the disk likes, and the kernel offers no sync whose end epoll could
-// watch. So this thread waits, and nobody else does. It touches descriptors, numbers and a name,
-// never a job or a buffer.
+// A sync takes as long as the disk needs, and the kernel has no sync whose end epoll could watch.
+// So this thread blocks instead of the main thread. It uses descriptors, numbers and a name, never
+// a job or a buffer.
 
 #pragma once
 
@@ -24,58 +23,59 @@ namespace haricot::os {
 
 class Syncer {
  public:
-  // What makes a descriptor's data durable; returns 0 or an errno. Runs in the thread.
+  // Makes a descriptor's data durable; returns 0 or an errno. Runs in the thread.
   using Sync = int (*)(int descriptor, bool is_folder);
 
   explicit Syncer(Sync sync = &sync_to_disk) : sync_(sync) {}
-  // Waits for the syncs that were started.
+  // Waits for the started syncs.
   ~Syncer();
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  // False: there is no descriptor left, errno says why.
+  // Returns false and sets errno if no descriptor is left.
   [[nodiscard]] bool open();
 
-  // An eventfd: readable when a sync may have ended; it stays so until next_ended() says no.
+  // An eventfd: readable if a sync may have ended, until next_ended() returns false.
   int completion_descriptor() const { return completions_.get(); }
 
-  // Begins a sync and returns at once; the first one starts the thread. Where there can be no
-  // thread, the sync is done on the spot. Requires: fewer than kSyncsUnderWayMax are under way.
+  // Starts a sync and returns at once; the first one starts the thread. If there can be no thread,
+  // syncs here and now. Requires: fewer than kSyncsUnderWayMax are in progress.
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
-  // Begins to remove a file of the folder and, if `sync`, to sync the folder after that. It counts
-  // as a sync here. `note` is synced before the file goes, and nobody hears of it if that fails;
-  // -1: nothing is. Requires: the name is that of a file, of at most kNameBytesMax bytes.
+  // Starts the removal of a file of the folder and, if `sync`, a sync of the folder after it.
+  // Counts as a sync here. `note` is synced before the removal, and a failure of that is ignored;
+  // -1: none. Requires: the name of a file, of at most kNameBytesMax bytes.
   void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket,
                      int note = -1);
   static constexpr std::size_t kNameBytesMax = 63;
 
   struct Ended {
     std::uint64_t ticket = 0;
-    int error = 0;                  // Of the sync: an errno, or 0.
-    int removal_error = 0;          // Of the removal. If it is not 0 there was no sync.
-    std::string_view removed = {};  // Its name, until the next start; empty: it was a sync.
+    int error = 0;          // Errno of the sync, or 0.
+    int removal_error = 0;  // Errno of the removal, or 0. On failure there was no sync.
+    // Name of the removed file, until the next start; empty: a sync.
+    std::string_view removed = {};
   };
-  // Takes out the next sync or removal that has ended, in the order in which they were started.
+  // Returns the next sync or removal that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
-  // A fence that each sync has to pass at its end, and each removal before it: what does not pass
-  // never ends, and the completion descriptor gets readable. The fence outlives this. Before the
-  // first start.
+  // Sets a fence that each sync has to pass at its end, and each removal at its begin. If it does
+  // not pass, it never ends, and the completion descriptor becomes readable. Called before the
+  // first start. Requires: the fence outlives this object.
   void set_fence(FolderFence& fence) { fence_ = &fence; }
-  // Begins a check of the fence beside what was started, and waits for its end, or for that long.
-  // Whether it has ended. Requires: there is a fence.
+  // Starts a check of the fence in addition to other work, and waits for its end, for at most
+  // `most`. Returns true if it has ended. Requires: a fence.
   bool check_fence(std::chrono::milliseconds most);
 
-  // Blocks until next_ended() has something, or for that long. Whether it has. Requires: something
-  // was started and not taken out.
+  // Waits until next_ended() has a result, for at most `most`. Returns true if it has one.
+  // Requires: a sync or removal was started and not collected.
   bool wait(std::chrono::milliseconds most);
 
-  // Whether a sync of it was started and not taken out; whether anything was.
+  // Return true if a sync of that descriptor, or any work, was started and not collected.
   bool is_under_way(int descriptor) const;
   bool is_under_way() const { return taken_ < started_; }
 
-  // fdatasync, for a folder fsync.
+  // Calls fdatasync, or fsync for a folder.
   static int sync_to_disk(int descriptor, bool is_folder);
 
  private:
@@ -89,7 +89,7 @@ class Syncer {
     int removal_error = 0;
     bool has_to_sync = true;
     int note = -1;
-    std::array<char, kNameBytesMax + 1> name{};  // What is to be removed; empty: nothing.
+    std::array<char, kNameBytesMax + 1> name{};  // File to remove; empty: none.
   };
   Entry& entry(std::uint64_t number) { return entries_[number % kEntries]; }
   const Entry& entry(std::uint64_t number) const { return entries_[number % kEntries]; }
@@ -108,24 +108,24 @@ class Syncer {
 
   // A ring of entries, each of which passes from the main thread to the other and back:
   //
-  //   taken_ <= ended_ <= started_ <= taken_ + kSlots
+  //   taken_ <= ended_ <= started_ <= taken_ + kEntries
   //
-  // A mutex and a condition rather than a ring without locks: the thread has to sleep when there is
-  // nothing to do, so it needs something to wait on anyway, and the lock is only ever held to move
-  // one of these numbers.
+  // A mutex and a condition are used instead of a ring without locks: the thread has to sleep if
+  // there is no work, so it needs something to wait on, and the lock is only held to change one of
+  // these numbers.
   std::mutex mutex_;
-  std::condition_variable wake_;  // The thread has something to do.
+  std::condition_variable wake_;  // The thread has work.
   std::condition_variable ended_one_;
   std::array<Entry, kEntries> entries_;
   std::uint64_t started_ = 0;
   std::uint64_t ended_ = 0;
-  std::uint64_t taken_ = 0;  // The main thread's alone.
+  std::uint64_t taken_ = 0;  // Used by the main thread only.
   bool stop_ = false;
   FolderFence* fence_ = nullptr;
-  bool check_wanted_ = false;  // And not begun.
+  bool check_wanted_ = false;  // And not started.
   bool check_under_way_ = false;
 
-  // Syncs that were taken out and still count in the eventfd.
+  // Collected syncs that the eventfd still counts.
   std::uint64_t uncounted_ = 0;
 };
 

@@ -42,8 +42,8 @@ std::string_view hear(int socket, Room& room) {
                     : std::string_view(room.data(), static_cast<std::size_t>(bytes));
 }
 
-// Waits for a message until `patience` is over or this process is asked to end, which does not mean
-// the next one.
+// Waits for a message until `patience` is over or this process is asked to end: that signal is not
+// meant for the next one.
 bool wait_for_words(int socket, Duration patience, Notifier& notifier) {
   constexpr Duration kLook = Duration::milliseconds(100);
   const Instant end = read_clock() + patience;

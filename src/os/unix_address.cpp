@@ -8,7 +8,7 @@
 
 namespace haricot::os {
 
-// What messages say of a path's length.
+// The length of a path in error messages depends on this.
 static_assert(sizeof sockaddr_un::sun_path == 108);
 
 sockaddr_un unix_address(std::string_view path) {

@@ -1,4 +1,4 @@
-// Addresses of unix sockets, as an operator writes them: unix:PATH.
+// Addresses of unix sockets in the notation unix:PATH.
 
 #pragma once
 
@@ -10,12 +10,12 @@ namespace haricot::os {
 
 inline constexpr std::string_view kUnixPrefix = "unix:";
 
-// Whether the path of a socket fits into an address: it has 1 to 107 bytes.
+// Returns true if the path fits into an address: it has 1 to 107 bytes.
 constexpr bool is_unix_path(std::string_view path) {
   return !path.empty() && path.size() < sizeof sockaddr_un::sun_path;
 }
 
-// The address of the socket with this path. Requires: is_unix_path(path).
+// Returns the address of the socket at that path. Requires: is_unix_path(path).
 sockaddr_un unix_address(std::string_view path);
 
 }  // namespace haricot::os
