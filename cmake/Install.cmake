@@ -6,11 +6,11 @@
 # (scripts/package).
 
 option(HARICOT_REPLACE_BEANSTALKD "Install under the names of beanstalkd too" OFF)
-set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Where the units of systemd go")
-set(HARICOT_AGENT_DIR lib/ocf/resource.d/haricot CACHE STRING "Where the resource agent of Pacemaker goes")
-set(HARICOT_ZSH_DIR share/zsh/site-functions CACHE STRING "Where completions of zsh go")
-set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "The settings that the service reads")
-set(HARICOT_WEB_DEFAULT_FILE /etc/default/haricot-web CACHE STRING "The settings that the console's service reads")
+set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Folder of the systemd units")
+set(HARICOT_AGENT_DIR lib/ocf/resource.d/haricot CACHE STRING "Folder of the resource agent for Pacemaker")
+set(HARICOT_ZSH_DIR share/zsh/site-functions CACHE STRING "Folder of the completions for zsh")
+set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "Settings file of the service")
+set(HARICOT_WEB_DEFAULT_FILE /etc/default/haricot-web CACHE STRING "Settings file of the console's service")
 
 install(TARGETS haricotd haricot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

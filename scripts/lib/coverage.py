@@ -33,7 +33,7 @@ def folder_of(path):
     return None
 
 
-def real_branches(branches):
+def counted_branches(branches):
     """Returns the counts of the branches, without pairs that have an exception."""
     counts = []
     at = 0
@@ -72,7 +72,7 @@ def add(report, lines, branches):
             lines[key] = lines.get(key, 0) + line["count"]
             if "CHECK(" in source[line["line_number"] - 1]:
                 continue
-            counts = real_branches(line["branches"])
+            counts = counted_branches(line["branches"])
             known = branches.get(key, [])
             if len(counts) == len(known):
                 counts = [one + other for one, other in zip(counts, known)]
@@ -86,7 +86,7 @@ def share(part, whole):
 def main(arguments):
     lines, branches = read(arguments[0])
     if not lines:
-        print("nothing was measured", file=sys.stderr)
+        print("no coverage data", file=sys.stderr)
         return 1
     good = True
     for folder in FOLDERS:
@@ -97,15 +97,15 @@ def main(arguments):
         enough = by_line >= LINES_MIN and by_branch >= BRANCHES_MIN
         good = good and enough
         print(f"{folder:10} {by_line:5.1f} % of {len(own):4} lines, {by_branch:5.1f} % of "
-              f"{len(ways):4} branches{'' if enough else '   TOO LITTLE'}")
+              f"{len(ways):4} branches{'' if enough else '   TOO LOW'}")
     if "--missing" in arguments:
         for (path, number), count in sorted(lines.items()):
             untaken = sum(1 for ways in branches.get((path, number), []) if ways == 0)
             if count > 0 and untaken == 0:
                 continue
             text = path.read_text().splitlines()[number - 1].strip()
-            what = "line" if count == 0 else f"{untaken} of its branches"
-            print(f"{path.relative_to(ROOT)}:{number}: {what}: {text}")
+            missing = "line" if count == 0 else f"{untaken} of its branches"
+            print(f"{path.relative_to(ROOT)}:{number}: {missing}: {text}")
     return 0 if good else 1
 
 

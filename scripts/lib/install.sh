@@ -117,7 +117,7 @@ install_npm_schemas() {
 }
 
 install_npm_browser() {
-  install_npm "what drives a browser" "$install_root/tests/web/page/node"
+  install_npm "the browser driver" "$install_root/tests/web/page/node"
 }
 
 # install_npm WHAT FOLDER: installs the packages of the lock file in FOLDER. After success, node_modules has a copy of
@@ -132,10 +132,10 @@ install_npm() {
   if ! cmp -s "$folder/package-lock.json" "$made_from"; then
     echo "== installing $what from npm"
     log=$(mktemp)
-    if install_twice "$log" npm --prefix "$folder" ci --ignore-scripts; then
+    if install_retrying "$log" npm --prefix "$folder" ci --ignore-scripts; then
       cp "$folder/package-lock.json" "$made_from"
     else
-      install_complain "npm cannot install $what:" "$log"
+      install_report "npm cannot install $what:" "$log"
       status=1
     fi
     rm -f "$log"
@@ -166,25 +166,25 @@ install_find_missing() {
   local package
   missing=()
   for package in "$@"; do
-    install_is_there "$package" || missing+=("$package")
+    install_has "$package" || missing+=("$package")
   done
 }
 
 install_missing() {
   if ! command -v apt-get >/dev/null; then
-    echo "This is not Debian. For $1 there must be what Debian has in: ${missing[*]}" >&2
+    echo "This is not Debian. Install the counterparts of these packages for $1: ${missing[*]}" >&2
     return 0
   fi
   install_can_be_root || {
-    echo "For $1 these Debian packages are missing: ${missing[*]}" >&2
-    echo "Installing them needs root or sudo. As root: apt-get install ${missing[*]}" >&2
+    echo "These Debian packages are missing for $1: ${missing[*]}" >&2
+    echo "Install them as root: apt-get install ${missing[*]}" >&2
     return 1
   }
   echo "== installing for $1: ${missing[*]}"
   install_by_apt "${missing[@]}"
 }
 
-install_is_there() {
+install_has() {
   local state
   # The quoted dollar is dpkg's own notation.
   # shellcheck disable=SC2016
@@ -205,14 +205,14 @@ install_by_apt() {
   local log status=0
   log=$(mktemp)
   # Continues if a package list cannot be fetched, because it may not be needed.
-  if install_twice "$log" install_apt_get update --error-on=any; then
+  if install_retrying "$log" install_apt_get update --error-on=any; then
     : >"$log"
   else
-    echo "apt-get update failed twice; trying with the package lists there are" >&2
+    echo "apt-get update failed twice; continuing with the existing package lists" >&2
   fi
   install_without_services install_apt_get install --no-install-recommends "$@" >>"$log" 2>&1 ||
     status=1
-  ((status == 0)) || install_complain "apt-get cannot install $*:" "$log"
+  ((status == 0)) || install_report "apt-get cannot install $*:" "$log"
   rm -f "$log"
   return "$status"
 }
@@ -229,7 +229,7 @@ install_apt_get() {
 install_without_services() (
   policy=/usr/sbin/policy-rc.d
   had_beanstalkd=no
-  install_is_there beanstalkd && had_beanstalkd=yes
+  install_has beanstalkd && had_beanstalkd=yes
   if [[ ! -e $policy ]]; then
     # The function is a subshell, so its trap removes the file even if Ctrl-C ends the installation.
     trap 'install_as_root rm -f "$policy"' EXIT
@@ -238,7 +238,7 @@ install_without_services() (
   fi
   status=0
   "$@" || status=$?
-  if [[ $had_beanstalkd == no ]] && install_is_there beanstalkd; then
+  if [[ $had_beanstalkd == no ]] && install_has beanstalkd; then
     # The administrator's policy may have allowed the start.
     install_as_root invoke-rc.d beanstalkd stop || true
     install_as_root update-rc.d beanstalkd disable || true
@@ -246,14 +246,14 @@ install_without_services() (
   exit "$status"
 )
 
-# install_twice LOG COMMAND...: runs the command, and repeats it once if it fails, because the network may have.
-install_twice() {
+# install_retrying LOG COMMAND...: runs the command, and repeats it once if it fails, because the network may have.
+install_retrying() {
   local log=$1
   shift
   "$@" >"$log" 2>&1 || { sleep 3 && "$@" >"$log" 2>&1; }
 }
 
-install_complain() {
+install_report() {
   echo "$1" >&2
   sed 's/^/    /' "$2" >&2
 }

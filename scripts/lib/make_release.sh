@@ -18,7 +18,7 @@ cd "$source"
 mkdir "$out"
 
 quietly() {
-  "$@" >"$work/log" 2>&1 || { install_complain "failed: $*" "$work/log"; exit 1; }
+  "$@" >"$work/log" 2>&1 || { install_report "failed: $*" "$work/log"; exit 1; }
 }
 is_wanted() {
   [[ $kinds == *,$1,* ]]
@@ -31,7 +31,8 @@ configure() {
   local build=$work/build-$1 toolchain=()
   [[ $1 == amd64 ]] || toolchain=(-DCMAKE_TOOLCHAIN_FILE="$source/cmake/$1.cmake")
   quietly cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHARICOT_TESTS=OFF \
-    -DHARICOT_FAT_OBJECTS=OFF -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=." "${toolchain[@]}"
+    -DHARICOT_FAT_OBJECTS=OFF -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=." \
+    "${toolchain[@]}"
 }
 
 # link ARCHITECTURE HOW: builds the programs into WORK/programs/ARCHITECTURE-HOW. Both kinds differ only in the link,
@@ -48,7 +49,7 @@ link() {
   echo "== building haricotd and haricot for $architecture, $how" >&2
   configure "$architecture"
   cmake --build "$work/build-$architecture" --target "${targets[@]}" >"$work/log" 2>&1 ||
-    { install_complain "the build fails:" "$work/log"; exit 1; }
+    { install_report "the build failed:" "$work/log"; exit 1; }
   mkdir -p "$into"
   cp "$from/haricotd" "$from/haricot" "$into"
 }
@@ -60,9 +61,9 @@ make_deb() {
   quietly scripts/package --into "$out" --architecture "$1" --programs "$work/programs/$1-dynamic"
 }
 
-# installed_into ROOT FROM WORD...: runs `cmake --install` into ROOT, with the programs in FROM. The other words are
+# run_cmake_install ROOT FROM WORD...: runs `cmake --install` into ROOT, with the programs in FROM. The other words are
 # settings for cmake.
-installed_into() {
+run_cmake_install() {
   local root=$1 from=$2 build=$work/install
   shift 2
   rm -rf "$build"
@@ -75,7 +76,7 @@ make_tar() {
   local name=haricot-$version-linux-$1 toolchain=()
   [[ $1 == amd64 ]] || toolchain=(-DCMAKE_TOOLCHAIN_FILE="$source/cmake/$1.cmake")
   echo "== packing for $1: tar" >&2
-  installed_into "$work/tree-$1" "$work/programs/$1-static" -DCMAKE_INSTALL_PREFIX=/usr/local \
+  run_cmake_install "$work/tree-$1" "$work/programs/$1-static" -DCMAKE_INSTALL_PREFIX=/usr/local \
     -DCMAKE_INSTALL_DOCDIR=share/doc/haricot "${toolchain[@]}"
   mv "$work/tree-$1/usr/local" "$work/tree-$1/$name"
   tar -c -C "$work/tree-$1" --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
@@ -90,7 +91,7 @@ make_image() {
 make_rpm() {
   local root=$work/rpm-tree architecture=x86_64
   echo "== packing for amd64: rpm" >&2
-  installed_into "$root" "$work/programs/amd64-dynamic" -DCMAKE_INSTALL_PREFIX=/usr \
+  run_cmake_install "$root" "$work/programs/amd64-dynamic" -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_DOCDIR=share/doc/haricot -DHARICOT_REPLACE_BEANSTALKD=ON \
     -DHARICOT_UNIT_DIR=/usr/lib/systemd/system -DHARICOT_DEFAULT_FILE=/etc/sysconfig/beanstalkd \
     -DHARICOT_WEB_DEFAULT_FILE=/etc/sysconfig/haricot-web

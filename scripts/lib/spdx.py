@@ -13,7 +13,7 @@ import json
 import pathlib
 import subprocess
 
-NOBODY = "NOASSERTION"
+NO_ASSERTION = "NOASSERTION"
 # Debian packages with the static libraries, by architecture.
 LIBRARIES = {
     "amd64": {"libstdc++": "libstdc++-12-dev", "libgcc": "libgcc-12-dev", "glibc": "libc6-dev"},
@@ -43,8 +43,9 @@ def version_of(package):
 
 
 def package(key, name, version, **more):
-    return {"SPDXID": "SPDXRef-" + key, "name": name, "versionInfo": version, "downloadLocation": NOBODY,
-            "filesAnalyzed": False, "licenseConcluded": NOBODY, "licenseDeclared": NOBODY, "copyrightText": NOBODY, **more}
+    return {"SPDXID": "SPDXRef-" + key, "name": name, "versionInfo": version, "downloadLocation": NO_ASSERTION,
+            "filesAnalyzed": False, "licenseConcluded": NO_ASSERTION, "licenseDeclared": NO_ASSERTION,
+            "copyrightText": NO_ASSERTION, **more}
 
 
 def debian(key, name, **more):

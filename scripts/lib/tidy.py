@@ -51,7 +51,7 @@ def run(job):
 def main(alone, folders):
     files, parts = files_of(alone), files_of(folders)
     if not files or len(parts) >= len(files):
-        sys.exit(f"{alone} and {folders} are not configured as they have to be")
+        sys.exit(f"{alone} and {folders} are not configured as required")
     jobs = [(alone, part, BOTH) if part in files else (folders, part, TOGETHER) for part in parts]
     jobs += [(alone, file, ALONE) for file in files if file not in parts]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
