@@ -1,4 +1,4 @@
-"""Bar charts as SVG, made of nothing but text."""
+"""Bar charts as SVG, without a graphics library."""
 
 import dataclasses
 import html
@@ -16,7 +16,7 @@ class Group:
 
 
 def bars(title, unit, groups, decimals):
-    """The text of an SVG file with horizontal bars from zero, all to one scale."""
+    """Returns the text of an SVG file with horizontal bars that start at zero and share one scale."""
     largest = max(value for group in groups for _, value in group.bars)
     room = WIDTH - LABEL_WIDTH - VALUE_WIDTH
     servers = list(dict.fromkeys(server for group in groups for server, _ in group.bars))

@@ -1,19 +1,20 @@
-// The floor below every beanstalk server: the same exchange with the same system calls, and no
-// queue.
+// A lower bound for the cost of a beanstalk server: it exchanges the same bytes by the same system
+// calls, and has no queue.
 //
-// One epoll_wait for all that is ready, one recv and one send for each connection that is, answers
-// made of constants. It looks only at what shows how many answers are due and how long they
-// are: where lines end, how long bodies are, which command it is. What a real server costs beyond
-// this is its own; what this costs is the kernel's, nearly all of it.
+// It calls epoll_wait once for all ready connections, and recv and send once for each of them. Its
+// answers are constants. It parses only the ends of lines, the words of commands and the lengths
+// of bodies, which determine the number and the sizes of the answers. Nearly all of its CPU time
+// is spent in the kernel; the additional time of a real server is the server's own.
 //
-//   floor_server -p PORT     listens on 127.0.0.1 until it is killed; -l and -z are accepted and
-//                            ignored, so that it can be started like a real server
-//   floor_server -s MIN      stores bodies of at least MIN bytes: each is received into memory of
-//                            its own, leaves from there, and is freed by a delete
+//   floor_server -p PORT     listens on 127.0.0.1 until it is killed; accepts and ignores -l and
+//                            -z, so that it can be started like a real server
+//   floor_server -s MIN      stores bodies of at least MIN bytes: receives each into its own
+//   memory,
+//                            sends it from there, and frees it at a delete
 //
-// A reserve is answered with the oldest stored job, or else with one of the size that was last put.
-// Ids do not matter; a client that checks them will complain. A delete frees the job that was
-// reserved first. Commands that are not known are answered WATCHING 1, or USING x.
+// A reserve returns the oldest stored job, or without one, a job of the size of the last put. Ids
+// are constant, so a client that checks ids reports errors. A delete frees the job that has been
+// reserved longest. The answer to other commands is USING x or WATCHING 1.
 
 #include <malloc.h>
 #include <netinet/in.h>
@@ -43,17 +44,17 @@ namespace {
 constexpr int kEventsMax = 128;
 constexpr int kBacklog = 1024;
 constexpr std::size_t kBufferBytes = 256 * 1024;
-// Larger jobs leave by reference, as from any server that can help it; but not more of them at once
-// than one sendmsg takes.
+// Larger jobs are sent by reference instead of being copied, up to the number that one sendmsg
+// takes.
 constexpr std::size_t kCopiedBytesMax = 4096;
 constexpr std::size_t kReferencesMax = 400;
 
-// What one recv takes of a body that is stored, at most.
+// Most bytes that one call receives into a stored body.
 constexpr std::size_t kStoredBytesMax = 256 * 1024;
-// What it takes beside such a body: the line of the next one.
+// Bytes that the same call may receive after a stored body: the line of the next command.
 constexpr std::size_t kLineBytes = 512;
 
-// A body with its CR LF.
+// A body, including its CR LF.
 struct Stored {
   std::unique_ptr<char[]> bytes;
   std::size_t size = 0;
@@ -62,9 +63,9 @@ struct Stored {
 struct Connection {
   int socket = -1;
   bool waits_for_room = false;
-  std::size_t body_left = 0;  // Of a put, its CR LF included.
-  Stored body;                // Of that put, if it is stored.
-  std::string line;           // The beginning of one that was cut.
+  std::size_t body_left = 0;  // Bytes of a put's body that are still to come, including the CR LF.
+  Stored body;                // Body of that put, if it is stored.
+  std::string line;           // Beginning of an incomplete line.
   std::string unsent;
 };
 
@@ -74,7 +75,8 @@ class FloorServer {
     listener_.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int on = 1;
     ::setsockopt(listener_.socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    ::setsockopt(listener_.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Is inherited.
+    ::setsockopt(listener_.socket, IPPROTO_TCP, TCP_NODELAY, &on,
+                 sizeof on);  // Connections inherit it.
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -118,7 +120,7 @@ class FloorServer {
     if (socket < 0) return;
     auto connection = std::make_unique<Connection>();
     connection->socket = socket;
-    // Ownership goes to the kernel's event until the connection ends.
+    // The kernel's event owns the connection until it ends.
     if (watch(*connection, EPOLL_CTL_ADD, EPOLLIN)) {
       static_cast<void>(connection.release());
     } else {
@@ -126,10 +128,10 @@ class FloorServer {
     }
   }
 
-  // False: the connection is over.
+  // Handles events of a connection. Returns false if the connection has ended.
   bool serve(Connection& connection, std::uint32_t events) {
     if (connection.waits_for_room) {
-      // Nothing is read before the old answers have left.
+      // Reads nothing before the old answers are sent.
       return (events & EPOLLOUT) == 0 || flush(connection);
     }
     const std::size_t direct_bytes =
@@ -155,7 +157,9 @@ class FloorServer {
     return watch(connection, EPOLL_CTL_MOD, EPOLLOUT);
   }
 
-  // Where bodies are stored, all that the next one need not be copied from.
+  // Receives up to `direct_bytes` into the stored body, and more into the buffer. If bodies are
+  // stored, the buffer receives only a line, because a body that begins in the buffer has to be
+  // copied.
   ssize_t receive(Connection& connection, std::size_t direct_bytes) {
     const bool is_short = stored_bytes_min_ > 0 && job_bytes_ >= stored_bytes_min_;
     const std::size_t rest = is_short ? kLineBytes : buffer_.size();
@@ -187,7 +191,7 @@ class FloorServer {
     return ::sendmsg(socket, &message, MSG_NOSIGNAL);
   }
 
-  // What the socket did not take.
+  // Keeps the bytes that the socket did not accept.
   void keep_rest(Connection& connection, std::size_t sent) {
     if (leaving_.empty()) pieces_ = {{out_.data(), out_.size()}};
     for (const iovec& piece : pieces_) {
@@ -208,7 +212,7 @@ class FloorServer {
     return watch(connection, EPOLL_CTL_MOD, EPOLLIN);
   }
 
-  // Makes an answer for each command that ends in these bytes.
+  // Appends an answer for each command that ends in these bytes.
   void take(std::string_view bytes, Connection& connection) {
     while (!bytes.empty()) {
       if (connection.body_left > 0) {
@@ -249,7 +253,7 @@ class FloorServer {
         connection.body = {std::unique_ptr<char[]>(new char[size + 2]), size + 2};
       }
     } else if (line.starts_with("reserve-")) {
-      out_ += "TIMED_OUT\r\n";  // Nothing is left over at the end of a benchmark.
+      out_ += "TIMED_OUT\r\n";  // A benchmark ends with it: no job is left.
     } else if (line.starts_with("reserve")) {
       if (!ready_.empty()) {
         reserved_.push_back(std::move(ready_.front()));
@@ -272,7 +276,7 @@ class FloorServer {
     }
   }
 
-  // Answers a reserve. The body is the one that haricot bench puts.
+  // Prepares the answer to a reserve, with the body that haricot bench puts.
   void make_job(std::size_t size) {
     job_bytes_ = size;
     job_ = "RESERVED 1234567 " + std::to_string(size) + "\r\n";
@@ -286,14 +290,14 @@ class FloorServer {
   int epoll_ = -1;
   std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
   std::string out_;
-  // A job, or its body, that is not copied into out_, and where in out_ it belongs.
+  // An answer or a body that is sent by reference, and its position in out_.
   struct Leaving {
     std::size_t at;
     std::string_view bytes;
   };
   std::vector<Leaving> leaving_;
   std::vector<iovec> pieces_;
-  std::size_t stored_bytes_min_ = 0;  // 0: no body is.
+  std::size_t stored_bytes_min_ = 0;  // 0: no body is stored.
   std::deque<Stored> ready_;
   std::deque<Stored> reserved_;
   std::size_t job_bytes_ = 0;
@@ -319,7 +323,7 @@ int main(int argc, char** argv) {
     std::fputs("Use: floor_server -p PORT [-s MIN]\n", stderr);
     return 5;
   }
-  // Memory that is free stays here, or bodies would cost pages that are zeroed anew.
+  // Keeps freed memory in the process; otherwise the kernel has to zero new pages for each body.
   ::mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
   rlimit limit{};

@@ -1,7 +1,7 @@
-"""What clients see of a restart with their connections kept, and what it costs in memory.
+"""Measures a restart that keeps the connections: the longest wait of clients, and the memory.
 
-This program does what systemd does: it keeps the descriptors that the server gives it, and passes
-them at the next start. The clients are here too, and believe no answer.
+This program does the work of systemd: it keeps the descriptors that the server stores, and passes them to the next
+server. Its clients check every answer.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ class Kept(Served):
         self.start()
 
     def start(self):
-        """Until it is ready and needs nothing more of what is kept."""
+        """Starts the server, and waits until it is ready and has taken all kept descriptors."""
         passed = list(self.kept.items())
         spare = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - len(passed) - 10
         server_core, _ = cores()
 
         def prepare():
             os.sched_setaffinity(0, {server_core})
-            # Out of the way first: one may have a number that another one is to get.
+            # First moves all descriptors to free numbers, because one may have the final number of another.
             for i, (_, descriptor) in enumerate(passed):
                 os.dup2(descriptor, spare + i)
             for i in range(len(passed)):
@@ -69,7 +69,7 @@ class Kept(Served):
             self._obey(lambda said: "FDSTOREREMOVE=1" in said)
 
     def stop(self):
-        """Until it has given what it has, and ended."""
+        """Stops the server, and waits until it has stored its descriptors and ended."""
         self.process.send_signal(signal.SIGTERM)
         self._obey(lambda said: "BARRIER=1" in said)
         if self.process.wait(PATIENCE_SECONDS) != 0:
@@ -80,7 +80,7 @@ class Kept(Served):
         self.start()
 
     def _obey(self, is_last):
-        """Does what it is told, to the first message that is such a one."""
+        """Executes the server's notifications up to the first one for which `is_last` is true."""
         while True:
             try:
                 data, descriptors, _, _ = socket.recv_fds(self.socket, 4096, 1)
@@ -114,11 +114,11 @@ class Kept(Served):
         self.folder.cleanup()
 
 
-# What is held meanwhile ---------------------------------------------------------------------------
+# Clients during a restart -------------------------------------------------------------------------
 
 
 class Crowd:
-    """Connections of all kinds, which have to notice nothing."""
+    """Connections in all states, which must not notice a restart."""
 
     UNREAD = 200
 
@@ -153,7 +153,7 @@ class Crowd:
             client.socket.sendall(b"stats\r\n" * self.UNREAD)
 
     def look(self):
-        """Whether all is as if there had been one server. Returns what is not."""
+        """Returns the faults: differences from a server that was not restarted."""
         for client, number in zip(self.holding, self.held):
             self._ask(client, b"delete %d\r\n" % number, b"DELETED\r\n")
         for client in self.in_line:
@@ -199,7 +199,7 @@ class Crowd:
 
 
 def read_until(client, wanted):
-    """Reads to the end of an answer that has these bytes in it."""
+    """Reads to the end of the answer that contains `wanted`, and returns the bytes."""
     data = b""
     while wanted not in data or not data.endswith(b"\r\n"):
         more = client.socket.recv(1 << 16)
@@ -215,19 +215,19 @@ def tube_report(client, tube):
 
 
 class Cycles:
-    """Connections that put, reserve and delete all the time, in one tube and in a process of their
-    own: how long they wait, and whether each job comes once."""
+    """Connections that put, reserve and delete all the time, on one tube and from another process. Measures their
+    longest wait, and checks that each job is reserved exactly once."""
 
     def __init__(self, server, connections):
         self.ours, theirs = multiprocessing.Pipe()
         self.process = multiprocessing.get_context("fork").Process(
             target=self._run, args=(server.port, connections, theirs))
         self.process.start()
-        self.ours.recv()  # It has begun.
+        self.ours.recv()  # The process has begun.
 
     def end(self):
-        """(The longest wait in seconds, cycles, faults)."""
-        with contextlib.suppress(BrokenPipeError):  # It has ended already.
+        """Returns the longest wait in seconds, the number of cycles, and the faults."""
+        with contextlib.suppress(BrokenPipeError):  # The process may have ended.
             self.ours.send("end")
         if not self.ours.poll(PATIENCE_SECONDS):
             self.process.kill()
@@ -274,7 +274,7 @@ class Cycles:
 
 
 class Cycle:
-    """One connection: a put, a reserve of any job of the tube, its deletion."""
+    """A connection that repeats a put, a reserve of any job of the tube, and a delete of that job."""
 
     def __init__(self, port, number):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -298,7 +298,7 @@ class Cycle:
         self.socket.sendall(command)
 
     def go_on(self, is_over):
-        """False: it does no more."""
+        """Reads an answer and sends the next command. Returns false if the connection is done."""
         try:
             more = self.socket.recv(4096)
             return self._hear(more, is_over) if more else self._fail("a connection is closed")
@@ -330,11 +330,11 @@ class Cycle:
         return False
 
 
-# What is measured ---------------------------------------------------------------------------------
+# Measurements -------------------------------------------------------------------------------------
 
 
 class Memory:
-    """The largest sum, while it is watched, of what the processes and the state between them take."""
+    """Watches the memory of the servers and of the state between them, and keeps the largest sum."""
 
     def __init__(self, server):
         self.server, self.largest, self.is_over = server, 0, False
@@ -351,7 +351,7 @@ class Memory:
             time.sleep(LOOK_SECONDS)
 
     def _state_bytes(self, pids):
-        """Of the file in memory, wherever it is open."""
+        """Returns the size of the state's memfd, which one of the processes has open, or 0."""
         folders = [pathlib.Path(f"/proc/{pid}/fd") for pid in (*pids, os.getpid())]
         for folder in folders:
             with contextlib.suppress(OSError):
@@ -362,7 +362,7 @@ class Memory:
         return 0
 
     def times(self):
-        """How many times what it was before."""
+        """Stops watching. Returns the ratio of the largest sum to the memory before."""
         self.is_over = True
         self.thread.join()
         return self.largest / self.before
@@ -377,7 +377,7 @@ def anonymous_bytes(pid):
 
 
 def idle_restart_seconds():
-    """Of a service that has nothing to do."""
+    """Returns the restart time of a process that does nothing."""
     process = subprocess.Popen(["/bin/sleep", "60"])
     time.sleep(0.1)
     started = time.monotonic()
@@ -391,7 +391,7 @@ def idle_restart_seconds():
 
 
 def restart_under_load(binary, crowd_of, restarts, *flags):
-    """(The longest wait in seconds, faults)."""
+    """Returns the longest wait in seconds, and the faults."""
     with Kept(binary, *flags) as server:
         crowd = Crowd(server, *crowd_of)
         cycles = Cycles(server, 8)
@@ -408,7 +408,7 @@ def restart_under_load(binary, crowd_of, restarts, *flags):
 
 
 def restart_with_jobs(binary, jobs, *flags):
-    """(The longest wait in seconds, how many times the memory, faults)."""
+    """Returns the longest wait in seconds, the ratio of the largest memory to that before, and the faults."""
     with Kept(binary, *flags) as server:
         client = Client(server)
         client.run(b"use many\r\n", 1)
@@ -435,7 +435,7 @@ def count_of(faults, tell):
 def measure(binary, folder, quick, tell):
     scale = 0.1 if quick else 1
     size = lambda number: int(number * scale)
-    # All descriptors are here too.
+    # This process has all descriptors of the server, too.
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     crowd_of = (size(5000), size(1000), size(1000), size(50), size(50), size(10_000))
     crowd_text = f"{size(5000):,} connections, {size(10_000):,} jobs"

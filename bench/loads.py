@@ -1,4 +1,4 @@
-"""Runs of `haricot bench`, pinned to the other core, and what they report."""
+"""Runs `haricot bench`, pinned to another core than the server, and returns its report."""
 
 import json
 import os
@@ -15,7 +15,7 @@ class Failed(Exception):
 
 
 class Load:
-    """A run in the background; finish() waits for its end, interrupt() causes it."""
+    """A run in the background. finish() waits for its end, interrupt() ends it early; both return the report."""
 
     def __init__(self, tool, server, *flags, urgent=False):
         _, load_core = cores()
@@ -26,7 +26,7 @@ class Load:
                 try:
                     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
                 except PermissionError:
-                    pass  # Then what shares its core delays it, and the figures are worse.
+                    pass  # Processes on the same core may delay it, and the figures get worse.
 
         self.words = [str(tool), "bench", *map(str, flags), "--json", "--timeout=30", "--pid", str(server.pid),
                       server.address]

@@ -1,37 +1,37 @@
-"""Who else uses the machine: other programs on it, and other machines on the same processors."""
+"""Measures the use of the machine by other programs, and of its processors by other virtual machines."""
 
 import os
 import pathlib
 import resource
 
-# A virtual machine whose processors are given to others for longer than this has long waits, and cold
-# caches, that no program on it is the reason of.
+# If a larger share of a virtual machine's time is stolen, its programs wait for long and have cold caches, which is not
+# their fault.
 STOLEN_SHARE_MAX = 0.01
 
 
 def _seconds():
-    """Of all cores, by what they did: user, nice, system, idle, iowait, irq, softirq, steal."""
+    """Returns the seconds of all cores by kind: user, nice, system, idle, iowait, irq, softirq, steal."""
     words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     return [int(word) / os.sysconf("SC_CLK_TCK") for word in words]
 
 
 class Others:
-    """Which shares of the machine were used by anybody but this program and what it has started."""
+    """Shares of the machine that were used by others than this program and its children, since the construction."""
 
     def __init__(self):
         self.start = self._read()
 
     @staticmethod
     def _read():
-        """Those that passed, those that were used, those by us, those stolen."""
+        """Returns the seconds of all cores: all, used, used by this program and its ended children, stolen."""
         seconds = _seconds()
         own = sum(usage.ru_utime + usage.ru_stime for usage in
                   map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
         return sum(seconds), sum(seconds) - seconds[3] - seconds[4], own, seconds[7]
 
     def shares(self):
-        """Of everybody else, what was stolen included, less it where the kernel counts that as ours; and
-        what the machine wanted to use and was not given."""
+        """Returns the share of all other users, and the stolen share. Stolen time counts as others', unless the kernel
+        counts it as this program's."""
         passed, used, own, stolen = (now - then for now, then in zip(self._read(), self.start))
         if passed <= 0:
             return 0.0, 0.0

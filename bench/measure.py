@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares haricotd with beanstalkd and with the floor, and writes down what comes out.
+"""Compares haricotd with beanstalkd and with the floor, and writes a report.
 
     measure.py --build DIR [--quick] [--only WORD] [--folder DIR] [--write DOCS]
 
-scripts/bench calls it. Servers take turns, round after round, each fresh for each load and pinned to
-one core with the load on another; of each figure the median of the rounds counts.
+scripts/bench calls it. In each round the servers take turns. Each load has a fresh server, pinned to one core, and runs
+on another core. A figure is the median of its rounds.
 """
 
 import argparse
@@ -34,8 +34,8 @@ from rows import (BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENA
 from servers import Refused, Server, cores
 
 BUSY_SHARE_MAX = 0.05
-# What many ratios refer to is measured again after so many other loads, so that what the machine
-# does in the meantime does not look like a difference between loads.
+# The load that many ratios refer to is measured again after this number of other loads, so that a slower phase of the
+# machine is not taken for a difference between loads.
 REFERENCE_EVERY = 4
 
 
@@ -60,7 +60,7 @@ class Measurement:
         self.failures = []
 
     def one(self, scenario, server_name, *server_flags):
-        """One run of one load against a fresh server."""
+        """Runs one load against a fresh server, and stores the sample."""
         flags = list(scenario.flags)
         if not any("--warm-up" in flag for flag in flags) and self.quick:
             flags.append("--warm-up=2k")
@@ -68,12 +68,12 @@ class Measurement:
             server_flags = (*server_flags, "-s", str(STORED_BYTES_MIN))
         others = Others()
         with Server(self.binaries[server_name], *server_flags, *scenario.server_flags) as server:
-            # The server ends anyway, so its jobs need not be deleted.
+            # --keep: the server ends afterwards, so its jobs need not be deleted.
             try:
                 result = loads.run(self.tool, server, *flags, "--keep",
                                    f"--seconds={self.seconds * scenario.share:.3f}")
             except loads.Failed as failed:
-                # Told at the end; the other figures are still worth having.
+                # Continues, because the other figures are still useful. The failure is reported at the end.
                 self.failures.append(f"{server_name} {' '.join(server_flags)}: {failed}")
                 tell(f"FAILED: {self.failures[-1]}")
                 return
@@ -97,7 +97,7 @@ class Measurement:
                     self.one(scenario, server_name)
 
     def compare_binlogs(self):
-        """With -b, in a fresh folder each time; returns a word on how that went."""
+        """Runs the loads with -b, each in a fresh folder. Returns a note for the report."""
         refusal = self.binlog_refusal()
         if refusal:
             tell(f"binlog rows are skipped: {refusal}")
@@ -120,7 +120,7 @@ class Measurement:
                 return "haricotd says: " + str(refused).splitlines()[-1]
 
     def medians(self):
-        """Of the rounds in which hardly anything was stolen, where they are the most; else of all."""
+        """Returns the medians of each cell. If little time was stolen in most of its rounds, only these count."""
         result = {}
         for cell, samples in self.samples.items():
             whole = [sample for sample in samples if sample["stolen"] <= STOLEN_SHARE_MAX]
@@ -194,7 +194,7 @@ def main():
     if "stalls" in parts:
         stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
                                       options.quick, tell))
-    # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
+    # Before the binlogs, because the kernel's time for writing them would count as others'.
     busy, stolen = others.shares()
     binlog_note, restarts_measured = "not measured", []
     if "binlog" in parts:

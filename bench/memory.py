@@ -1,4 +1,4 @@
-"""What jobs and connections cost in memory, and whether it comes back."""
+"""Measures the memory of jobs and connections, and the memory that is left after jobs are deleted."""
 
 import dataclasses
 import time
@@ -12,12 +12,12 @@ GIVEN_BACK_BYTES = 30_000_000
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure with an absolute target: less than the limit, or at most."""
+    """A figure whose target is an absolute limit, which it must not exceed."""
     text: str
     unit: str
     limit: float
     value: float
-    compared: float = None  # The same of beanstalkd.
+    compared: float = None  # The figure of beanstalkd.
     note: str = ""
 
     @property
@@ -40,10 +40,10 @@ def bytes_an_idle_connection(tool, binary, connections):
 
 
 def left_over(tool, binary, jobs):
-    """(Bytes resident, seconds until they were few enough) after jobs came and went."""
+    """Puts and deletes jobs. Returns the resident bytes afterwards, and the seconds until they were below the limit."""
     with Server(binary) as server:
         loads.run(tool, server, "--workload", "put", "-n", jobs, "--body-size", 200, "--depth", 100, "-c", 1,
-                  "--warm-up=0")  # Without --keep, so that all are deleted.
+                  "--warm-up=0")  # Without --keep, so that all jobs are deleted.
         started = time.monotonic()
         while True:
             resident, waited = server.resident(), time.monotonic() - started
@@ -55,7 +55,7 @@ def left_over(tool, binary, jobs):
 def measure(tool, haricotd, beanstalkd, quick, tell):
     jobs = 200_000 if quick else 1_000_000
     connections = 2_000 if quick else 10_000
-    beanstalkd_jobs = 100_000  # Enough for a figure a job, and it takes its time for each.
+    beanstalkd_jobs = 100_000  # Enough for a figure per job, and beanstalkd is slow.
     tell("memory of a job")
     yield Figure(f"{jobs:,} ready jobs of 100 bytes", "bytes a job", 180,
                  bytes_a_job(tool, haricotd, jobs), bytes_a_job(tool, beanstalkd, beanstalkd_jobs))

@@ -1,4 +1,4 @@
-"""What was measured, as tables for a terminal, and as the table and the chart of docs/performance.md."""
+"""Formats the measurements as tables for a terminal, and as the table and the chart of docs/performance.md."""
 
 import textwrap
 
@@ -8,7 +8,7 @@ from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, RATE, SCENARIOS, SERVERS, TAR
 
 BEGIN = "<!-- From here to the end mark, scripts/bench writes. -->"
 END = "<!-- End of what scripts/bench writes. -->"
-PROSE_WIDTH = 100  # As tests/docs/layout_test.py has it.
+PROSE_WIDTH = 100  # The same as in tests/docs/layout_test.py.
 
 
 def verdict(is_met):
@@ -24,12 +24,12 @@ def number(value):
 
 
 def with_verdict(limit, is_met):
-    """The target of a row of the document, marked if it is missed."""
+    """Returns the target of a row of the document, marked if it is missed."""
     return limit if is_met else f"**missed:** {limit}"
 
 
 class Report:
-    """Cells are {(scenario, server): {metric: median}}; the other parts are lists."""
+    """All measurements. Cells are {(scenario, server): {metric: median}}; the other parts are lists."""
 
     def __init__(self, cells, figures, stalls, binlog_note, restarts, facts):
         self.cells, self.figures, self.stalls = cells, figures, stalls
@@ -40,11 +40,11 @@ class Report:
         return self.cells.get(cell, {}).get(metric)
 
     def ratio(self, target):
-        """The ratio of a target; None where a part was not measured."""
+        """Returns the ratio of a target, or None if one of its cells was not measured."""
         part, whole = self.value(target.of, target.metric), self.value(target.to, target.metric)
         return part / whole if part is not None and whole else None
 
-    # Tables: a heading and rows of words ------------------------------------------------------
+    # Tables: each has a heading and rows of words ---------------------------------------------
 
     def target_table(self, targets):
         rows = []
@@ -91,7 +91,7 @@ class Report:
         return ["load", "server", "commands/s", "CPU us", "user", "system", "p50 us", "p99 us",
                 "core", "client"], rows
 
-    # Where they go ----------------------------------------------------------------------------
+    # Outputs ----------------------------------------------------------------------------------
 
     def sections(self):
         yield "Targets", self.target_table(TARGETS)
@@ -114,7 +114,7 @@ class Report:
         return "\n".join(lines).replace("**no**", "NO")
 
     def document_rows(self):
-        """All measurements with a target, as the rows of one table."""
+        """Yields the rows of the document's table: all measurements with a target."""
         _, rows = self.target_table((*TARGETS, *BINLOG_TARGETS))
         for text, _, value, compared, ratio, limit, met in rows:
             yield [text, value, compared, ratio, with_verdict(limit, met != verdict(False))]
@@ -125,7 +125,7 @@ class Report:
             ratio = f"{figure.value / figure.compared:.2f}" if figure.compared else ""
             yield [figure.text, f"{number(figure.value)} {unit}", compared, ratio,
                    with_verdict(f"<= {figure.limit:.3g}", figure.is_met)]
-        for stall in self.stalls[1:]:  # The first one is the wait while nothing else happens.
+        for stall in self.stalls[1:]:  # The first one is the wait on an idle server.
             yield [stall.text, f"{number(stall.max_ms)} ms",
                    f"{self.stalls[0].text}: {number(self.stalls[0].max_ms)} ms", "",
                    with_verdict("< 5 ms more", stall.is_met)]
@@ -142,7 +142,7 @@ class Report:
         return "\n".join(lines)
 
     def charts(self):
-        """(Name of the file, its text) of each chart."""
+        """Yields file name and text of each chart."""
         yield "performance-cpu.svg", self._chart(
             "CPU time a command", "us", CPU,
             (("one", "one at a time, bodies of 100 bytes"), ("16k", "bodies of 16 KB"),
@@ -159,7 +159,7 @@ class Report:
 
 
 def replace_section(document, section):
-    """A document with what stands between the marks replaced."""
+    """Returns the document with a new section between the marks."""
     before, begin, rest = document.partition(BEGIN)
     _, end, behind = rest.partition(END)
     if not begin or not end:

@@ -1,4 +1,4 @@
-"""How long a server takes to bring jobs back, and what a binlog costs in memory."""
+"""Measures the time in which a server restores its jobs, and the memory of a binlog."""
 
 import pathlib
 import socket
@@ -16,14 +16,14 @@ BYTES_MORE_A_JOB = 24
 
 
 def fill(tool, binary, folder, jobs, body_bytes=100):
-    """Leaves a binlog with so many jobs of that size."""
+    """Writes a binlog with `jobs` jobs of that size."""
     with Server(binary, "-b", str(folder), "-F") as server:
         loads.run(tool, server, "--workload", "put", "-n", jobs, "--warm-up=0", "--depth", 100, "-c", 1, "--keep",
                   "--body-size", body_bytes)
 
 
 def seconds_to_answer(binary, folder):
-    """From the start of the process to its first answer. The files are in the kernel's cache."""
+    """Returns the time from the start of the process to its first answer. The files are in the page cache."""
     started = time.monotonic()
     with Server(binary, "-b", str(folder), "-F") as server:
         with socket.create_connection(("127.0.0.1", server.port)) as client:
@@ -33,7 +33,7 @@ def seconds_to_answer(binary, folder):
 
 
 def seconds_until_back(tool, binaries, parent, jobs, body_bytes, rounds, tell):
-    """Medians of {name: seconds}, of servers that take turns."""
+    """Returns the median restart times {name: seconds} of servers that take turns."""
     folders, samples = {}, {}
     for name, binary in binaries.items():
         tell(f"restart: {jobs:,} jobs of {body_bytes:,} bytes for {name}")
@@ -60,7 +60,7 @@ def measure(tool, haricotd, beanstalkd, folder, quick, tell):
         yield Figure(f"{count:,} jobs of {body_bytes:,} bytes are back after", "s",
                      other / TIMES_FASTER, mine, other,
                      f"each on its own files; {other / mine:.1f} times as fast, target {TIMES_FASTER}")
-    # beanstalkd would need minutes to put these, so its time for a tenth of them counts ten times.
+    # beanstalkd would need minutes to put these, so its time is ten times that for a tenth of the jobs.
     with tempfile.TemporaryDirectory(dir=folder) as parent:
         mine = seconds_until_back(tool, {"haricotd": haricotd}, parent, 10 * jobs, 100, 1,
                                   tell)["haricotd"]

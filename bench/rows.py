@@ -1,9 +1,9 @@
-"""What is measured and what it should be: loads, and the targets that compare them."""
+"""The loads of the benchmark, and the targets that compare them."""
 
 import dataclasses
 
 HARICOT, FLOOR, BEANSTALKD = "haricotd", "floor", "beanstalkd"
-STORING = "storing floor"  # The floor that keeps each body in memory of its own.
+STORING = "storing floor"  # The floor that stores bodies.
 SERVERS = (HARICOT, FLOOR, STORING, BEANSTALKD)
 ALL = (HARICOT, FLOOR, BEANSTALKD)
 STORED_BYTES_MIN = 1024
@@ -14,7 +14,7 @@ CYCLE = ("--workload", "cycle")
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """A load of haricot bench; `share` is how much of the usual time it takes."""
+    """A load of haricot bench. `share` is its part of the usual duration."""
     key: str
     text: str
     flags: tuple
@@ -25,7 +25,7 @@ class Scenario:
 
 ONE_BY_ONE = (*CYCLE, "--connections=16")
 
-# What the server holds besides, while the load is ONE_BY_ONE.
+# Other things that the server has to manage while the load is ONE_BY_ONE.
 SURROUNDINGS = (
     ("tubes", "100,000 other tubes", "--idle-tubes=100k"),
     ("waiting", "5,000 workers waiting on other tubes", "--waiting=5k"),
@@ -41,7 +41,7 @@ SCENARIOS = (
     *(Scenario(key, text, (*ONE_BY_ONE, flag), (HARICOT,)) for key, text, flag in SURROUNDINGS),
     Scenario("batch", "cycle, 8 connections, batches of 64",
              (*CYCLE, "--connections=8", "--depth=64"), ALL),
-    # Not too long: what is put stays.
+    # Shorter, because the jobs stay in memory.
     Scenario("put", "puts, 4 connections, batches of 500",
              ("--workload", "put", "--connections=4", "--depth=500"), ALL, share=0.5),
     Scenario("shared", "cycle, 500 connections on one tube",
@@ -71,14 +71,14 @@ BINLOG_SCENARIOS = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The metric of one cell, as a ratio to another one: at most, or at least, the limit."""
+    """A limit for the ratio of a metric in two cells: the ratio must be at most (or at least) `limit`."""
     text: str
     metric: str
     of: tuple     # (scenario, server)
     to: tuple
-    limit: float  # None: shown without a target.
+    limit: float  # None: the ratio is shown without a target.
     at_least: bool = False
-    beside: str = ""  # What it is compared with, where that is not the name of a server.
+    beside: str = ""  # Name of the cell `to`, if it is not the name of its server.
 
     def is_met(self, ratio):
         return ratio >= self.limit if self.at_least else ratio <= self.limit

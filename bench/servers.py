@@ -1,4 +1,4 @@
-"""Servers to be measured: started pinned to a core, asked for their memory, ended by their process id."""
+"""Starts the measured servers, pinned to a core, and stops them."""
 
 import os
 import pathlib
@@ -16,17 +16,17 @@ PAGE = os.sysconf("SC_PAGESIZE")
 
 
 def cores():
-    """The core of the server and that of the load; the same one twice where there is only one."""
+    """Returns the core of the server and that of the load, which are the same if there is only one."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[-1], allowed[0]
 
 
 class Refused(Exception):
-    """The server ended instead of listening; what it said is the message."""
+    """The server ended instead of listening. The message is its output."""
 
 
 class Served:
-    """What a process and its port tell, however it was started."""
+    """Facts about a server that follow from its process and its port."""
 
     @property
     def pid(self):
@@ -72,7 +72,7 @@ class Server(Served):
         raise Refused(f"does not listen after {PATIENCE_SECONDS} s")
 
     def resident(self):
-        """Bytes of memory that are in use."""
+        """Returns the resident memory in bytes."""
         return int(pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
 
     def stop(self):

@@ -1,4 +1,4 @@
-"""How large the folder of a binlog is beside what lives in it, and what it costs to keep it so."""
+"""Measures the size of a binlog folder relative to its living jobs, and the CPU time of compaction."""
 
 import contextlib
 import os
@@ -11,21 +11,21 @@ from servers import Server
 from stalls import Client
 
 BODY = b"x" * 100
-RECORD_BYTES = 193  # Of a job with such a body in the tube default: docs/binlog.md.
-FILE_BYTES = 10 * 1024 * 1024  # As -s has it by default.
+RECORD_BYTES = 193  # Size of the record of a job with this body in the tube default (docs/binlog.md).
+FILE_BYTES = 10 * 1024 * 1024  # The default of -s.
 FILES_MAX = 4
 TIMES_LIVE_MAX = 2
 BATCH = 500
 LONG_EVERY = 100
-# CPU time, as the rate is the client's here: within 15 % of the rate is 1.18 times the time.
+# Limits the CPU time instead of the rate, which the client determines here. 85 % of the rate is 1.18 times the time.
 CPU_RATIO_MAX = 1.18
 LOOK_EVERY = 100 * BATCH
-# What was deleted last goes with the next syncs.
+# The files of the last deleted jobs are removed after the next syncs.
 SETTLED_AFTER_SECONDS = 1
 
 
 def folder_bytes(folder):
-    """Without the spares, whose space is taken for files to come. A file may go while we look."""
+    """Returns the size of the files, without spares. A file may be removed meanwhile."""
     total = 0
     for path in pathlib.Path(folder).glob("binlog.*"):
         if path.suffix != ".tmp":
@@ -35,14 +35,14 @@ def folder_bytes(folder):
 
 
 def numbers(client):
-    """The records of `stats`: written, and those of them that compaction has written."""
+    """Returns two counters of `stats`: records written, and those of them that compaction has written."""
     report = client.run(b"stats\r\n", 50)
     rows = dict(line.split(b": ", 1) for line in report.split(b"\n") if b": " in line)
     return tuple(int(rows[b"binlog-records-" + key]) for key in (b"written", b"migrated"))
 
 
 class Load:
-    """A server with a binlog, and one client that knows the ids as it is alone."""
+    """A server with a binlog, and its only client, which therefore knows the next id."""
 
     def __init__(self, haricotd, folder):
         self.folder = folder
@@ -63,7 +63,7 @@ class Load:
         self.next_id += count
 
     def put_and_delete(self, jobs, long_every):
-        """Puts so many jobs and deletes them, but one of `long_every` (0: all). CPU us a command."""
+        """Puts `jobs` jobs and deletes them, except one in `long_every` (0: none). Returns CPU us per command."""
         started = self.cpu_seconds()
         commands = 0
         while commands < 2 * jobs:
@@ -77,19 +77,19 @@ class Load:
         return (self.cpu_seconds() - started) / commands * 1e6
 
     def release_again(self, jobs, times):
-        """Has so many jobs released with a delay so often. CPU us a command."""
+        """Reserves and releases each of `jobs` jobs with a delay, `times` times. Returns CPU us per command."""
         started = self.cpu_seconds()
         for _ in range(times):
             for first in range(1, jobs + 1, BATCH):
                 ids = range(first, first + BATCH)
-                # What is reserved is answered with its body: three lines for each.
+                # Three lines for each job, because the answer to a reserve has the body.
                 self.client.run(b"".join(b"reserve-job %d\r\nrelease %d 0 1000\r\n" % (i, i)
                                          for i in ids), 3 * BATCH)
             self.look()
         return (self.cpu_seconds() - started) / (2 * jobs * times) * 1e6
 
     def cpu_seconds(self):
-        """User and system, of all threads."""
+        """Returns the user and system time of all threads."""
         words = pathlib.Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 

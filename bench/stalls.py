@@ -1,8 +1,7 @@
-"""How long a small client has to wait while another one does something large.
+"""Measures the longest wait of a small client while another client does something large.
 
-The small client is one connection of `haricot bench` which puts, reserves and deletes all the time.
-It shares a core with whoever does the large thing, and goes first there, so that what it sees is
-the server and not its neighbour.
+The small client is one connection of `haricot bench` that puts, reserves and deletes all the time. It shares a core
+with the large client but has priority there, so that it waits only for the server.
 """
 
 import dataclasses
@@ -16,24 +15,24 @@ from servers import Server
 
 LIMIT_MS = 5.0
 JOB_BYTES_MAX = 200_000_000
-COMMANDS_MIN = 300  # Of the small client; it has seen too little with less.
+COMMANDS_MIN = 300  # Commands of the small client. With fewer, a run does not count.
 TRIES = 3
-# Tries beyond the first come to an end, so that scripts/bench does: without any all takes 130 s.
+# After this time each action has only one try. Without repetitions, all actions take 130 s.
 SECONDS_MAX = 150
 SENT_BYTES = 64 * 1024
 COMMANDS_AT_ONCE = 1000
 
 
 class Client:
-    """A plain connection that counts answers by their lines."""
+    """A connection that counts the lines of answers."""
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def run(self, commands, lines):
-        """Sends the commands and waits for so many line ends; returns the last answer's bytes."""
-        # In pieces: while one call sends 100 MB, its core runs nobody else, and the small client waits for that.
+        """Sends the commands and waits for `lines` lines. Returns the bytes that were received last."""
+        # In pieces, because one call with 100 MB keeps the core busy and makes the small client wait.
         for at in range(0, len(commands), SENT_BYTES):
             self.socket.sendall(commands[at:at + SENT_BYTES])
         data = b""
@@ -45,7 +44,7 @@ class Client:
         return data
 
     def repeat(self, command, times, lines_each=1):
-        """The same command many times, in batches."""
+        """Sends a command many times, in batches."""
         batch = command * COMMANDS_AT_ONCE
         while times > 0:
             now = min(times, COMMANDS_AT_ONCE)
@@ -65,7 +64,7 @@ def put(delay=0, body=b"x" * 100):
 
 
 class Actions:
-    """The large things. Each is a generator: what stands before its yield is prepared unwatched."""
+    """The large actions. Each is a generator: it prepares before its yield, and acts after it, while it is watched."""
 
     def __init__(self, tool, scale):
         self.tool = tool
@@ -129,10 +128,10 @@ class Actions:
 class Stall:
     text: str
     p999_ms: float
-    max_ms: float      # The median of the rounds.
+    max_ms: float      # Median of the rounds.
     worst_ms: float
     idle_max_ms: float
-    stolen: float = 0.0  # The median too.
+    stolen: float = 0.0  # Median of the rounds.
 
     @property
     def beyond_ms(self):
@@ -152,11 +151,11 @@ class Seen:
 
 
 def watch(tool, haricotd, action):
-    """What the small client sees during an action."""
+    """Runs an action. Returns the waits of the small client meanwhile."""
     with Server(haricotd, "-z", str(JOB_BYTES_MAX)) as server:
         steps = action(server)
         next(steps)
-        # It ends when it is interrupted.
+        # Runs until it is interrupted.
         small = loads.Load(tool, server, "-c", 1, "--seconds", 250, "--warm-up=300", urgent=True)
         others = Others()
         try:
@@ -171,7 +170,7 @@ def watch(tool, haricotd, action):
 
 
 def watch_undisturbed(tool, haricotd, action, again_until):
-    """Again while somebody outside took the processors away, a few times; then the least disturbed."""
+    """Runs an action, and repeats it a few times while processor time is stolen. Returns the least disturbed run."""
     usable = []
     for _ in range(TRIES):
         seen = watch(tool, haricotd, action)
