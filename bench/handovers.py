@@ -24,9 +24,9 @@ from stalls import Client, put
 
 MORE_THAN_IDLE_MS = 150
 MILLION_MS = 800
-TIMES_MEMORY = 2.3
+PEAK_RATIO_MAX = 2.3
 RESTARTS = 20
-LOOK_SECONDS = 0.002
+SAMPLE_SECONDS = 0.002
 
 
 class Kept(Served):
@@ -64,40 +64,40 @@ class Kept(Served):
             ["/bin/sh", "-c", words + 'exec "$0" "$@"', str(self.binary), "-l", "127.0.0.1", "-p",
              str(self.port), *self.flags], stdout=self.log, stderr=self.log, close_fds=False,
             preexec_fn=prepare, env={**os.environ, "NOTIFY_SOCKET": self.folder.name + "/notify"})
-        self._obey(lambda said: "READY=1" in said)
+        self._handle_notifications(lambda message: "READY=1" in message)
         while self.kept:
-            self._obey(lambda said: "FDSTOREREMOVE=1" in said)
+            self._handle_notifications(lambda message: "FDSTOREREMOVE=1" in message)
 
     def stop(self):
         """Stops the server, and waits until it has stored its descriptors and ended."""
         self.process.send_signal(signal.SIGTERM)
-        self._obey(lambda said: "BARRIER=1" in said)
+        self._handle_notifications(lambda message: "BARRIER=1" in message)
         if self.process.wait(PATIENCE_SECONDS) != 0:
-            raise Failed(f"the server did not end well: {self._said()}")
+            raise Failed(f"the server failed: {self._output()}")
 
     def restart(self):
         self.stop()
         self.start()
 
-    def _obey(self, is_last):
+    def _handle_notifications(self, is_last):
         """Executes the server's notifications up to the first one for which `is_last` is true."""
         while True:
             try:
                 data, descriptors, _, _ = socket.recv_fds(self.socket, 4096, 1)
             except TimeoutError:
-                raise Failed(f"the server says nothing: {self._said()}") from None
-            said = data.decode().splitlines()
-            name = next((line[7:] for line in said if line.startswith("FDNAME=")), "")
-            if "FDSTORE=1" in said:
+                raise Failed(f"the server sends no notification: {self._output()}") from None
+            message = data.decode().splitlines()
+            name = next((line[7:] for line in message if line.startswith("FDNAME=")), "")
+            if "FDSTORE=1" in message:
                 self.kept[name] = descriptors.pop()
-            elif "FDSTOREREMOVE=1" in said and name in self.kept:
+            elif "FDSTOREREMOVE=1" in message and name in self.kept:
                 os.close(self.kept.pop(name))
             for descriptor in descriptors:
                 os.close(descriptor)
-            if is_last(said):
+            if is_last(message):
                 return
 
-    def _said(self):
+    def _output(self):
         self.log.seek(0)
         return self.log.read().decode(errors="replace")[-1000:]
 
@@ -152,7 +152,7 @@ class Crowd:
         for client in self.unread:
             client.socket.sendall(b"stats\r\n" * self.UNREAD)
 
-    def look(self):
+    def check(self):
         """Returns the faults: differences from a server that was not restarted."""
         for client, number in zip(self.holding, self.held):
             self._ask(client, b"delete %d\r\n" % number, b"DELETED\r\n")
@@ -161,32 +161,32 @@ class Crowd:
         for client in self.in_body:
             self._ask(client, b"56789\r\n", b"INSERTED ")
         for client in self.unread:
-            with self._noting(client):
+            with self._collecting_faults(client):
                 reports = b""
                 while reports.count(b"OK ") < self.UNREAD or not reports.endswith(b"\n\r\n"):
                     more = client.socket.recv(1 << 20)
                     if not more:
-                        raise Failed("a connection is closed")
+                        raise Failed("the server closed a connection")
                     reports += more
         for number, client in enumerate(self.waiting):
             self._ask(self.idle[0], b"use wait-%d\r\nput 0 0 600 1\r\nx\r\n" % number, b"INSERTED ")
-            with self._noting(client):
+            with self._collecting_faults(client):
                 read_until(client, b" 1\r\nx\r\n")
         for client in self.idle:
             self._ask(client, b"ignore default\r\n", b"NOT_IGNORED\r\n")
         left = b"current-jobs-ready: %d\n" % (self.jobs - len(self.held))
-        with self._noting(self.idle[0]):
+        with self._collecting_faults(self.idle[0]):
             if left not in tube_report(self.idle[0], b"crowd"):
                 self.faults.append(f"not {left.decode().strip()}")
         return self.faults
 
     def _ask(self, client, command, answer):
-        with self._noting(client):
+        with self._collecting_faults(client):
             client.socket.sendall(command)
             read_until(client, answer)
 
     @contextlib.contextmanager
-    def _noting(self, client):
+    def _collecting_faults(self, client):
         try:
             client.socket.settimeout(PATIENCE_SECONDS)
             yield
@@ -204,7 +204,7 @@ def read_until(client, wanted):
     while wanted not in data or not data.endswith(b"\r\n"):
         more = client.socket.recv(1 << 16)
         if not more:
-            raise Failed("a connection is closed")
+            raise Failed("the server closed a connection")
         data += more
     return data
 
@@ -231,7 +231,7 @@ class Cycles:
             self.ours.send("end")
         if not self.ours.poll(PATIENCE_SECONDS):
             self.process.kill()
-            raise Failed("the clients are not answered")
+            raise Failed("the clients get no answers")
         result = self.ours.recv()
         self.process.join()
         return result
@@ -241,7 +241,7 @@ class Cycles:
         try:
             result = Cycles._cycle(port, connections, pipe)
         except OSError as fault:
-            result = 0.0, 0, [str(fault), "nothing was done"]
+            result = 0.0, 0, [str(fault), "no cycle was completed"]
         pipe.send(result)
 
     @staticmethod
@@ -261,15 +261,15 @@ class Cycles:
                     pipe.recv()
                     poll.unregister(pipe)
                     is_over = True
-                elif not key.data.go_on(is_over):
+                elif not key.data.step(is_over):
                     poll.unregister(key.data.socket)
         bodies_put = [body for cycle in one for body in cycle.bodies_put]
         taken = [body for cycle in one for body in cycle.taken]
         faults = [cycle.fault for cycle in one if cycle.fault]
         if len(set(taken)) != len(taken):
-            faults.append("a job came twice")
+            faults.append("a job was reserved twice")
         if set(bodies_put) != set(taken):
-            faults.append("a job is lost")
+            faults.append("a job was lost")
         return max(cycle.longest for cycle in one), len(taken), faults
 
 
@@ -290,39 +290,39 @@ class Cycle:
     def begin(self):
         self.count += 1
         self.body = b"%d-%d" % (self.number, self.count)
-        self._say(b"put 0 0 600 %d\r\n%s\r\n" % (len(self.body), self.body))
+        self._send(b"put 0 0 600 %d\r\n%s\r\n" % (len(self.body), self.body))
 
-    def _say(self, command):
-        self.is_busy, self.said, self.since = True, command.split()[0], time.monotonic()
-        self.heard = b""
+    def _send(self, command):
+        self.is_busy, self.sent, self.since = True, command.split()[0], time.monotonic()
+        self.answer = b""
         self.socket.sendall(command)
 
-    def go_on(self, is_over):
+    def step(self, is_over):
         """Reads an answer and sends the next command. Returns false if the connection is done."""
         try:
             more = self.socket.recv(4096)
-            return self._hear(more, is_over) if more else self._fail("a connection is closed")
+            return self._receive(more, is_over) if more else self._fail("the server closed a connection")
         except OSError as fault:
             return self._fail(str(fault))
 
-    def _hear(self, more, is_over):
-        self.heard += more
-        if self.heard.count(b"\r\n") < (2 if self.said == b"reserve" else 1):
+    def _receive(self, more, is_over):
+        self.answer += more
+        if self.answer.count(b"\r\n") < (2 if self.sent == b"reserve" else 1):
             return True
         self.longest = max(self.longest, time.monotonic() - self.since)
-        if self.said == b"put" and self.heard.startswith(b"INSERTED "):
+        if self.sent == b"put" and self.answer.startswith(b"INSERTED "):
             self.bodies_put.append(self.body)
-            self._say(b"reserve\r\n")
-        elif self.said == b"reserve" and self.heard.startswith(b"RESERVED "):
-            self.taken.append(self.heard.split(b"\r\n")[1])
-            self._say(b"delete %s\r\n" % self.heard.split()[1])
-        elif self.said == b"delete" and self.heard == b"DELETED\r\n":
+            self._send(b"reserve\r\n")
+        elif self.sent == b"reserve" and self.answer.startswith(b"RESERVED "):
+            self.taken.append(self.answer.split(b"\r\n")[1])
+            self._send(b"delete %s\r\n" % self.answer.split()[1])
+        elif self.sent == b"delete" and self.answer == b"DELETED\r\n":
             self.is_busy = False
             if not is_over:
                 self.begin()
             return not is_over
         else:
-            return self._fail(f"{self.said} is answered {self.heard}")
+            return self._fail(f"unexpected answer to {self.sent}: {self.answer}")
         return True
 
     def _fail(self, fault):
@@ -348,7 +348,7 @@ class Memory:
             pids.add(self.server.pid)
             bytes_now = sum(map(anonymous_bytes, pids)) + self._state_bytes(pids)
             self.largest = max(self.largest, bytes_now)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(SAMPLE_SECONDS)
 
     def _state_bytes(self, pids):
         """Returns the size of the state's memfd, which one of the processes has open, or 0."""
@@ -361,7 +361,7 @@ class Memory:
                             return os.stat(entry).st_blocks * 512
         return 0
 
-    def times(self):
+    def peak_ratio(self):
         """Stops watching. Returns the ratio of the largest sum to the memory before."""
         self.is_over = True
         self.thread.join()
@@ -401,8 +401,8 @@ def restart_under_load(binary, crowd_of, restarts, *flags):
         time.sleep(0.2)
         longest, count, faults = cycles.end()
         if count == 0:
-            faults.append("nothing was done meanwhile")
-        faults += crowd.look()
+            faults.append("no cycle was completed")
+        faults += crowd.check()
         crowd.close()
     return longest, faults
 
@@ -417,22 +417,22 @@ def restart_with_jobs(binary, jobs, *flags):
         time.sleep(0.2)
         memory = Memory(server)
         server.restart()
-        times = memory.times()
+        ratio = memory.peak_ratio()
         longest, _, faults = cycles.end()
         report = tube_report(client, b"many")
         if b"current-jobs-ready: %d\n" % jobs not in report:
-            faults.append("jobs are lost")
+            faults.append("jobs were lost")
         client.close()
-    return longest, times, faults
+    return longest, ratio, faults
 
 
-def count_of(faults, tell):
+def count_of(faults, log):
     for fault in faults[:5]:
-        tell(f"FAILED: {fault}")
+        log(f"FAILED: {fault}")
     return len(faults)
 
 
-def measure(binary, folder, quick, tell):
+def measure(binary, folder, quick, log):
     scale = 0.1 if quick else 1
     size = lambda number: int(number * scale)
     # This process has all descriptors of the server, too.
@@ -441,18 +441,18 @@ def measure(binary, folder, quick, tell):
     crowd_text = f"{size(5000):,} connections, {size(10_000):,} jobs"
     idle_ms = idle_restart_seconds() * 1000
     for restarts, text in ((1, "a restart"), (RESTARTS, f"{RESTARTS} restarts")):
-        tell(f"{text}: {crowd_text}")
+        log(f"{text}: {crowd_text}")
         longest, faults = restart_under_load(binary, crowd_of, restarts)
-        yield Figure(f"{crowd_text}, {text}: what went wrong", "faults", 0, count_of(faults, tell))
+        yield Figure(f"{crowd_text}, {text}: errors", "errors", 0, count_of(faults, log))
         yield Figure(f"{crowd_text}, {text}", "ms", MORE_THAN_IDLE_MS + idle_ms, longest * 1000, None,
-                     f"that of an idle service {idle_ms:.0f} ms")
+                     f"restart of an idle service: {idle_ms:.0f} ms")
     jobs = size(1_000_000)
     for text in ("in memory", "with a binlog"):
-        tell(f"a restart: {jobs:,} jobs {text}")
+        log(f"a restart: {jobs:,} jobs {text}")
         with tempfile.TemporaryDirectory(dir=folder) as inside:
             flags = ("-b", inside) if text != "in memory" else ()
-            longest, times, faults = restart_with_jobs(binary, jobs, *flags)
-        what = f"{jobs:,} jobs {text}, a restart"
-        yield Figure(f"{what}: what went wrong", "faults", 0, count_of(faults, tell))
-        yield Figure(what, "ms", MILLION_MS, longest * 1000)
-        yield Figure(f"{what}: memory meanwhile", "times", TIMES_MEMORY, times)
+            longest, ratio, faults = restart_with_jobs(binary, jobs, *flags)
+        load = f"{jobs:,} jobs {text}, a restart"
+        yield Figure(f"{load}: errors", "errors", 0, count_of(faults, log))
+        yield Figure(load, "ms", MILLION_MS, longest * 1000)
+        yield Figure(f"{load}: peak memory", "times", PEAK_RATIO_MAX, ratio)

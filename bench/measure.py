@@ -39,7 +39,7 @@ BUSY_SHARE_MAX = 0.05
 REFERENCE_EVERY = 4
 
 
-def tell(text):
+def log(text):
     print(f"-- {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
@@ -59,7 +59,7 @@ class Measurement:
         self.samples = {}
         self.failures = []
 
-    def one(self, scenario, server_name, *server_flags):
+    def run_once(self, scenario, server_name, *server_flags):
         """Runs one load against a fresh server, and stores the sample."""
         flags = list(scenario.flags)
         if not any("--warm-up" in flag for flag in flags) and self.quick:
@@ -75,7 +75,7 @@ class Measurement:
             except loads.Failed as failed:
                 # Continues, because the other figures are still useful. The failure is reported at the end.
                 self.failures.append(f"{server_name} {' '.join(server_flags)}: {failed}")
-                tell(f"FAILED: {self.failures[-1]}")
+                log(f"FAILED: {self.failures[-1]}")
                 return
         cost = result["server"]
         sample = {RATE: result["rate"], CPU: cost["cpu_us_per_command"],
@@ -88,27 +88,27 @@ class Measurement:
     def compare(self, scenarios):
         for number in range(self.rounds):
             for at, scenario in enumerate(scenarios):
-                tell(f"round {number + 1} of {self.rounds}: {scenario.text}")
+                log(f"round {number + 1} of {self.rounds}: {scenario.text}")
                 again = at > 0 and at % REFERENCE_EVERY == 0
                 for reference in (scenarios[:1] if again else ()):
                     for server_name in reference.servers:
-                        self.one(reference, server_name)
+                        self.run_once(reference, server_name)
                 for server_name in scenario.servers:
-                    self.one(scenario, server_name)
+                    self.run_once(scenario, server_name)
 
     def compare_binlogs(self):
         """Runs the loads with -b, each in a fresh folder. Returns a note for the report."""
         refusal = self.binlog_refusal()
         if refusal:
-            tell(f"binlog rows are skipped: {refusal}")
+            log(f"skipping the binlog: {refusal}")
             return f"skipped, {refusal}"
         for number in range(2 if self.quick else 3):
             for scenario in BINLOG_SCENARIOS:
-                tell(f"round {number + 1}: binlog, {scenario.text}")
+                log(f"round {number + 1}: binlog, {scenario.text}")
                 sync = scenario.key.rpartition("-")[2]
                 for server_name in scenario.servers:
                     with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-                        self.one(scenario, server_name, "-b", folder, "-f", sync)
+                        self.run_once(scenario, server_name, "-b", folder, "-f", sync)
         return "in a fresh folder on " + filesystem_of(self.folder)
 
     def binlog_refusal(self):
@@ -117,7 +117,7 @@ class Measurement:
                 with Server(self.binaries[HARICOT], "-b", folder):
                     return ""
             except Refused as refused:
-                return "haricotd says: " + str(refused).splitlines()[-1]
+                return "haricotd failed: " + str(refused).splitlines()[-1]
 
     def medians(self):
         """Returns the medians of each cell. If little time was stolen in most of its rounds, only these count."""
@@ -141,9 +141,9 @@ def facts(measurement, busy, stolen, command):
     versions = [subprocess.run([str(measurement.binaries[name]), "-v"], capture_output=True,
                                text=True).stdout.strip() for name in (HARICOT, BEANSTALKD)]
     server_core, load_core = cores()
-    share = f"others used {busy:.1%} of it meanwhile; {stolen:.1%} of its time was stolen from outside"
+    share = f"other programs used {busy:.1%} of it; {stolen:.1%} of its time was stolen"
     is_quiet = max(busy, stolen) <= BUSY_SHARE_MAX
-    quiet = f"yes, {share}" if is_quiet else f"NO: {share}; these figures are provisional"
+    quiet = f"yes; {share}" if is_quiet else f"NO; {share}; these figures are provisional"
     congestion = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     return [
         ("date", datetime.date.today().isoformat()),
@@ -152,8 +152,8 @@ def facts(measurement, busy, stolen, command):
         ("quiet", quiet),
         ("servers", "; ".join(versions)),
         ("cores", f"server on {server_core}, load on {load_core}"),
-        ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; medians of those in "
-                   f"which at most {STOLEN_SHARE_MAX:.0%} was stolen, where they are the most"),
+        ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; if at most "
+                   f"{STOLEN_SHARE_MAX:.0%} of the time was stolen in most of them, medians of these, otherwise of all"),
         ("command", f"`{command}`"),
         *(("FAILED", failure) for failure in measurement.failures),
         ("one run", "`haricotd -l 127.0.0.1 -p PORT`, `haricot bench --connections=16 --keep "
@@ -167,8 +167,8 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="under two minutes, less exact")
     parser.add_argument("--only", default="loads,memory,stalls,binlog,restart",
                         help="some of loads,memory,stalls,binlog,restart; writes no documents")
-    parser.add_argument("--folder", type=pathlib.Path, help="where binlogs are tried")
-    parser.add_argument("--write", type=pathlib.Path, help="the folder of the documents to update")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder for the binlogs")
+    parser.add_argument("--write", type=pathlib.Path, help="folder of the documents to update")
     options = parser.parse_args()
     options.build = options.build.resolve()
     return options
@@ -183,17 +183,17 @@ def main():
     time.sleep(1)
     busy, _ = others.shares()
     if busy > BUSY_SHARE_MAX:
-        tell(f"others use {busy:.0%} of this machine: the figures will be provisional")
+        log(f"other programs use {busy:.0%} of this machine: the figures will be provisional")
     if "loads" in parts:
         measurement.compare(SCENARIOS)
     figures = []
     if "memory" in parts:
         figures = list(memory.measure(measurement.tool, measurement.binaries[HARICOT],
-                                      measurement.binaries[BEANSTALKD], options.quick, tell))
+                                      measurement.binaries[BEANSTALKD], options.quick, log))
     stalled = []
     if "stalls" in parts:
         stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
-                                      options.quick, tell))
+                                      options.quick, log))
     # Before the binlogs, because the kernel's time for writing them would count as others'.
     busy, stolen = others.shares()
     binlog_note, restarts_measured = "not measured", []
@@ -201,12 +201,12 @@ def main():
         binlog_note = measurement.compare_binlogs()
         restarts_measured = list(restarts.measure(measurement.tool, measurement.binaries[HARICOT],
                                                   measurement.binaries[BEANSTALKD],
-                                                  measurement.folder, options.quick, tell))
+                                                  measurement.folder, options.quick, log))
         restarts_measured += space.measure(measurement.binaries[HARICOT], measurement.folder,
-                                           options.quick, tell)
+                                           options.quick, log)
     if "restart" in parts:
         restarts_measured += handovers.measure(measurement.binaries[HARICOT], measurement.folder,
-                                               options.quick, tell)
+                                               options.quick, log)
 
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")
@@ -220,8 +220,8 @@ def main():
         document.write_text(report.replace_section(document.read_text(), result.for_document()))
         for name, text in result.charts():
             (options.write / name).write_text(text)
-        tell(f"written: {document} and its chart")
-    tell(f"done after {time.monotonic() - started:.0f} s")
+        log(f"written: {document} and its chart")
+    log(f"done after {time.monotonic() - started:.0f} s")
     return 1 if measurement.failures else 0
 
 

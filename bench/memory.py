@@ -52,18 +52,18 @@ def left_over(tool, binary, jobs):
             time.sleep(0.1)
 
 
-def measure(tool, haricotd, beanstalkd, quick, tell):
+def measure(tool, haricotd, beanstalkd, quick, log):
     jobs = 200_000 if quick else 1_000_000
     connections = 2_000 if quick else 10_000
     beanstalkd_jobs = 100_000  # Enough for a figure per job, and beanstalkd is slow.
-    tell("memory of a job")
-    yield Figure(f"{jobs:,} ready jobs of 100 bytes", "bytes a job", 180,
+    log("memory of a job")
+    yield Figure(f"{jobs:,} ready jobs of 100 bytes", "bytes per job", 180,
                  bytes_a_job(tool, haricotd, jobs), bytes_a_job(tool, beanstalkd, beanstalkd_jobs))
-    tell("memory of an idle connection")
+    log("memory of an idle connection")
     yield Figure(f"{connections:,} idle connections", "bytes each", 584,
                  bytes_an_idle_connection(tool, haricotd, connections),
                  bytes_an_idle_connection(tool, beanstalkd, connections))
-    tell("memory given back")
+    log("memory given back")
     resident, waited = left_over(tool, haricotd, jobs)
     compared, _ = left_over(tool, beanstalkd, beanstalkd_jobs)
     yield Figure(f"after {jobs:,} jobs of 200 bytes were put and deleted", "MB", 30,

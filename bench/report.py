@@ -62,13 +62,13 @@ class Report:
                          f"{number(self.value(target.of, target.metric))} {unit}",
                          f"{to}: {number(self.value(target.to, target.metric))} {unit}",
                          f"{ratio:.2f}", limit, met])
-        return ["load", "what", "haricotd", "compared with", "ratio", "target", "met"], rows
+        return ["load", "metric", "haricotd", "compared with", "ratio", "target", "met"], rows
 
     @staticmethod
     def figure_table(figures):
         rows = [[f.text, f"{number(f.value)} {f.unit}", number(f.compared), f"<= {f.limit:.3g}",
                  verdict(f.is_met), f.note] for f in figures]
-        return ["what", "haricotd", "beanstalkd", "target", "met", "note"], rows
+        return ["figure", "haricotd", "beanstalkd", "target", "met", "note"], rows
 
     def stall_table(self):
         rows = [[s.text, number(s.p999_ms), number(s.max_ms), number(s.worst_ms),
@@ -99,7 +99,7 @@ class Report:
         yield "Stalls of a small client (haricotd)", self.stall_table()
         yield f"Binlog: {self.binlog_note}", self.target_table(BINLOG_TARGETS)
         yield "Restarts, and the memory of a binlog", self.figure_table(self.restarts)
-        yield "Everything measured (medians)", self.all_cells_table()
+        yield "All measurements (medians)", self.all_cells_table()
 
     def for_terminal(self):
         lines = [f"{key}: {value}" for key, value in self.facts]
@@ -138,13 +138,13 @@ class Report:
                                    break_long_words=False, break_on_hyphens=False)
         lines += ["", "| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in self.document_rows()]
-        lines += ["", "![CPU time a command](performance-cpu.svg)", "", END]
+        lines += ["", "![CPU time per command](performance-cpu.svg)", "", END]
         return "\n".join(lines)
 
     def charts(self):
         """Yields file name and text of each chart."""
         yield "performance-cpu.svg", self._chart(
-            "CPU time a command", "us", CPU,
+            "CPU time per command", "us", CPU,
             (("one", "one at a time, bodies of 100 bytes"), ("16k", "bodies of 16 KB"),
              ("60k", "bodies of 60 KB"), ("batch", "batches of 64"),
              ("put", "puts in batches of 500")), 2)

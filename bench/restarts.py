@@ -32,11 +32,11 @@ def seconds_to_answer(binary, folder):
             return time.monotonic() - started
 
 
-def seconds_until_back(tool, binaries, parent, jobs, body_bytes, rounds, tell):
+def restart_seconds(tool, binaries, parent, jobs, body_bytes, rounds, log):
     """Returns the median restart times {name: seconds} of servers that take turns."""
     folders, samples = {}, {}
     for name, binary in binaries.items():
-        tell(f"restart: {jobs:,} jobs of {body_bytes:,} bytes for {name}")
+        log(f"restart: {jobs:,} jobs of {body_bytes:,} bytes for {name}")
         folders[name] = pathlib.Path(parent) / name
         folders[name].mkdir()
         fill(tool, binary, folders[name], jobs, body_bytes)
@@ -47,29 +47,29 @@ def seconds_until_back(tool, binaries, parent, jobs, body_bytes, rounds, tell):
     return {name: statistics.median(values) for name, values in samples.items()}
 
 
-def measure(tool, haricotd, beanstalkd, folder, quick, tell):
+def measure(tool, haricotd, beanstalkd, folder, quick, log):
     scale = 0.05 if quick else 1
     jobs = int(1_000_000 * scale)
     both = {"haricotd": haricotd, "beanstalkd": beanstalkd}
     for count, body_bytes, rounds in ((jobs, 100, ROUNDS), (jobs, 2000, ROUNDS - 1)):
         with tempfile.TemporaryDirectory(dir=folder) as parent:
-            back = seconds_until_back(tool, both, parent, count, body_bytes, rounds, tell)
-        mine, other = back["haricotd"], back["beanstalkd"]
+            times = restart_seconds(tool, both, parent, count, body_bytes, rounds, log)
+        mine, other = times["haricotd"], times["beanstalkd"]
         if body_bytes == 100:
             of_a_million = other
-        yield Figure(f"{count:,} jobs of {body_bytes:,} bytes are back after", "s",
+        yield Figure(f"restart with {count:,} jobs of {body_bytes:,} bytes", "s",
                      other / TIMES_FASTER, mine, other,
                      f"each on its own files; {other / mine:.1f} times as fast, target {TIMES_FASTER}")
     # beanstalkd would need minutes to put these, so its time is ten times that for a tenth of the jobs.
     with tempfile.TemporaryDirectory(dir=folder) as parent:
-        mine = seconds_until_back(tool, {"haricotd": haricotd}, parent, 10 * jobs, 100, 1,
-                                  tell)["haricotd"]
+        mine = restart_seconds(tool, {"haricotd": haricotd}, parent, 10 * jobs, 100, 1,
+                                  log)["haricotd"]
     other = 10 * of_a_million
-    yield Figure(f"{10 * jobs:,} jobs of 100 bytes are back after", "s", other / TIMES_FASTER, mine,
+    yield Figure(f"restart with {10 * jobs:,} jobs of 100 bytes", "s", other / TIMES_FASTER, mine,
                  other, f"beanstalkd: ten times a tenth of them; {other / mine:.1f} times as fast")
-    tell("memory of a job with a binlog")
+    log("memory of a job with a binlog")
     without = bytes_a_job(tool, haricotd, jobs)
     with tempfile.TemporaryDirectory(dir=folder) as parent:
         more = bytes_a_job(tool, haricotd, jobs, "-b", parent, "-F") - without
-    yield Figure("a job more with -b", "bytes", BYTES_MORE_A_JOB + 0.5, more, None,
-                 f"the target is {BYTES_MORE_A_JOB}; half a byte for what all jobs share")
+    yield Figure("memory added by -b", "bytes per job", BYTES_MORE_A_JOB + 0.5, more, None,
+                 f"the target is {BYTES_MORE_A_JOB}, and half a byte for the data that all jobs share")

@@ -96,7 +96,7 @@ TARGETS = (
     versus("batch", "8 connections, batches of 64", CPU, FLOOR, 2.2),
     versus("put", "puts in batches of 500", RATE, BEANSTALKD, 20, True),
     *(Target(f"with {text}", CPU, (key, HARICOT), ("one", HARICOT), 1.3 if key == "watched" else 1.1,
-             beside="the same without")
+             beside="without")
       for key, text, _ in SURROUNDINGS),
     Target("500 connections on 500 tubes", CPU, ("own", HARICOT), ("shared", HARICOT), 1.15,
            beside="500 on one tube"),

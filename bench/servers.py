@@ -57,9 +57,9 @@ class Server(Served):
             [str(binary), "-l", "127.0.0.1", "-p", str(self.port), *flags],
             stdout=self.log, stderr=self.log,
             preexec_fn=lambda: os.sched_setaffinity(0, {server_core}))
-        self._wait_until_it_listens()
+        self._wait_for_listener()
 
-    def _wait_until_it_listens(self):
+    def _wait_for_listener(self):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

@@ -19,7 +19,7 @@ BATCH = 500
 LONG_EVERY = 100
 # Limits the CPU time instead of the rate, which the client determines here. 85 % of the rate is 1.18 times the time.
 CPU_RATIO_MAX = 1.18
-LOOK_EVERY = 100 * BATCH
+SAMPLE_EVERY = 100 * BATCH
 # The files of the last deleted jobs are removed after the next syncs.
 SETTLED_AFTER_SECONDS = 1
 
@@ -72,8 +72,8 @@ class Load:
             short = [i for i in range(first, first + BATCH) if not long_every or i % long_every]
             self.client.run(b"".join(b"delete %d\r\n" % i for i in short), len(short))
             commands += 2 * BATCH
-            if commands % LOOK_EVERY == 0:
-                self.look()
+            if commands % SAMPLE_EVERY == 0:
+                self.sample()
         return (self.cpu_seconds() - started) / commands * 1e6
 
     def release_again(self, jobs, times):
@@ -85,7 +85,7 @@ class Load:
                 # Three lines for each job, because the answer to a reserve has the body.
                 self.client.run(b"".join(b"reserve-job %d\r\nrelease %d 0 1000\r\n" % (i, i)
                                          for i in ids), 3 * BATCH)
-            self.look()
+            self.sample()
         return (self.cpu_seconds() - started) / (2 * jobs * times) * 1e6
 
     def cpu_seconds(self):
@@ -93,7 +93,7 @@ class Load:
         words = pathlib.Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
-    def look(self):
+    def sample(self):
         self.largest = max(self.largest, folder_bytes(self.folder))
 
     def folder_figure(self, text, live, note):
@@ -101,28 +101,28 @@ class Load:
         time.sleep(SETTLED_AFTER_SECONDS)
         live_bytes = live * RECORD_BYTES
         limit = max(TIMES_LIVE_MAX * live_bytes, FILES_MAX * FILE_BYTES)
-        return Figure(f"{text}: the files", "MB on disk", limit / 1e6, folder_bytes(self.folder) / 1e6, None,
+        return Figure(f"{text}: files", "MB on disk", limit / 1e6, folder_bytes(self.folder) / 1e6, None,
                       f"{live_bytes / 1e6:.1f} MB live, files up to {self.largest / 1e6:.0f} MB under load;"
-                      f" of the records {migrated / written:.1%} were written by compaction{note}")
+                      f" compaction wrote {migrated / written:.1%} of the records{note}")
 
 
-def measure(haricotd, folder, quick, tell):
+def measure(haricotd, folder, quick, log):
     scale = 0.05 if quick else 1
     jobs, delayed, times = int(5_000_000 * scale), int(100_000 * scale), 20
-    tell(f"space: {jobs:,} short jobs, one in {LONG_EVERY} lives on")
+    log(f"space: {jobs:,} short jobs, one in {LONG_EVERY} kept")
     costs = []
     for long_every in (0, LONG_EVERY):
         with tempfile.TemporaryDirectory(dir=folder) as inside, Load(haricotd, inside) as load:
             costs.append(load.put_and_delete(jobs, long_every))
             if long_every:
-                text = f"{jobs:,} short jobs, one in {LONG_EVERY} lives on"
+                text = f"{jobs:,} short jobs, one in {LONG_EVERY} kept"
                 yield load.folder_figure(text, jobs // LONG_EVERY, "")
-                yield Figure(f"{text}: CPU a command", "us", CPU_RATIO_MAX * costs[0], costs[1], None,
-                             f"without them {costs[0]:.3f} us")
-    tell(f"space: {delayed:,} jobs are released with a delay {times} times")
+                yield Figure(f"{text}: CPU per command", "us", CPU_RATIO_MAX * costs[0], costs[1], None,
+                             f"without kept jobs {costs[0]:.3f} us")
+    log(f"space: {delayed:,} jobs are released with a delay {times} times")
     with tempfile.TemporaryDirectory(dir=folder) as inside, Load(haricotd, inside) as load:
         for _ in range(delayed // BATCH):
             load.put(BATCH)
         cost = load.release_again(delayed, times)
         yield load.folder_figure(f"{delayed:,} jobs released with a delay {times} times", delayed,
-                                 f"; {cost:.3f} us of CPU a command")
+                                 f"; {cost:.3f} us of CPU per command")

@@ -179,11 +179,11 @@ def watch_undisturbed(tool, haricotd, action, again_until):
             if seen.stolen <= STOLEN_SHARE_MAX or time.monotonic() > again_until:
                 break
     if not usable:
-        raise loads.Failed(f"the small client did not get {COMMANDS_MIN} answers in {TRIES} tries")
+        raise loads.Failed(f"the small client got fewer than {COMMANDS_MIN} answers in each of {TRIES} tries")
     return min(usable, key=lambda seen: seen.stolen)
 
 
-def measure(tool, haricotd, quick, tell):
+def measure(tool, haricotd, quick, log):
     actions = Actions(tool, 0.1 if quick else 1)
     rounds = 1 if quick else 2
 
@@ -204,7 +204,7 @@ def measure(tool, haricotd, quick, tell):
     again_until = time.monotonic() + SECONDS_MAX
     for number in range(rounds):
         for text, action in rows:
-            tell(f"stalls, round {number + 1} of {rounds}: {text}")
+            log(f"stalls, round {number + 1} of {rounds}: {text}")
             seen[text].append(watch_undisturbed(tool, haricotd, action, again_until))
     idle_max = statistics.median(r.max_ms for r in seen["nothing"])
     for text, _ in rows:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the report of scripts/bench says `met` where a target is, and only there.
+"""Tests of the report of scripts/bench.
 
     report_test.py ROOT
 """
@@ -25,7 +25,7 @@ def cell(cpu, rate):
 
 
 def cells(**costs):
-    """All scenarios for all their servers, at these costs; the rate is their inverse."""
+    """Returns the cells of all scenarios and their servers, with these costs and the inverse rates."""
     return {(scenario.key, server): cell(costs.get(server, 1.0), 1e6 / costs.get(server, 1.0))
             for scenario in rows.SCENARIOS for server in scenario.servers}
 
@@ -35,7 +35,7 @@ def report_of(measured, figures=(), stalled=()):
 
 
 class Targets(unittest.TestCase):
-    def test_at_most_and_at_least_are_what_they_say(self):
+    def test_limits_of_targets(self):
         at_most = rows.Target("", rows.CPU, ("a", "b"), ("c", "d"), 1.05)
         self.assertTrue(at_most.is_met(1.05))
         self.assertFalse(at_most.is_met(1.06))
@@ -43,20 +43,20 @@ class Targets(unittest.TestCase):
         self.assertTrue(at_least.is_met(25))
         self.assertFalse(at_least.is_met(24.9))
 
-    def test_every_target_refers_to_what_is_measured(self):
+    def test_every_target_refers_to_measured_cells(self):
         measured = {(s.key, server) for s in (*rows.SCENARIOS, *rows.BINLOG_SCENARIOS)
                     for server in s.servers}
         for target in (*rows.TARGETS, *rows.BINLOG_TARGETS):
             self.assertIn(target.of, measured)
             self.assertIn(target.to, measured)
 
-    def test_a_missed_target_is_told(self):
+    def test_a_missed_target_is_marked(self):
         _, table = report_of(cells(haricotd=10, floor=9, beanstalkd=20)).target_table(rows.TARGETS)
         self.assertEqual(table[0][4:], ["1.11", "<= 1.05", "**no**"])
         self.assertEqual(table[1][4:], ["0.50", "<= 0.68", "yes"])
         self.assertEqual(table[2][4:], ["2.00", ">= 25", "**no**"])
 
-    def test_what_was_not_measured_has_no_row(self):
+    def test_a_target_without_a_measurement_has_no_row(self):
         _, table = report_of({}).target_table(rows.TARGETS)
         self.assertEqual(table, [])
         _, table = report_of(cells()).target_table(rows.BINLOG_TARGETS)
@@ -70,7 +70,7 @@ class Targets(unittest.TestCase):
 
 
 class Documents(unittest.TestCase):
-    def test_only_what_is_between_the_marks_is_replaced(self):
+    def test_only_the_section_between_the_marks_is_replaced(self):
         section = report_of(cells()).for_document()
         document = f"before\n{report.BEGIN}\nold\n{report.END}\nbehind\n"
         written = report.replace_section(document, section)
@@ -79,7 +79,7 @@ class Documents(unittest.TestCase):
         self.assertNotIn("old", written)
         self.assertEqual(report.replace_section(written, section), written)
 
-    def test_all_that_has_a_target_is_in_one_table(self):
+    def test_one_table_has_all_measurements_with_targets(self):
         figures = [memory.Figure("a job", "bytes", 180, 181, 300)]
         stalled = [stalls.Stall("nothing", 1, 2, 3, idle_max_ms=2),
                    stalls.Stall("a kick", 1, 7, 9, idle_max_ms=2)]
@@ -93,16 +93,16 @@ class Documents(unittest.TestCase):
         section = report_of(cells(), [memory.Figure("a job", "bytes", 180, 179)]).for_document()
         self.assertIn("| a job | 179.0 bytes |  |  | <= 180 |", section)
 
-    def test_a_target_says_what_it_is_compared_with(self):
+    def test_a_target_names_the_compared_cell(self):
         measured = cells()
         for scenario in rows.BINLOG_SCENARIOS:
             measured |= {(scenario.key, server): cell(1, 1) for server in scenario.servers}
         section = report_of(measured).for_document()
         for compared in ("floor: ", "storing floor: ", "beanstalkd: ", "with -f 50: ",
-                         "the same without: ", "500 on one tube: "):
+                         "without: ", "500 on one tube: "):
             self.assertIn(f"| {compared}", section)
 
-    def test_the_terminal_gets_all_cells(self):
+    def test_the_terminal_shows_all_cells(self):
         text = report_of(cells()).for_terminal()
         for scenario in rows.SCENARIOS:
             self.assertEqual(sum(line.startswith(scenario.text + " ") for line in text.splitlines()),

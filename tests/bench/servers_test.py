@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the pieces of scripts/bench work with real servers.
+"""Tests of the parts of scripts/bench with real servers.
 
     servers_test.py ROOT HARICOT HARICOTD FLOOR_SERVER
 """
@@ -44,39 +44,39 @@ class Servers(unittest.TestCase):
                 self.assertGreater(result["server"]["cpu_us_per_command"], 0)
                 self.assertGreater(server.resident(), 100_000)
 
-    def test_a_server_that_does_not_start_says_why(self):
+    def test_a_failed_start_reports_the_reason(self):
         with self.assertRaises(Refused) as refused:
             Server(HARICOTD, "--no-such-flag")
         self.assertIn("--no-such-flag", str(refused.exception))
 
-    def test_a_port_that_somebody_has_is_not_the_last_word(self):
-        with socket.socket() as somebody:
-            somebody.bind(("127.0.0.1", 0))
-            choices = [somebody.getsockname()[1], ports.choose_port()]
+    def test_a_used_port_is_replaced(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            choices = [other.getsockname()[1], ports.choose_port()]
             with mock.patch.object(ports, "choose_port", side_effect=choices):
                 with Server(HARICOTD) as server:
                     self.assertEqual(server.port, choices[1])
 
-    def test_a_load_that_fails_says_why(self):
+    def test_a_failed_load_reports_the_reason(self):
         with Server(HARICOTD, "-z", "50") as server, self.assertRaises(loads.Failed) as failed:
             loads.run(TOOL, server, *FEW)
         self.assertIn("JOB_TOO_BIG", str(failed.exception))
 
-    def test_every_large_thing_happens_while_it_is_watched(self):
+    def test_every_large_action_runs_while_it_is_watched(self):
         actions = stalls.Actions(TOOL, 0.001)
         for action in (actions.kick, actions.close_holder, actions.delays_end):
             with self.subTest(action.__name__), Server(HARICOTD) as server:
                 steps = action(server)
                 next(steps)
-                look = stalls.Client(server)
-                before = look.run(b"stats\r\n", 50)
+                client = stalls.Client(server)
+                before = client.run(b"stats\r\n", 50)
                 for _ in steps:
                     pass
-                behind = look.run(b"stats\r\n", 50)
-                look.close()
-                self.assertNotEqual(states(before), states(behind))
+                after = client.run(b"stats\r\n", 50)
+                client.close()
+                self.assertNotEqual(states(before), states(after))
 
-    def test_the_tool_takes_the_flags_of_every_load(self):
+    def test_the_tool_accepts_the_flags_of_every_load(self):
         with Server(HARICOTD) as server:
             for scenario in (*rows.SCENARIOS, *rows.BINLOG_SCENARIOS):
                 with self.subTest(scenario.key), mock.patch.object(subprocess, "Popen") as started:
@@ -122,12 +122,12 @@ class Servers(unittest.TestCase):
         self.assertEqual(faults, [])
         self.assertGreater(longest, 0)
         for flags in ((), ("-b", self.enterContext(tempfile.TemporaryDirectory()))):
-            longest, times, faults = handovers.restart_with_jobs(HARICOTD, 3000, *flags)
+            longest, ratio, faults = handovers.restart_with_jobs(HARICOTD, 3000, *flags)
             self.assertEqual(faults, [])
-            self.assertGreater(times, 0.1)  # So few jobs take less than a process does.
+            self.assertGreater(ratio, 0.1)  # The memory of so few jobs is small compared with that of a process.
         self.assertGreater(handovers.idle_restart_seconds(), 0)
 
-    def test_a_restart_that_loses_clients_or_jobs_is_told(self):
+    def test_a_restart_that_loses_clients_or_jobs_is_reported(self):
         with handovers.Kept(HARICOTD) as server:
             crowd = handovers.Crowd(server, 10, 2, 2, 2, 2, 9)
             cycles = handovers.Cycles(server, 2)
@@ -136,15 +136,15 @@ class Servers(unittest.TestCase):
             server.start()
             _, _, faults = cycles.end()
             self.assertGreater(len(faults), 1)
-            self.assertGreater(len(crowd.look()), 5)
+            self.assertGreater(len(crowd.check()), 5)
             crowd.close()
 
-    def test_the_storing_floor_answers_with_the_bodies_that_it_got(self):
+    def test_the_storing_floor_returns_the_stored_bodies(self):
         with Server(FLOOR, "-s", "5") as server:
             client = stalls.Client(server)
             bodies = [bytes([ord("a") + i]) * size for i, size in enumerate((100_000, 600_000, 4, 7))]
             client.run(b"".join(stalls.put(body=body) for body in bodies), 4)
-            for body in bodies[:2] + bodies[3:]:  # One is too small to be stored.
+            for body in bodies[:2] + bodies[3:]:  # The third body is too small to be stored.
                 client.socket.sendall(b"reserve\r\n")
                 expected = b"RESERVED 1234567 %d\r\n%s\r\n" % (len(body), body)
                 answer = b""
@@ -165,11 +165,11 @@ class Servers(unittest.TestCase):
             load.release_again(500, 2)
             self.assertIn(b"current-jobs-delayed: 500\n", load.client.run(b"stats\r\n", 50))
             written, migrated = space.numbers(load.client)
-            # The put, two releases, and the reserve of what was delayed.
+            # The put, two releases, and the reserve of the delayed job.
             self.assertEqual((written, migrated), (2000, 0))
             self.assertEqual(load.largest, space.folder_bytes(folder))
 
-    def test_a_file_may_go_while_the_folder_is_measured(self):
+    def test_a_file_may_disappear_while_the_folder_is_measured(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "binlog.1").write_bytes(b"12345")
             pathlib.Path(folder, "binlog.2").symlink_to("is not there")
@@ -188,14 +188,14 @@ class Servers(unittest.TestCase):
         with mock.patch.object(stalls, "watch", return_value=starved):
             self.assertRaises(loads.Failed, stalls.watch_undisturbed, TOOL, HARICOTD, None, 0)
 
-    def test_what_is_seen_of_an_action_is_what_the_small_client_saw(self):
+    def test_the_waits_during_an_action_are_those_of_the_small_client(self):
         seen = stalls.watch(TOOL, HARICOTD, stalls.Actions(TOOL, 0.001).kick)
         self.assertGreater(seen.commands, 0)
         self.assertGreater(seen.max_ms, 0)
 
 
 def states(report):
-    """How many jobs are ready, reserved and delayed."""
+    """Returns the lines of the report with the numbers of jobs by state."""
     return [line for line in report.decode().splitlines() if line.startswith("current-jobs-")]
 
 
