@@ -61,9 +61,9 @@ class Listener {
   // `error` if one of them does not listen.
   static std::vector<Listener> inherit(std::vector<NamedDescriptor> sockets, std::string& error);
 
-  // write() writes what another process needs, which gets the socket separately. from_other() reads
-  // it; the reader reports errors. The file of the socket still belongs to the other process, until
-  // own_file().
+  // write() writes the data for another process, which gets the socket separately. from_other()
+  // reads it; the reader reports errors. The file of the socket still belongs to the other process,
+  // until own_file().
   void write(StateWriter& to) const;
   static Listener from_other(StateReader& from, Descriptor socket);
   // Makes this object remove the file of the socket, if there is one.

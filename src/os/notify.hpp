@@ -46,8 +46,8 @@ class Notifier {
 
   // Passes the manager a descriptor to keep while the service is down and to return at the next
   // start, under a name of up to 255 printable characters without a colon. It stays open here.
-  // Returns false if the manager could not be reached. Whether it keeps the descriptor cannot be
-  // asked.
+  // Returns false if the manager could not be reached. The protocol has no query whether it keeps
+  // the descriptor.
   [[nodiscard]] bool store(std::string_view name, int descriptor);
   // Makes the manager close the descriptors that it keeps under that name.
   void forget_stored(std::string_view name);
