@@ -17,7 +17,7 @@ JobRef buried_ref(std::uint32_t number) {
   return static_cast<JobRef>(number);
 }
 
-// The list of a tube, with the instants.
+// The buried jobs of a tube, with their instants.
 class Burials {
  public:
   void add(std::int64_t now) {
@@ -74,7 +74,7 @@ TEST(BurialRuns, TellTheFirstJobWithinATenthOrASecond) {
   }
 }
 
-// A million seconds, one job a second.
+// A million seconds, one job per second.
 TEST(BurialRuns, StayFewHoweverLongJobsAreBuried) {
   Burials burials;
   std::size_t most = 0;

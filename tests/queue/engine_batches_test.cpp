@@ -1,4 +1,4 @@
-// Commands that are about several jobs, and looks at several.
+// Commands for several jobs, and queries of several.
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST_F(EngineBatches, AReserveThatWaitsGetsOneJob) {
   const JobId id = world.put(producer);
   world.put(producer);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_job_in_batch(client, id)}));
-  // The next wait of the same client is one for a single job again.
+  // The next wait of the same client is for a single job again.
   EXPECT_EQ(reserve_batch(client, 10).size(), 1U);
   world.wait(client);
   const JobId third = world.put(producer);
@@ -110,7 +110,7 @@ TEST_F(EngineBatches, AReserveEndsAsReservesDo) {
   world.pass_s(1);
   EXPECT_EQ(reserve_batch(client, 5), Ids{});
   EXPECT_EQ(outcome, Outcome::deadline_soon);
-  // A job that is ready comes first.
+  // A ready job comes first.
   const JobId other = world.put(client);
   EXPECT_EQ(reserve_batch(client, 5), Ids{other});
   EXPECT_EQ(outcome, Outcome::done);
@@ -122,7 +122,7 @@ TEST_F(EngineBatches, AReserveEndsAsReservesDo) {
 TEST_F(EngineBatches, TheWorkOfAReserveIsBounded) {
   Client& client = world.connect();
   Client& producer = world.connect();
-  // Just below what has an index, so that each job costs a look through all of them.
+  // Just fewer tubes than have an index, so that each job costs a scan of all of them.
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(engine.watch(client, "t" + std::to_string(i)), Outcome::done);
   }
@@ -169,7 +169,7 @@ TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
   EXPECT_TRUE(world.exists(foreign));
   EXPECT_EQ(engine.jobs().size(), 1U);
   EXPECT_EQ(world.tube().deletes, 3U);
-  // In the order of ids, whatever the order of the line.
+  // In the order of ids, whatever the order in the line.
   Ids removed;
   for (const FakeJournal::Record& record : journal.written) {
     if (record.kind == FakeJournal::Kind::deletion) removed.push_back(record.id);
@@ -185,7 +185,7 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
     EXPECT_EQ(world.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
     EXPECT_EQ(engine.jobs().size(), 3U);
   }
-  // What finds nothing asks for nothing.
+  // A batch that finds no job needs no room in the journal.
   journal.refuse_from(1, JournalStatus::later);
   const test::Ended nothing = world.delete_batch(client, Ids{8, 9});
   EXPECT_EQ(nothing.outcome, Outcome::done);
@@ -198,8 +198,8 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   EXPECT_EQ(world.take_deliveries(), (Gots{{&client, Delivery::Kind::batch_deleted, 0, 3}}));
 }
 
-// A touch of all jobs is as if it had come to all of them at once: no TTR ends before the last one
-// has begun anew, however many turns that takes.
+// A touch of all jobs takes effect at once: no TTR ends before the last one has restarted, however
+// many turns that takes.
 TEST_F(EngineBatches, ATouchOfVeryManyJobsIsDividedAmongTurnsAndLosesNone) {
   constexpr std::uint32_t kJobs = 3 * Engine::kJobsPerCall;
   Client& client = world.connect();
@@ -239,8 +239,9 @@ TEST_F(EngineBatches, WhoClosesInTheMiddleOfATouchGivesItsJobsBack) {
   engine.check_invariants();
 }
 
-// Who watches very many tubes is told of each that a deletion touches. The batch goes on in later
-// turns rather than have a turn do all of that, and no watcher sees a tube that has yet to be told.
+// Clients that watch very many tubes are notified of each tube that a deletion changes. The batch
+// continues in later turns instead of doing all of that in one, and no watcher sees a tube whose
+// notification is pending.
 TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {
   constexpr std::uint32_t kTubes = WatchIndex::kManyFrom;
   Client& client = world.connect();
@@ -260,7 +261,7 @@ TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {
   }
   world.now = world.now + Duration::milliseconds(1);
   engine.advance(world.now);
-  // A tube beside what a piece may do.
+  // One more tube than a piece allows.
   constexpr std::uint64_t kOneMore = kWatchers * (Engine::kStepsPerJob + 1) + 2 * 128;
   std::uint64_t before = engine.steps();
   ASSERT_EQ(world.delete_batch(client, ids).outcome, Outcome::waiting);
@@ -279,7 +280,7 @@ TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {
   EXPECT_EQ(engine.deliveries()[0].count + engine.deliveries()[0].not_found, kTubes);
 }
 
-// Deletes that the journal takes in parts only ---------------------------------------------------
+// Deletes that the journal accepts in parts only --------------------------------------------------
 
 class EngineBatchInParts : public EngineBatches {
  protected:
@@ -289,9 +290,9 @@ class EngineBatchInParts : public EngineBatches {
     }
     journal.deletions_together_max = 2;
   }
-  // The first part goes, and the rest waits for the disk. Nothing was asked for before.
+  // The first part is deleted, and the rest waits for the disk. Nothing was recorded before.
   void begin_and_wait() {
-    // 8 ids name 7 jobs: 7 are too many, so are 3, and 1 goes; the next one waits.
+    // 8 ids name 7 jobs: 7 are too many, so are 3, and 1 is deleted; the next one waits.
     journal.refuse_from(4, JournalStatus::later);
     ids.push_back(99);
     ASSERT_EQ(world.delete_batch(client, ids).outcome, Outcome::waiting);
@@ -336,7 +337,7 @@ TEST_F(EngineBatchInParts, WhatWaitsForTheDiskGoesOnAndIsAnsweredOnce) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   engine.go_on_with_tasks(world.now);
   EXPECT_TRUE(client.is_busy());
-  // Somebody else deletes one of the rest meanwhile, and reserves another.
+  // Another client deletes one of the rest meanwhile, and reserves another.
   Client& other = world.connect();
   journal.accept();
   ASSERT_EQ(engine.delete_job(other, ids[3]), Outcome::done);
@@ -381,7 +382,7 @@ TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
   EXPECT_EQ(engine.tubes().size(), 1U);
 }
 
-// Looks ----------------------------------------------------------------------------------------
+// Queries -----------------------------------------------------------------------------------------
 
 TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
   Client& client = world.connect();

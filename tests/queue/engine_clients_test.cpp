@@ -1,4 +1,4 @@
-// Clients of the engine: coming and going, using, watching, waiting; and the tubes that exist
+// Clients of the engine: opening and closing, using, watching, waiting; and the tubes that exist
 // because of them.
 
 #include <gtest/gtest.h>
@@ -314,7 +314,7 @@ TEST_F(EngineClients, ADeliveryToAClosedClientIsDroppedAndItsJobGivenBack) {
 
 // Memory ------------------------------------------------------------------------------------------
 
-// Each allocation of each call is made to fail once: the call says so, or did all it had to.
+// Each allocation of each call fails once: the call reports it, or has its full effect.
 TEST_F(EngineClients, WithoutMemoryACommandSaysSoAndChangesNothing) {
   Client& client = world.connect();
   const std::string name = "a-name-that-is-too-long-to-stand-in-a-string";
@@ -386,7 +386,7 @@ TEST_F(EngineClients, WithoutMemoryToHoldAJobItStaysWhereItIs) {
   EXPECT_EQ(world.report(id).reserves, 0u);
 }
 
-// What came to a waiting worker was made room for when it began to wait.
+// The memory for the delivery was allocated when the client began to wait.
 TEST_F(EngineClients, AWaitingWorkerGetsItsJobEvenWithoutMemory) {
   Client& producer = world.connect();
   Client& worker = world.connect();

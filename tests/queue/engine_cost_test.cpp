@@ -1,7 +1,7 @@
-// What a command costs must not depend on how much else there is. These tests compare the CPU time
-// of the same commands with little and with much around them, in one run: where a command walked
-// over what it has nothing to do with, the factor would be in the thousands, so the bound can be
-// generous enough for the noisiest machine.
+// The cost of a command must not depend on the amount of unrelated data. These tests compare the
+// CPU time of the same commands with little and with much data, in one run: if a command iterated
+// over unrelated data, the factor would be in the thousands, so the bound is generous enough for
+// the noisiest machine.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,8 @@ class EngineCost : public ::testing::Test {
     return *others_.back();
   }
 
-  // The CPU time of some hundred cycles of put, reserve and delete; the best of several tries.
+  // Returns the CPU time of some hundred cycles of put, reserve and delete; the best of several
+  // tries.
   double cost_of_cycles() {
     double best = 1e9;
     for (int round = 0; round < 5; ++round) {

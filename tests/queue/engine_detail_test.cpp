@@ -1,4 +1,4 @@
-// What tubes tell of times, and what becomes of it as jobs move.
+// Reported times of tubes, as jobs move.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST_F(EngineDetail, TheOldestReadyJobIsNotTheOneThatIsServedFirst) {
   EXPECT_EQ(oldest_ready(), 31u);
 }
 
-// Far more than are looked through, and then fewer again, whatever way they go.
+// Far more jobs than are scanned, and then fewer again, removed in various orders.
 TEST_F(EngineDetail, TheOldestOfManyIsToldWithinATenth) {
   Client& client = world.connect();
   std::vector<std::pair<JobId, Instant>> jobs;
@@ -106,13 +106,13 @@ TEST_F(EngineDetail, WaitsAndWorkAreToldInMilliseconds) {
   EXPECT_PRED2(is_near, detail().queued.p50_ms, 400u);
   EXPECT_PRED2(is_near, detail().queued.max_ms, 400u);
   EXPECT_PRED2(is_near, detail().worked.p99_ms, 90u);
-  // Nobody has worked on a job that is deleted while it is ready.
+  // A job that is deleted while it is ready counts no working time.
   const JobId ready = world.put(client);
   world.pass_ms(8000);
   ASSERT_EQ(engine.delete_job(other, ready), Outcome::done);
   EXPECT_PRED2(is_near, detail().worked.max_ms, 90u);
   EXPECT_PRED2(is_near, detail().queued.max_ms, 400u);
-  // Who waits gets a job at once.
+  // A waiting client gets a job at once.
   world.wait(other);
   world.put(client);
   EXPECT_EQ(detail().queued.p50_ms, 0u);
@@ -143,13 +143,13 @@ TEST_F(EngineDetail, AJobThatIsReservedWhileItIsBuriedHasNotQueued) {
   EXPECT_EQ(oldest_buried(), 0u);
 }
 
-// The command is done, and not counted.
+// The command succeeds, and is not counted.
 TEST_F(EngineDetail, WithoutMemoryNothingIsCountedAndNothingFails) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   const JobId other = world.put(client);
   ASSERT_TRUE(engine.find_tube("default")->times == nullptr);
-  ASSERT_EQ(world.reserve(client), id);  // It has room for what it holds from here on.
+  ASSERT_EQ(world.reserve(client), id);  // It has room for its held jobs from now on.
   engine.find_tube("default");
   ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   const_cast<Tube*>(engine.find_tube("default"))->times.reset();
@@ -165,7 +165,7 @@ TEST_F(EngineDetail, WithoutMemoryNothingIsCountedAndNothingFails) {
   EXPECT_TRUE(engine.find_tube("default")->times == nullptr);
   world.pass_s(3);
   EXPECT_EQ(oldest_buried(), 0u);
-  // From the next one on they are counted.
+  // The following ones are counted.
   const JobId third = world.put(client);
   ASSERT_EQ(world.reserve(client), third);
   ASSERT_EQ(engine.bury(client, third, 1), Outcome::done);

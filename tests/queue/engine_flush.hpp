@@ -1,4 +1,4 @@
-// Flushes of an engine in a test.
+// Flushes of an engine, for tests.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class EngineFlush : public EngineTest {
   using Ids = std::vector<JobId>;
   static constexpr std::uint32_t kSlice = Engine::kJobsPerCall;
 
-  // Each is put into the tube that the client uses.
+  // Puts jobs into the tube that the client uses.
   Ids put_many(Client& client, std::uint32_t jobs, const PutOptions& options = {}) {
     Ids ids;
     for (std::uint32_t i = 0; i < jobs; ++i) ids.push_back(world.put(client, options));
@@ -51,7 +51,7 @@ class EngineFlush : public EngineTest {
     } while (from != 0);
     return ids;
   }
-  // A flush that is too long for one call.
+  // Begins a flush that is too long for one call.
   void begin_flush(Client& client, JobStates states = kAll, std::string_view tube = "default") {
     ASSERT_EQ(world.flush(client, tube, states).outcome, Outcome::waiting);
     EXPECT_TRUE(client.is_busy());

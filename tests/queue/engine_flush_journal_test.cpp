@@ -1,4 +1,4 @@
-// Flushes whose journal waits for its disk, refuses, or asks for a job.
+// Flushes whose journal waits for its disk, refuses, or reads a job.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using test::Gots;
 TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
   Client& client = world.connect();
   put_many(client, 10);
-  journal.refuse_from(5, JournalStatus::later);  // It asks before it begins.
+  journal.refuse_from(5, JournalStatus::later);  // It takes room before it begins.
   begin_flush(client);
   EXPECT_TRUE(client.is_busy());
   EXPECT_GT(engine.next_event(), world.now);
@@ -46,14 +46,14 @@ TEST_F(EngineFlush, ThatIsRefusedAtOnceHasNotBegun) {
   }
   EXPECT_EQ(listed(JobState::ready), ready);
   EXPECT_EQ(listed(JobState::buried), buried);
-  // A tube without such jobs needs no journal.
+  // A tube without such jobs needs no room in the journal.
   journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(world.flush(client, "default", {.delayed = true}).outcome, Outcome::done);
   journal.accept();
   EXPECT_EQ(world.flush(client, "default", kAll).jobs, 5U);
 }
 
-// The client is told at once. Nothing comes back, and nobody finds what is left.
+// The client is answered at once. No job returns, and the rest stays invisible.
 TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
   for (const bool in_a_turn : {false, true}) {
     Client& client = world.connect();
@@ -75,14 +75,14 @@ TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
     EXPECT_EQ(world.reserve(worker), 0U);
     EXPECT_EQ(listed(JobState::ready), Ids{});
     EXPECT_EQ(engine.counts().ready, 52U);
-    // It tries again, but not all the time.
+    // It retries, but not continuously.
     EXPECT_GT(engine.next_event(), world.now);
     const std::uint64_t asked = journal.asked;
     world.pass_s(1);
     EXPECT_GT(journal.asked, asked);
     EXPECT_LE(journal.asked, asked + 25);
     EXPECT_EQ(engine.counts().ready, 52U);
-    // What comes meanwhile stays.
+    // Jobs that are put meanwhile stay.
     journal.accept();
     const JobId later = world.put(worker);
     engine.check_invariants();
@@ -95,7 +95,7 @@ TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
   }
 }
 
-// What is left of the first one is tried again for as long as the journal refuses.
+// The rest of the first one is retried as long as the journal refuses.
 TEST_F(EngineFlush, ThatComesAfterARefusedOneIsRefusedToo) {
   Client& client = world.connect();
   Client& other = world.connect();
@@ -134,7 +134,7 @@ TEST_F(EngineFlush, ThatIsRefusedGoesOnWithoutItsClient) {
   EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
-// The binlog asks for a job that it moves to another file, flushed or not.
+// The binlog reads a job that it moves to another file, flushed or not.
 TEST_F(EngineFlush, TheJournalCanAskForAJobThatIsNotFreedYet) {
   Client& client = world.connect();
   const JobId soon = world.put(client, {.delay_s = 10});
@@ -144,7 +144,7 @@ TEST_F(EngineFlush, TheJournalCanAskForAJobThatIsNotFreedYet) {
   journal.refuse_from(1, JournalStatus::later);
   begin_flush(client);
   journal.accept();
-  world.put(world.connect(), {.delay_s = 1});  // Which stands in the tube where another one stood.
+  world.put(world.connect(), {.delay_s = 1});  // It takes the index of a flushed one.
   for (const JobRef ref : refs) {
     const JournaledJob job = engine.journaled(ref);
     EXPECT_EQ(job.ref, ref);

@@ -1,4 +1,4 @@
-// Flushes: what one deletes, and what the others see of it while it is under way.
+// Flushes: the jobs that a flush deletes, and its visible effects while it is in progress.
 
 #include <gtest/gtest.h>
 
@@ -82,14 +82,14 @@ TEST_F(EngineFlush, RecordsEachDeletionWithWhatTheJobWas) {
   EXPECT_EQ(world.tube().deletes, 0U);
 }
 
-// The arrival itself --------------------------------------------------------------------------
+// The command itself ------------------------------------------------------------------------------
 
 TEST_F(EngineFlush, MoreThanOneSliceIsAnsweredWhenAllAreGone) {
   Client& client = world.connect();
   put_many(client, 2 * kSlice + 5);
   engine.steps() = 0;
   begin_flush(client);
-  // The arrival costs a slice, however many jobs there are.
+  // The command costs a slice, however many jobs there are.
   EXPECT_LE(engine.steps(), std::uint64_t{kSlice} * Engine::kStepsPerJob);
   EXPECT_EQ(engine.counts().ready, kSlice + 5);
   EXPECT_EQ(world.tube().ready_jobs(), kSlice + 5);
@@ -127,7 +127,7 @@ TEST_F(EngineFlush, CountersFallAsTheJobsAreFreed) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 2 * kSlice + 10)}));
 }
 
-// What the others see -------------------------------------------------------------------------
+// Effects on others -------------------------------------------------------------------------------
 
 TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
   Client& client = world.connect();
@@ -152,7 +152,7 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
       engine.check_invariants();
     }
   }
-  EXPECT_EQ(unfreed, 8U);  // All but the buried one that was the first.
+  EXPECT_EQ(unfreed, 8U);  // All except the buried one, which was the first.
   EXPECT_EQ(engine.looks().peek_ready(other), JobRef::none);
   EXPECT_EQ(engine.looks().peek_delayed(other), JobRef::none);
   EXPECT_EQ(engine.looks().peek_buried(other), JobRef::none);
@@ -185,7 +185,7 @@ TEST_F(EngineFlush, LeavesWhatComesBehindIt) {
   EXPECT_EQ(listed(JobState::delayed), (Ids{delayed, held[1]}));
   EXPECT_EQ(listed(JobState::buried), Ids{held[2]});
   EXPECT_EQ(world.id_of(engine.looks().peek_buried(other)), held[2]);
-  // A kick takes the buried one of now, and the delayed ones when there is none.
+  // A kick takes the current buried job, and then the delayed ones.
   EXPECT_EQ(world.kick(other, 10).jobs, 1U);
   EXPECT_EQ(world.state(held[2]), JobState::ready);
   EXPECT_EQ(world.kick(other, 10).jobs, 2U);
@@ -195,7 +195,7 @@ TEST_F(EngineFlush, LeavesWhatComesBehindIt) {
   EXPECT_EQ(engine.jobs().size(), 6U);
 }
 
-// A flush of buried jobs that is under way must not hide the delayed ones from a kick.
+// A flush of buried jobs in progress must not hide the delayed ones from a kick.
 TEST_F(EngineFlush, OfBuriedJobsLeavesTheDelayedOnesToAKick) {
   Client& client = world.connect();
   Client& other = world.connect();

@@ -1,4 +1,4 @@
-// Flushes of one tube: one is under way at a time.
+// Flushes of one tube: only one is in progress at a time.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST_F(FlushTurns, TheSecondWaitsForTheFirstAndNobodyElseDoes) {
   Client& second = world.connect();
   begin_flush(second);
   EXPECT_EQ(listed(JobState::buried).size(), 4U);
-  // Its moment is when it begins.
+  // It takes the jobs that exist at its beginning.
   bury_many(producer, 5);
   EXPECT_EQ(world.reserve(producer), 0U);
   ASSERT_EQ(engine.use(producer, "other"), Outcome::done);
@@ -61,7 +61,7 @@ TEST_F(FlushTurns, AnyNumberTakeTurnsInTheirOrder) {
   EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
-// The first one is long, and goes on in its own half of a call.
+// The first one is long, and continues in its own half of a call.
 TEST_F(FlushTurns, OneThatWaitsDoesNotHoldTheCall) {
   put_many(producer, 3 * kSlice);
   Client& first = world.connect();
@@ -110,7 +110,7 @@ TEST_F(FlushTurns, BuriedJobsOfBothSidesKeepApart) {
     left = bury_many(producer, 3);
     EXPECT_EQ(listed(JobState::buried), left);
     EXPECT_EQ(scanned(), left);
-    // One of them goes and comes again.
+    // One of them leaves and returns.
     EXPECT_EQ(world.kick(producer, 1).jobs, 1U);
     bury(producer, left[0]);
     engine.check_invariants();

@@ -1,4 +1,4 @@
-// Groups: which jobs are held, and what ends the hold of one.
+// Groups: which jobs are held, and when a hold ends.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_F(EngineGroupsTest, AJobIsHeldUntilTheLastOneOfTheGroupIsDeleted) {
   EXPECT_EQ(engine.find_group("g"), nullptr);
 }
 
-// A held job that is kicked and reserved is taken once: the end of the group changes nothing more.
+// A held job that is kicked and reserved is taken once: the end of the group has no further effect.
 TEST_F(EngineGroupsTest, AHeldJobIsNotTakenTwice) {
   const JobId first = put("grp:g");
   const JobId waits = put("aft:g");
@@ -65,7 +65,7 @@ TEST_F(EngineGroupsTest, ADeletedHeldJobCountsNoMore) {
   EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
-// The flush has the last job of the group and those that it has held.
+// The flush has the last job of the group and the jobs that are held for it.
 TEST_F(EngineGroupsTest, AFlushMissesNoHeldJob) {
   put("grp:g");
   for (int i = 0; i < 3000; ++i) world.put(client, {.tags = "aft:g"});
@@ -78,7 +78,7 @@ TEST_F(EngineGroupsTest, AFlushMissesNoHeldJob) {
   EXPECT_TRUE(engine.is_at_rest());
 }
 
-// Those that are freed later than the end of the group wait for no new job of its name.
+// Jobs that are freed later than the end of the group do not wait for a new job of that name.
 TEST_F(EngineGroupsTest, TheEndOfManyHoldsIsNoLongTurn) {
   constexpr std::uint32_t kJobs = 5000;
   const JobId first = put("grp:g");
@@ -116,7 +116,7 @@ TEST_F(EngineGroupsTest, AHeldJobThatIsFlushedMeanwhileOnlyStopsToWait) {
   EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
-// Where the journal refuses, the job stays held, and goes as soon as it can be recorded.
+// If the journal refuses, the job stays held, and is released as soon as it can be recorded.
 TEST_F(EngineGroupsTest, ARefusedRecordIsTriedAgain) {
   const JobId first = put("grp:g");
   const JobId waits = put("aft:g", 7);

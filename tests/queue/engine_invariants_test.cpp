@@ -1,4 +1,4 @@
-// That check_invariants() sees what is wrong: each test breaks one thing and expects the end.
+// Tests that check_invariants() detects errors: each test breaks one invariant and expects the end.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 class EngineInvariantsDeathTest : public test::EngineTest {
  protected:
-  // Tests of the end of the program run in a copy of it, so what they break stays whole here.
+  // Death tests run in a copy of the program, so this one is not damaged.
   Tube& tube() { return const_cast<Tube&>(world.tube()); }
   Job& job(JobId id) { return const_cast<Job&>(engine.jobs()[engine.peek(id)]); }
   EngineCounts& counts() { return const_cast<EngineCounts&>(engine.counts()); }

@@ -1,4 +1,4 @@
-// What the engine tells its journal, and what becomes of commands that the journal has no room for.
+// Records of the engine, and commands for which the journal has no room.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using Kind = test::FakeJournal::Kind;
 
 class EngineJournal : public test::EngineTest {
  protected:
-  // All that a client can see of the engine, as text, so that any change to it shows.
+  // Returns the visible state of the engine as text, so that any change shows.
   std::string picture(const std::vector<Client*>& clients) const {
     std::ostringstream out;
     const EngineCounts& c = engine.counts();
@@ -96,8 +96,8 @@ TEST_F(EngineJournal, ADelayedJobIsRecordedWithItsDeadline) {
   EXPECT_EQ(journal.written.back().deadline, world.now + Duration::seconds(70));
 }
 
-// The record has to say where the job is kept, not where it went the next moment: a restart does
-// not know the worker that it was handed to.
+// The record must have the place in which the job is kept, not the next one: a restart does not
+// know the worker that got it.
 TEST_F(EngineJournal, AJobThatGoesStraightToAWaitingWorkerIsRecordedAsReady) {
   Client& client = world.connect();
   Client& worker = world.connect();
@@ -177,7 +177,8 @@ TEST_F(EngineJournal, ACommandThatFindsNothingAsksForNothing) {
   EXPECT_EQ(journal.asked, asked);
 }
 
-// Each command that asks is refused, both ways, in an engine that holds a job of every kind.
+// Every command that needs room is refused, with either status, in an engine with jobs of all
+// kinds.
 TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
   Client& client = world.connect();
   Client& waiting = world.connect();
@@ -227,12 +228,12 @@ TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
       journal.accept();
     }
   }
-  // And it was the journal alone that kept them from it.
+  // Only the journal has prevented them.
   EXPECT_EQ(engine.kick_job(delayed, now), Outcome::done);
   EXPECT_NE(picture({&client, &waiting}), before);
 }
 
-// One that has to wait for the disk is a long task from the first.
+// A command that has to wait for the disk is a long task from the start.
 TEST_F(EngineJournal, ARefusedKickMovesNothing) {
   Client& client = world.connect();
   const JobId id = world.put(client, {.delay_s = 100});
@@ -251,7 +252,7 @@ TEST_F(EngineJournal, ARefusedKickMovesNothing) {
   EXPECT_EQ(world.state(id), JobState::ready);
 }
 
-// The refused body of a put was somebody's memory.
+// A refused put frees its body.
 TEST_F(EngineJournal, ARefusedPutLetsItsBodyGo) {
   Client& client = world.connect();
   NewBody body = test::body_of_bytes(std::string(5000, 'x'));

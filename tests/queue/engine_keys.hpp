@@ -1,4 +1,4 @@
-// Puts with keys in a test, and what they are answered.
+// Puts with keys for tests, and their outcomes.
 
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace haricot::test {
 
-// How a put of a key ended.
+// Outcome of a put with a key.
 struct Again {
   Outcome outcome = Outcome::duplicate;
-  JobId job = 0;  // Of a duplicate: the job that has the key, and whether it was raised,
+  JobId job = 0;  // Duplicates only: the job that has the key.
   bool is_raised = false;
-  bool is_deleted = false;  // or is deleted.
+  bool is_deleted = false;  // `job` is deleted.
 
   bool operator==(const Again&) const = default;
 };
@@ -41,7 +41,7 @@ inline Again deleted(JobId id) {
 
 class EngineKeys : public EngineFlush {
  protected:
-  // A put that makes a job.
+  // Puts a job, which must be created.
   JobId put(std::string_view tags = "idp:k", std::uint32_t priority = 100) {
     return world.put(producer, {.priority = priority, .tags = tags});
   }

@@ -1,4 +1,4 @@
-// Keys: a put of a key that a job of the tube holds adds no job.
+// Keys: a put with the key of a job of the tube adds no job.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(EngineKeys, TheIdOfADuplicateIsLost) {
   EXPECT_EQ(put("idp:other"), 3U);
 }
 
-// Each holds the key, and is raised where it is.
+// Each owns its key, and is raised in its place.
 TEST_F(EngineKeys, AJobHoldsItsKeyInEveryState) {
   const JobId ready = put("idp:ready");
   const JobId delayed = world.put(producer, {.delay_s = 9, .tags = "idp:delayed"});
@@ -146,7 +146,7 @@ TEST_F(EngineKeys, AJobThatIsRaisedKeepsItsDelayAndItsTurnAmongTheBuried) {
   EXPECT_EQ(world.reserve(worker), delayed);
 }
 
-// The top of a tube's heap is what those who watch many tubes know of it.
+// The top of a tube's heap is all that clients with many watches see of it.
 TEST_F(EngineKeys, WhoWatchesManyTubesSeesThatAJobIsRaised) {
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom + 1; ++i) {
     ASSERT_EQ(engine.watch(worker, "tube-" + std::to_string(i)), Outcome::done);
@@ -211,7 +211,7 @@ TEST_F(EngineKeys, WithoutRoomNothingIsRaised) {
     journal.refuse_from(1, status);
     EXPECT_EQ(again("idp:k", 1), (Again{outcome}));
     EXPECT_EQ(priority(id), 100U);
-    // Where nothing has to be recorded, no room is asked for.
+    // A put that records nothing needs no room.
     EXPECT_EQ(again("idp:k"), tombstone(id));
     journal.accept();
   }
@@ -227,7 +227,7 @@ TEST_F(EngineKeys, ADuplicateIsRefusedWhereAnyPutWouldBe) {
   EXPECT_EQ(engine.counts().refused_puts, 1U);
 }
 
-// Whichever allocation fails, also where the key of a job that was flushed is taken over.
+// Any allocation fails, even if the key of a flushed job is taken over.
 TEST_F(EngineKeys, APutThatFindsNoMemoryLeavesTheKey) {
   const JobId flushed = put();
   journal.refuse_from(1, JournalStatus::later);
@@ -284,7 +284,7 @@ TEST(EngineRestoreOfKeys, TheHighestIdHoldsAKey) {
   world.restore(7, JobState::delayed, "con:l idp:a", 9);
   world.restore(5, JobState::buried, "idp:a", 9);
   world.restore(4, JobState::ready, "idp:b", 9);
-  world.restore(6, JobState::ready, "idp:c:0", 9);  // What is no good tag names no key.
+  world.restore(6, JobState::ready, "idp:c:0", 9);  // Malformed tags name no key.
   world.engine.restoring().end(8);
   world.engine.check_invariants();
   Client& client = world.connect();

@@ -1,4 +1,4 @@
-// The limits of lanes: which put names them, and what follows where a put raises one.
+// Limits of lanes: which put sets them, and the effect of a higher limit.
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesTheLimit) {
   EXPECT_EQ(world.reserve(worker), 0U);
 }
 
-// If the only put of a key fails, nothing of its lane is left.
+// If the only put of a key fails, its lane is freed.
 TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesNoLane) {
   const std::uint64_t before = engine.memory().used_bytes();
   journal.refuse_from(1, JournalStatus::failed);
@@ -91,7 +91,8 @@ TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesNoLane) {
   EXPECT_EQ(engine.memory().used_bytes(), before);
 }
 
-// The limit is lower than what is reserved: nothing more is handed out until so many have ended.
+// The limit is lower than the number of reserved jobs: no more jobs are given until enough have
+// ended.
 TEST_F(EngineLaneLimitsTest, ALowerLimitWaitsForTheJobsThatAreReserved) {
   for (int i = 0; i < 5; ++i) put("con:a:3");
   for (const JobId id : {1U, 2U, 3U}) ASSERT_EQ(world.reserve(worker), id);
@@ -156,7 +157,7 @@ TEST_F(EngineLaneLimitsTest, AHigherLimitServesManyInSeveralTurns) {
   EXPECT_EQ(served.back(), got_job(worker, kWaiting + 2));
 }
 
-// Jobs come back in any order.
+// Jobs are restored in any order.
 TEST(EngineRestoreOfLanes, TheLimitOfTheHighestIdHolds) {
   test::World world;
   world.restore(3, JobState::ready, "con:a:4", 1);
@@ -164,7 +165,7 @@ TEST(EngineRestoreOfLanes, TheLimitOfTheHighestIdHolds) {
   world.restore(5, JobState::delayed, "con:a", 1);
   world.restore(1, JobState::ready, "con:a:5", 1);
   world.restore(8, JobState::ready, "con:b:1", 1);
-  // What is no good tag names no lane and no limit.
+  // Malformed tags name no lane and no limit.
   world.restore(9, JobState::ready, "con:a:0", 1);
   world.restore(10, JobState::ready, "con: con:c later:con:a", 1);
   world.engine.restoring().end(11);

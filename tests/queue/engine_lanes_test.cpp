@@ -1,4 +1,4 @@
-// Lanes: of the jobs of a tube that share a key so many are reserved at a time.
+// Lanes: a limited number of the jobs of a tube with the same key is reserved at a time.
 
 #include <gtest/gtest.h>
 
@@ -153,7 +153,7 @@ TEST_F(EngineLanesTest, EveryEndOfAReservationMakesRoom) {
     EXPECT_EQ(world.take_deliveries(), (Gots{got_job(other, next)}));
     world.wait(worker);
     world.pass_s(61);
-    // The job whose TTR has ended is better than the one that was released.
+    // The job whose TTR has ended is better than the released one.
     EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, next)}));
   }
 }
@@ -175,7 +175,7 @@ TEST_F(EngineLanesTest, AJobWhoseTriesAreUsedUpMakesRoom) {
   EXPECT_EQ(engine.counts().buried, 3U);
 }
 
-// The room that one of them makes goes to none of those that are deleted as well.
+// A deletion of a batch does not open a job that the batch also deletes.
 TEST_F(EngineLanesTest, ABatchOfDeletesGivesNoneOfItsJobsAway) {
   const JobId held = put("a");
   const JobId next = put("a");
@@ -297,7 +297,7 @@ TEST_F(EngineLanesTest, AReserveByWeightPassesATubeOverThatHasBlockedJobsOnly) {
   EXPECT_EQ(world.reserve(worker), 0U);
 }
 
-// What such a client is offered stands in a heap of its own.
+// The offers of such a client are in a heap of their own.
 TEST_F(EngineLanesTest, AClientWithManyWatchesIsOfferedNoBlockedJob) {
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
     ASSERT_EQ(engine.watch(worker, "tube" + std::to_string(i)), Outcome::done);
@@ -346,7 +346,7 @@ TEST_F(EngineLanesTest, AFlushTakesBlockedJobsAndLeavesReservedOnes) {
   EXPECT_EQ(world.reserve(other), next);
 }
 
-// While the jobs of a flush are freed a piece at a time, the lane goes on without them.
+// While the jobs of a flush are freed in pieces, the lane continues without them.
 TEST_F(EngineLanesTest, ALaneGoesOnWhileALongFlushHasItsJobs) {
   constexpr std::uint32_t kJobs = 3 * Engine::kJobsPerCall;
   for (std::uint32_t i = 0; i < kJobs; ++i) {
@@ -402,7 +402,7 @@ TEST_F(EngineLanesTest, TheLimitOfMemoryCountsLanes) {
 
 // Cost --------------------------------------------------------------------------------------------
 
-// Neither a reserve nor the end of a reservation looks at the jobs that are blocked.
+// Neither a reserve nor the end of a reservation visits blocked jobs.
 TEST_F(EngineLanesTest, BlockedJobsAreNotLookedAt) {
   constexpr std::uint32_t kJobs = 100'000;
   for (std::uint32_t i = 0; i < kJobs; ++i) {

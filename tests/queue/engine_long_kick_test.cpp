@@ -56,7 +56,7 @@ TEST_F(LongKick, EndsWhereNoJobIsLeft) {
   Client& other = world.connect();
   put_delayed(client, kSlice + 100);
   EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
-  // Meanwhile somebody takes one of the rest away.
+  // Meanwhile another client deletes one of the rest.
   ASSERT_EQ(engine.delete_job(other, world.id_of(engine.looks().peek_delayed(other))),
             Outcome::done);
   engine.advance(world.now);
@@ -147,7 +147,7 @@ TEST_F(LongKick, AShortOneDoesNotWaitForTheEndOfALongOne) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(quick, 100)}));
 }
 
-// Those of one size are done in the order in which they came.
+// Kicks of equal size are done in the order of their arrival.
 TEST_F(LongKick, WhoCameFirstIsServedFirst) {
   Gots expected;
   for (int i = 0; i < 7; ++i) {

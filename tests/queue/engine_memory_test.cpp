@@ -1,4 +1,4 @@
-// The limit of memory for jobs: puts stop at it, and nothing else does.
+// The limit of memory for jobs: it stops puts, and nothing else.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ constexpr std::size_t kLarge = 20'000;
 
 class EngineMemory : public ::testing::Test {
  protected:
-  // Room for so many jobs with a body of that size beside what is there.
+  // Allows this many jobs with bodies of that size, in addition to the existing ones.
   void allow(std::uint64_t jobs, std::size_t body_bytes) {
     world.engine.memory().limit(world.engine.jobs().memory_bytes() +
                                 jobs * world.engine.jobs().memory_bytes_for(body_bytes));
@@ -67,8 +67,8 @@ TEST_F(EngineMemory, DeletingMakesRoomForAsMuch) {
   EXPECT_EQ(try_put(0), Outcome::out_of_memory);
 }
 
-// A limit below what is there, as jobs that a binlog brought back may be.
-// 16 jobs are the limit; two of them are an eighth.
+// The limit may be below the current use, as after restoring a binlog. 16 jobs are the limit; two
+// of them are an eighth.
 TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   allow(16, kLarge);
   std::vector<JobId> ids;
@@ -80,7 +80,7 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   EXPECT_EQ(try_put(0), Outcome::out_of_memory);
   EXPECT_TRUE(world.engine.memory().is_short());
 
-  // One out and one in is no end of it.
+  // One job out and one in does not end it.
   ASSERT_EQ(world.engine.delete_job(client, ids[0]), Outcome::done);
   EXPECT_TRUE(world.engine.memory().is_short());
   ASSERT_EQ(try_put(kLarge), Outcome::done);
@@ -88,7 +88,7 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   ASSERT_EQ(world.engine.delete_job(client, ids[1]), Outcome::done);
   ASSERT_EQ(world.engine.delete_job(client, ids[2]), Outcome::done);
   EXPECT_FALSE(world.engine.memory().is_short());
-  // Filled again without a refusal it is no shortage.
+  // Filling up without a refusal is not a shortage.
   ASSERT_EQ(try_put(0), Outcome::done);
   ASSERT_EQ(try_put(kLarge), Outcome::done);
   EXPECT_FALSE(world.engine.memory().is_short());

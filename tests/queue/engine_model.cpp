@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNobody = -1;
 
-// The job of all those a filter lets through for which `less` holds against any other.
+// Returns the job that passes the filter and is first by `less`.
 template <typename Filter, typename Less>
 const ModelJob* first_of(const std::map<JobId, ModelJob>& jobs, Filter filter, Less less) {
   const ModelJob* first = nullptr;
@@ -33,7 +33,7 @@ bool by_priority(const ModelJob& a, const ModelJob& b) {
 
 }  // namespace
 
-// Looking -----------------------------------------------------------------------------------------
+// Queries -----------------------------------------------------------------------------------------
 
 ModelTube* Model::find_tube(const std::string& name) {
   for (ModelTube& tube : tubes) {
@@ -44,7 +44,7 @@ ModelTube* Model::find_tube(const std::string& name) {
 
 std::vector<const ModelJob*> Model::ready_jobs(const std::string& tube, std::size_t& free) const {
   std::vector<const ModelJob*> ready;
-  std::map<std::string, std::uint64_t> taken;  // Of each lane.
+  std::map<std::string, std::uint64_t> taken;  // By lane.
   for (const auto& [id, job] : jobs) {
     if (job.tube != tube) continue;
     if (job.state == JobState::reserved) ++taken[job.lane];
@@ -120,7 +120,7 @@ ModelTube& Model::find_or_create(const std::string& name) {
   return tube != nullptr ? *tube : tubes.emplace_back(ModelTube{.name = name});
 }
 
-// The last tube takes the place of the one that goes.
+// The last tube takes the index of the removed one.
 void Model::drop_if_unreferenced(const std::string& name) {
   if (name == "default") return;
   for (const auto& [id, job] : jobs) {
@@ -181,7 +181,8 @@ void Model::close(int client, Instant now) {
   std::vector<std::string> left = clients[client].watched;
   std::reverse(left.begin(), left.end());
   left.push_back(clients[client].used);
-  // One after another, each tube as soon as nothing refers to it: that shows in the list of tubes.
+  // Removes watches one by one, and each tube as soon as nothing refers to it, because the list of
+  // tubes shows the order.
   clients[client].waiting = false;
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (i + 1 < left.size()) {

@@ -1,6 +1,6 @@
-// The engine as plainly as it can be written: values in vectors and maps, looked through from end
-// to end. It is copied to try out what might have happened, and compared with the real one after
-// every step of the random test.
+// The engine as simply as possible: values in vectors and maps, searched from end to end. It is
+// copied to try alternatives, and compared with the real engine after every step of the random
+// test.
 
 #pragma once
 
@@ -17,16 +17,16 @@ namespace haricot::test {
 struct ModelJob {
   JobId id = 0;
   std::string tube = {};
-  std::string lane = {};  // Its key; empty: the job is in none.
+  std::string lane = {};  // Key of the lane; empty: none.
   JobState state = JobState::ready;
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   Instant created = {};
-  Instant deadline = {};      // Delayed: when it gets ready; reserved: when its TTR ends.
-  std::uint64_t arrival = 0;  // With a deadline: the later it was set the larger.
+  Instant deadline = {};      // Delayed: end of the delay; reserved: end of the TTR.
+  std::uint64_t arrival = 0;  // With a deadline: grows with each one set.
   int holder = 0;             // Reserved: the client.
-  std::uint64_t grave = 0;    // Buried: the later the larger.
+  std::uint64_t grave = 0;    // Buried: grows with each burial.
   std::uint64_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
 };
 
@@ -44,7 +44,7 @@ struct ModelClient {
   bool waiting = false;
   bool waits_for_batch = false;
   Instant wait_end = {};
-  std::uint64_t arrival = 0;  // Waiting: the later the larger.
+  std::uint64_t arrival = 0;  // Waiting: grows with each wait.
   bool producer = false;
   bool worker = false;
 };
@@ -65,12 +65,12 @@ struct Model {
   std::uint64_t total_jobs = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t graves = 0;
-  std::uint64_t arrivals = 0;  // Of clients that wait.
+  std::uint64_t arrivals = 0;  // Number of the last wait.
   std::uint64_t deadlines_set = 0;
   // By tube and key.
   std::map<std::pair<std::string, std::string>, std::uint32_t> lane_limits;
 
-  // Commands, as the engine has them. `refused`: the journal refuses room.
+  // Commands of the engine. `refused`: the journal refuses room.
   void open(int client) { clients[client] = ModelClient{}; }
   void close(int client, Instant now);
   Outcome put(int client, const NewJob& put, bool refused, Instant now);
@@ -87,11 +87,11 @@ struct Model {
   Outcome bury(int client, JobId id, std::uint32_t priority, bool refused, Instant now);
   Outcome touch(int client, JobId id, Instant now);
   std::uint64_t touch_all(int client, Instant now);
-  // `room_for`: how many jobs the journal has room for before it refuses.
+  // `room_for`: number of jobs for which the journal has room.
   Outcome kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
                std::uint64_t& kicked);
   Outcome kick_job(JobId id, bool refused, Instant now);
-  // Takes away what is in these states of the tube, as a flush without a journal that refuses.
+  // Return and remove the jobs in these states of the tube, like a flush whose journal accepts all.
   std::vector<JobId> flushed_by(const std::string& tube, JobStates states) const;
   void take_away(const std::string& tube, const std::vector<JobId>& ids);
   Outcome reserve_batch(int client, std::uint32_t count, Instant wait_end, Instant now,
@@ -100,20 +100,19 @@ struct Model {
                        std::uint32_t& deleted);
   Outcome pause(const std::string& tube, std::uint32_t seconds, Instant now);
 
-  // Time. What is due belongs to tubes and clients; which of them comes first in one moment is not
-  // promised, so the caller chooses.
+  // Time. Tubes and clients may be due at the same moment in any order, so the caller chooses.
   std::vector<std::string> due_tubes(Instant now) const;
   std::vector<int> due_clients(Instant now) const;
   void fire_tube(const std::string& name, Instant now);
   void fire_client(int client, Instant now);
 
-  // Looking.
+  // Queries.
   ModelTube* find_tube(const std::string& name);
-  // The ready jobs in the order in which they would be served if no reserved job were ended, and
-  // after `free` of them the others.
+  // Returns the ready jobs in the order in which they would be served if no reservation ended;
+  // those after the first `free` are blocked.
   std::vector<const ModelJob*> ready_jobs(const std::string& tube, std::size_t& free) const;
   const ModelJob* first_ready(const std::string& tube) const;
-  // One that a worker could get.
+  // A job that a worker could get.
   const ModelJob* first_free(const std::string& tube) const;
   const ModelJob* first_delayed(const std::string& tube) const;
   const ModelJob* first_buried(const std::string& tube) const;

@@ -1,4 +1,4 @@
-// Commands of the model that are about several jobs.
+// Commands of the model for several jobs.
 
 #include <algorithm>
 #include <iterator>
@@ -44,7 +44,7 @@ Outcome Model::delete_batch(int client, const std::vector<JobId>& ids, bool refu
     if (job->second.state != JobState::reserved || holds(client, id)) found.insert(id);
   }
   if (refused && !found.empty()) return Outcome::journal_failed;
-  // First all go, and then others of their lanes come to who waits.
+  // All are deleted first; then waiting clients get other jobs of their lanes.
   std::vector<std::string> with_lanes;
   for (const JobId id : found) {
     if (!jobs[id].lane.empty()) with_lanes.push_back(jobs[id].tube);

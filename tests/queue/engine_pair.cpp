@@ -1,4 +1,4 @@
-// What the pair does: random times and random commands.
+// Random times and commands for the pair.
 
 #include "queue/engine_pair.hpp"
 
@@ -44,7 +44,7 @@ JobId EnginePair::some_id() {
   return chosen->first;
 }
 
-// Mostly one that the client holds.
+// Usually a job that the client holds.
 JobId EnginePair::some_held_id(int client) {
   const ModelJob* held = model_.first_ending(client);
   return held == nullptr || random_.one_in(4) ? some_id() : held->id;
@@ -59,7 +59,7 @@ std::uint32_t EnginePair::some_seconds() {
   return static_cast<std::uint32_t>(random_.one_in(30) ? 4294967295 : random_.below(12));
 }
 
-// In rounds with lanes nearly every job is in one of few, so that most of them wait.
+// In rounds with lanes most jobs are in one of few lanes, so most of them are blocked.
 std::string_view EnginePair::some_tags() {
   if (!has_lanes_ || random_.one_in(4)) return {};
   static const std::array<const char*, 6> kTags{"con:x",   "con:z",   "con:y",
@@ -116,8 +116,8 @@ void EnginePair::pass() {
   advance_to(end);
 }
 
-// All that is due at one moment is done in some order of its owners. The model tries them all
-// until one explains what the engine did.
+// The owners of deadlines that are due at the same moment are handled in some order. The model
+// tries all orders until one matches the engine.
 void EnginePair::advance_to(Instant time) {
   world_->now = time;
   engine().advance(time);
@@ -144,7 +144,7 @@ void EnginePair::advance_to(Instant time) {
   FAIL() << "no order of " << order.size() << " owners explains the engine's deliveries";
 }
 
-// Whether the orders that only time makes are the same: the rest is compared in any case.
+// Compares only the orders that depend on time; the rest is compared later.
 bool EnginePair::agrees(const Model& tried) {
   for (const auto& [id, job] : tried.jobs) {
     const std::optional<JobReport> report = engine().looks().report(id, now());
@@ -274,8 +274,8 @@ JobStates EnginePair::some_states() {
   }
 }
 
-// If the journal refuses the first job, nothing has happened; later on, the others go as soon as it
-// takes them.
+// If the journal refuses the first job, nothing happens; later, the others are deleted as soon as
+// it accepts them.
 void EnginePair::flush(Client& client, bool refused) {
   const std::string tube = some_tube();
   const JobStates states = some_states();

@@ -1,5 +1,5 @@
-// An engine and a naive model of it, which are given the same random commands and random times.
-// After every step both have to agree on everything, and the engine has to agree with itself.
+// An engine and a naive model of it, with the same random commands at the same random times. After
+// every step both must agree on everything, and the engine's invariants must hold.
 
 #pragma once
 
@@ -23,7 +23,7 @@ class EnginePair {
   EnginePair(Random& random, std::size_t jobs_max, bool has_lanes)
       : random_(random), jobs_max_(jobs_max), has_lanes_(has_lanes) {}
 
-  // One random command or wait. A fatal failure if the two disagree after it.
+  // Does one random command or wait. Fails fatally if the two disagree afterwards.
   void step();
 
  private:
@@ -45,7 +45,7 @@ class EnginePair {
   void open();
   void close();
   int number_of(const Client* client) const;
-  // Another engine goes on with all that this one has, if it is at rest.
+  // Continues in another engine with the whole state, if this one is at rest.
   void transfer();
 
   // Time ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// What the pair compares after each step.
+// Comparisons of the pair after each step.
 
 #include "queue/engine_pair.hpp"
 
@@ -87,7 +87,7 @@ void EnginePair::compare_jobs() {
   }
 }
 
-// A random look of each kind.
+// Compares one random query of each kind.
 void EnginePair::compare_looks() {
   const std::string tube = some_tube();
   const Tube* found = engine().find_tube(tube);
@@ -183,7 +183,7 @@ void EnginePair::compare_clients() {
   }
 }
 
-// What a restart would make of the records so far has the same jobs, with the same fields.
+// A restart from the records so far would have the same jobs with the same fields.
 void EnginePair::compare_journal() {
   for (; read_ < world_->journal.written.size(); ++read_) {
     const FakeJournal::Record& record = world_->journal.written[read_];

@@ -15,7 +15,7 @@ using test::Random;
 TEST(Engine, DoesWhatTheModelDoes) {
   Random random;
   for (int round = 0; round < 12; ++round) {
-    // With few jobs clients wait for them, with many there is always one.
+    // With few jobs clients wait for them; with many there is always one.
     static constexpr std::array<std::size_t, 3> kJobsMax{4, 12, 40};
     EnginePair pair(random, kJobsMax[random.below(kJobsMax.size())], round % 2 == 0);
     for (int step = 0; step < 2000; ++step) {

@@ -1,5 +1,5 @@
-// Memory that runs out: what can be refused is refused before anything changes, and what cannot be
-// refused has its memory already.
+// Shortage of memory: operations that can be refused are refused before anything changes, and the
+// others have their memory already.
 
 #include <gtest/gtest.h>
 

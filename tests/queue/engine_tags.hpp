@@ -1,4 +1,4 @@
-// Puts with tags in a test.
+// Puts with tags, for tests.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The commands of the engine, one by one.
+// Single commands of the engine.
 
 #include "haricot/queue/engine.hpp"
 
@@ -172,7 +172,7 @@ TEST_F(EngineCommands, ReserveJobDoesNotFindAReservedOrMissingJob) {
   EXPECT_EQ(engine.reserve_job(other, id, world.now).outcome, Outcome::not_found);
   EXPECT_EQ(engine.reserve_job(other, 999, world.now).outcome, Outcome::not_found);
   EXPECT_EQ(engine.reserve_job(other, 0, world.now).outcome, Outcome::not_found);
-  EXPECT_EQ(engine.counts().workers, 1u);  // Who found nothing is no worker yet.
+  EXPECT_EQ(engine.counts().workers, 1u);  // A client that found nothing is not a worker yet.
 }
 
 // delete ------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ TEST_F(EngineCommands, RemoveTakesAnyJobThatNobodyElseHolds) {
   EXPECT_EQ(engine.counts().total_jobs, 4u);
 }
 
-// A heap that falls empty gives its memory back; what is recorded of the job is read before that.
+// An empty heap frees its memory, so the record reads the job before.
 TEST_F(EngineCommands, RemovingAllOfManyDelayedJobsRecordsEach) {
   Client& client = world.connect();
   std::vector<JobId> ids;
@@ -275,7 +275,7 @@ TEST_F(EngineCommands, BuriedJobsStayInTheOrderInWhichTheyWereBuried) {
     EXPECT_EQ(world.report(id).buries, 1u);
     EXPECT_EQ(world.report(id).priority, 7u);
   }
-  // One from the middle is taken out and buried again: it goes to the end.
+  // A job from the middle is reserved and buried again: it is last then.
   ASSERT_EQ(engine.reserve_job(client, ids[0], world.now).outcome, Outcome::done);
   ASSERT_EQ(engine.bury(client, ids[0], 7), Outcome::done);
   engine.check_invariants();

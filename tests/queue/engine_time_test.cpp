@@ -1,4 +1,4 @@
-// What time does to jobs and clients, and work that is too long for one call.
+// Effects of time on jobs and clients, and work that is too long for one call.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using test::got_timed_out;
 using test::Gots;
 using test::World;
 
-// To deliver a job is worth so much that a call does no more of them.
+// Maximum number of deliveries in a call, which cost more than moving a job.
 constexpr std::uint32_t kDeliveriesPerCall =
     Engine::kJobsPerCall * Engine::kStepsPerJob / QueueState::kStepsPerDelivery;
 
@@ -181,7 +181,7 @@ TEST_F(EngineTime, AWaitingHolderThatIsLookedAtTooLateGetsItsJobBack) {
   EXPECT_EQ(world.report(id).reserves, 2u);
 }
 
-// Its heap falls empty while it waits, and must keep the room that was made for what it waits for.
+// Its heap becomes empty while it waits, and must keep the room for the awaited job.
 TEST_F(EngineTime, AWaitingHolderWhoseJobsAllTimeOutHasRoomForTheOneItWaitsFor) {
   Client& client = world.connect();
   Client& producer = world.connect();
@@ -259,7 +259,7 @@ TEST_F(EngineTime, AClientWithAHundredThousandJobsGivesThemBackInPieces) {
     ready = engine.counts().ready;
     ++calls;
     if (calls != 10) continue;
-    // In between others can work, and what is not given back yet belongs to nobody.
+    // Others can work meanwhile, and jobs that are not returned yet belong to no client.
     engine.check_invariants();
     const auto is_held = [&](JobId id) { return world.state(id) == JobState::reserved; };
     const JobId given_back = *std::find_if(ids.begin(), ids.end(), is_held);
@@ -363,7 +363,7 @@ TEST_F(EngineTime, APauseThatIsEndedWakesManyWorkersInPiecesAndInOrder) {
   EXPECT_LE(engine.counts().reserved, kDeliveriesPerCall);
   EXPECT_EQ(world.tube().pause_s, 0u);
   engine.check_invariants();
-  // A client that comes now queues behind the clients that came before.
+  // A new client queues behind the earlier ones.
   const JobId last = world.put(producer, {.priority = 4294967295});
   EXPECT_EQ(world.reserve(producer), 0u);
   expected.push_back(got_job(producer, last));

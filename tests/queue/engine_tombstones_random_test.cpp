@@ -1,4 +1,4 @@
-// Keys and what they leave behind, in any order of commands, compared with a model.
+// Keys and tombstones under random commands, compared with a model.
 
 #include <gtest/gtest.h>
 
@@ -169,7 +169,7 @@ class EngineTombstonesRandom : public test::EngineKeys {
   void let_time_pass() {
     const Duration duration = Duration::milliseconds(500 * std::int64_t{random.below32(4)});
     if (random.coin()) {
-      world.now = world.now + duration;  // Nothing has dropped what is over.
+      world.now = world.now + duration;  // Expired tombstones were not freed.
       return;
     }
     world.pass(duration);

@@ -1,4 +1,4 @@
-// How keys that outlive their jobs come back after a restart.
+// Restoring keys that outlive their jobs.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class EngineRestoreOfTombstones : public ::testing::Test {
     return placed;
   }
   Instant in(std::uint32_t seconds) const { return world.now + Duration::seconds(seconds); }
-  // Whose key it is; 0: nobody's.
+  // Returns the owner of the key; 0: none.
   JobId holder(Client& client, std::string_view tags) {
     const Outcome outcome = world.try_put(client, world.engine.take_id(), {.tags = tags});
     world.engine.check_invariants();
@@ -34,7 +34,7 @@ class EngineRestoreOfTombstones : public ::testing::Test {
   test::World world;
 };
 
-// Of two with one key that a crash has brought back, the one with the higher id holds it.
+// If two restored jobs have one key, the one with the higher id owns it.
 TEST_F(EngineRestoreOfTombstones, AJobThatDoesNotHoldItsKeyLeavesNothing) {
   world.restore(1, JobState::ready, "idp:k:60", 0);
   world.restore(2, JobState::ready, "idp:k", 0);

@@ -34,11 +34,11 @@ class EngineTombstones : public EngineKeys {
     engine.check_invariants();
   }
   void use(std::string_view tube) { ASSERT_EQ(engine.use(producer, tube), Outcome::done); }
-  // A put of a key that nobody has.
+  // Outcome of a put with a free key.
   static Again taken() { return {Outcome::done}; }
 };
 
-// How long ----------------------------------------------------------------------------------------
+// Duration ----------------------------------------------------------------------------------------
 
 TEST_F(EngineTombstones, AKeyIsTakenBeyondTheDelete) {
   const JobId id = put("idp:k:60");
@@ -78,7 +78,7 @@ TEST_F(EngineTombstones, WithoutATimeAKeyEndsWithItsJob) {
   EXPECT_TRUE(journal.tombstone.empty());
 }
 
-// Before anything has dropped what is over.
+// Before expired tombstones are freed.
 TEST_F(EngineTombstones, AKeyWhoseTimeIsOverCountsForNothing) {
   const JobId first = leave("idp:k:5");
   world.now = world.now + Duration::seconds(5);
@@ -90,7 +90,7 @@ TEST_F(EngineTombstones, AKeyWhoseTimeIsOverCountsForNothing) {
   remove(second);
   EXPECT_EQ(again("idp:k"), deleted(second));
   EXPECT_NE(first, second);
-  // Another client's command may come at the same moment.
+  // The command of another client may come at the same moment.
   world.now = world.now + Duration::seconds(7);
   EXPECT_EQ(again("idp:k"), taken());
 }
@@ -128,11 +128,11 @@ TEST_F(EngineTombstones, ManyThatEndAtOnceAreDroppedBitByBit) {
     EXPECT_EQ(again("idp:" + std::to_string(kMany - 1)).is_deleted, false);
   }
   EXPECT_GE(calls, 6U);
-  world.pass_s(5);  // Their memory goes back with the time.
+  world.pass_s(5);  // Their memory is freed with time.
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
-// Whose it is -------------------------------------------------------------------------------------
+// Owners ------------------------------------------------------------------------------------------
 
 TEST_F(EngineTombstones, AKeyIsOfTheNameOfATube) {
   use("t");
@@ -215,7 +215,7 @@ TEST_F(EngineTombstones, AFlushLeavesNoKeysAndDropsNone) {
   EXPECT_EQ(journal.tombstone.size(), 1U);
 }
 
-// The jobs of a flush that is under way have their keys no more.
+// Jobs of a flush in progress no longer own their keys.
 TEST_F(EngineTombstones, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
   const JobId flushed = put("idp:k:60");
   journal.refuse_from(1, JournalStatus::later);
@@ -372,7 +372,7 @@ TEST_F(EngineTombstones, WhatRemainsTakesMemory) {
       engine.jobs().memory_bytes_for(std::string_view("default").size(), tag_bytes) +
       sizeof(KeyNode*);
   EXPECT_EQ(engine.memory().used_bytes(), left);
-  // A put is refused because of it, and a delete is not.
+  // It makes a put fail, but not a delete.
   engine.memory().limit(with_job + left);
   const JobId last = put("idp:l:60");
   EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:m"}), Outcome::out_of_memory);
@@ -383,7 +383,7 @@ TEST_F(EngineTombstones, WhatRemainsTakesMemory) {
 }
 
 // A tube with a long name makes the tombstone larger than its job. The jobs count as much from the
-// begin, so that deletions do not take what the limit has not let in.
+// start, so that deletions take no memory beyond the limit.
 TEST_F(EngineTombstones, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
   use(std::string(200, 't'));
   std::uint64_t of_first = 0;
@@ -427,7 +427,7 @@ TEST_F(EngineTombstones, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
 }
 
 TEST_F(EngineTombstones, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
-  // So many that the heap of ends and the table have to grow in the middle.
+  // Enough to make the heap of ends and the table grow in between.
   std::vector<JobId> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(put("idp:" + std::to_string(i) + ":60"));
   ids.push_back(put(""));

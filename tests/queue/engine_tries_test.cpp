@@ -1,4 +1,4 @@
-// Limits of tries: by a tag, or of all jobs.
+// Limits of tries: by a tag, or for all jobs.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST_F(EngineTries, AKickGivesOneMore) {
   EXPECT_EQ(buried_by_tries(), 3U);
 }
 
-// A reserve by the id takes a buried job back without a kick, and that is a try, too.
+// A reserve by id takes a buried job without a kick, and counts as a try.
 TEST_F(EngineTries, AReserveByTheIdGivesNoMore) {
   Client& client = world.connect();
   const JobId id = world.put(client, {.tags = "try:1"});
@@ -87,7 +87,7 @@ TEST_F(EngineTries, TheEndOfATtrBuriesTheJobAndTheWaitingWorkerGetsTheNext) {
   engine.check_invariants();
 }
 
-// Whether a client waits or not.
+// With and without a waiting client.
 TEST_F(EngineTries, TheJobsOfAClosedClientAreBuriedInTheOrderOfTheirTtrs) {
   Client& producer = world.connect();
   std::vector<JobId> ids;
@@ -146,7 +146,7 @@ TEST_F(EngineTries, TheServersLimitIsThatOfJobsWithoutATag) {
   EXPECT_EQ(world.state(twice), JobState::buried);
 }
 
-// The put has asked for the limit, so its clients know what BURIED means.
+// The put has set the limit, so its clients know BURIED.
 TEST_F(EngineTries, LastReleaseReportsBurialOnlyIfTheJobHasItsOwnLimit) {
   engine.limit_tries(1);
   Client& client = world.connect();
@@ -195,7 +195,7 @@ TEST_F(EngineTries, AFlushOfBuriedJobsForgetsThem) {
   EXPECT_EQ(journal.promised_burials(), 0U);
 }
 
-// The job is buried at once, and its room stays kept until its record is written.
+// The job is buried at once, and its room is kept until its record is written.
 TEST_F(EngineTries, ABurialThatTheJournalDoesNotTakeIsRecordedLater) {
   Client& client = world.connect();
   const JobId id = world.put(client, {.ttr_s = 1, .tags = "try:1"});
@@ -232,12 +232,12 @@ TEST_F(EngineTries, ALateBurialOfAJobThatIsGoneIsForgotten) {
   EXPECT_EQ(journal.promised_burials(), 1U);
 }
 
-// Those whose burials the journal has yet to take.
+// Jobs whose burials the journal has not accepted yet.
 class EngineLateBurials : public EngineTries {
  protected:
   static constexpr std::uint32_t kJobs = Engine::kJobsPerCall + 500;
 
-  // Lets the last try of so many jobs end while the journal answers this.
+  // Ends the last try of this many jobs while the journal answers with this status.
   void bury_late(JournalStatus status) {
     Client& client = world.connect();
     for (std::uint32_t i = 0; i < kJobs; ++i) {

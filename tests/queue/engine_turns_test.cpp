@@ -1,4 +1,4 @@
-// Reserves while a tube still serves more waiting clients than one turn allows.
+// Reserves while a tube still serves more waiting clients than a turn allows.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ constexpr std::uint32_t kJobs = 1'000;
 
 class EngineTurns : public EngineTest {
  protected:
-  // Ends a pause behind which more clients wait than one turn serves. Many jobs are ready.
+  // Ends a pause during which more clients wait than a turn serves. Many jobs are ready.
   void make_behind(std::uint32_t jobs = kJobs) {
     ASSERT_EQ(engine.pause("default", 1, world.now), Outcome::done);
     for (std::uint32_t i = 0; i < kWaiting; ++i) {

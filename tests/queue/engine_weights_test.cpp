@@ -1,5 +1,4 @@
-// Reserves by weight: what an engine makes of the weights. How they share out is tested with
-// WatchWeights.
+// Reserves by weight in an engine. The distribution is tested with WatchWeights.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +33,7 @@ class EngineWeightsTest : public test::EngineTest {
     EXPECT_EQ(engine.use(producer, tube), Outcome::done);
     for (int i = 0; i < jobs; ++i) world.put(producer, options);
   }
-  // Reserves and deletes jobs, and says how many came from each tube.
+  // Reserves and deletes jobs, and counts them by tube.
   std::map<std::string, int> work(int jobs) {
     std::map<std::string, int> from;
     for (int i = 0; i < jobs; ++i) {
@@ -92,7 +91,7 @@ TEST_F(EngineWeightsTest, APausedTubeSavesNothingUp) {
 }
 
 TEST_F(EngineWeightsTest, AJobThatIsHandedToAWaitingWorkerCounts) {
-  // Thirty times the worker waits, and gets one of a. So it is the turn of the others then.
+  // The worker waits thirty times and gets a job of `a`. Then it is the turn of the others.
   for (int i = 0; i < 30; ++i) {
     world.wait(worker);
     EXPECT_EQ(engine.use(producer, "a"), Outcome::done);
@@ -125,8 +124,8 @@ TEST_F(EngineWeightsTest, ABatchGoesByWeightToo) {
   EXPECT_NEAR(from["b"], 200, 2);
 }
 
-// Clients with few watches look through them, those with many have a heap: both have to serve the
-// same tubes.
+// Clients with few watches scan them, clients with many have a heap: both have to serve the same
+// tubes.
 TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
   constexpr std::uint32_t kTubes = 20;
   test::World few_world;
@@ -171,7 +170,7 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
     }
     if (what == 0) many_world.engine.check_invariants();
   }
-  // Of equals another one may come first, but not more often.
+  // Among equals another one may come first, but not more often.
   for (const auto& [tube, jobs] : from[0]) EXPECT_NEAR(from[1][tube], jobs, 25) << tube;
   EXPECT_EQ(many_world.engine.ignore(many, "t0"), Outcome::done);
   many_world.engine.advance(many_world.now);
@@ -186,7 +185,7 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
 class EngineModeChange : public EngineWeightsTest {
  protected:
   static constexpr std::uint32_t kTubes = 20'000;
-  // What all commands of a turn, and what advance() does.
+  // Maximum of all commands of a turn, and of advance().
   static constexpr std::uint64_t kStepsMax =
       turn_limits::kStepsOfCalls + QueueState::kStepsPerDelivery + 100;
 
@@ -200,7 +199,7 @@ class EngineModeChange : public EngineWeightsTest {
   }
   static std::string name(std::uint32_t i) { return "t" + std::to_string(i); }
 
-  // Changes the mode, and calls `between` after each part of it. What came to the client at last.
+  // Changes the mode, and calls `between` after each piece. Returns the client's last deliveries.
   template <typename Between>
   Gots change(bool weighted, Between between) {
     engine.steps() = 0;
@@ -285,7 +284,7 @@ TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
     engine.advance(world.now);
     engine.check_invariants();
   }
-  // The weights of so many watches take more than a turn.
+  // Making this many weights takes more than a turn.
   ASSERT_EQ(world.set_weighted(many, true), Outcome::waiting);
   {
     const test::AllocationFailure failure;

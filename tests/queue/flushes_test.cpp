@@ -11,7 +11,7 @@ namespace {
 class FlushesTest : public test::Parts {
  protected:
   void take(JobStates states) { flushes.take(tube, states, std::make_unique<FlushedJobs>()); }
-  // Frees all, and says in which order.
+  // Frees all jobs, and returns them in order.
   std::vector<JobRef> free_all() {
     std::vector<JobRef> freed;
     while (!tube.flushed->empty()) {
@@ -38,7 +38,7 @@ TEST_F(FlushesTest, HaveTheJobsOfTheirStatesAndNoOthers) {
   EXPECT_FALSE(flushes.have(delayed));
   EXPECT_EQ(flushes.find(state.jobs[ready].id), JobRef::none);
   EXPECT_EQ(flushes.find(state.jobs[delayed].id), delayed);
-  // What comes after it stands where others have stood.
+  // Later jobs take the indexes of earlier ones.
   const JobRef later_ready = make_ready();
   const JobRef later_buried = make_buried();
   EXPECT_FALSE(flushes.have(later_ready));

@@ -63,7 +63,7 @@ TEST_F(GroupsTest, WhatHasWaitedIsFoundInItsOrderWhenTheGroupEnds) {
   EXPECT_EQ(groups.find("g")->held, 0U);
   groups.check_invariants();
   EXPECT_EQ(groups.first_of_ended(), refs[0]);
-  // The one in the middle goes by another way.
+  // The job in the middle leaves in another way.
   places.to_buried(refs[1], Place::delayed);
   serving.end_hold(refs[0]);
   EXPECT_EQ(groups.first_of_ended(), refs[2]);

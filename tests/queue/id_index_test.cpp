@@ -38,7 +38,7 @@ TEST(IdIndex, FindsDenseIds) {
   EXPECT_EQ(index.find(5001), JobRef::none);
 }
 
-// The neighbours of every power of two: all heights of the tree and both ends of the range.
+// The neighbours of every power of two: all heights of the tree, and both ends of the range.
 TEST(IdIndex, FindsIdsAtEveryHeightOfTheTree) {
   std::vector<JobId> ids{0};
   for (unsigned bit = 1; bit < 64; ++bit) {
@@ -66,7 +66,7 @@ TEST(IdIndex, FindsIdsAtEveryHeightOfTheTree) {
   }
 }
 
-// Gaps of every width, at both ends of them.
+// Gaps of every width, and both ends of them.
 TEST(IdIndex, FindsTheFirstIdFromAnywhere) {
   IdIndex index;
   std::vector<JobId> ids;
@@ -87,7 +87,7 @@ TEST(IdIndex, FindsTheFirstIdFromAnywhere) {
   EXPECT_EQ(index.first_from(~JobId{0}), JobRef::none);
 }
 
-// The leaf that fell empty last and the branches above it, which are ten in the highest tree.
+// The last empty leaf and the branches above it, which are ten in the highest tree.
 constexpr std::int64_t kKeptNodesMax = 11;
 
 TEST(IdIndex, HoldsOneLeafWhenTheLastIdIsErased) {
@@ -110,7 +110,7 @@ TEST(IdIndex, HoldsOneLeafWhenTheLastIdIsErased) {
   EXPECT_EQ(index.find(3), ref(3));
 }
 
-// As in a queue that is empty most of the time.
+// A queue that is empty most of the time.
 TEST(IdIndex, AllocatesNothingForIdsThatComeAndGoWithinALeaf) {
   IdIndex index;
   ASSERT_TRUE(index.insert(6400, ref(1)));
@@ -132,7 +132,7 @@ TEST(IdIndex, CostsOneNodeForSixtyFourIdsInARow) {
   EXPECT_LE(live_allocations() - before, 100 + 3);
 }
 
-// Every allocation of every insertion is made to fail once.
+// Every allocation of every insertion fails once.
 TEST(IdIndex, AFailedInsertionChangesNothing) {
   for (const JobId kept : {JobId{0}, JobId{1}, JobId{70}, JobId{5000}, JobId{1} << 40}) {
     for (const JobId wanted : {JobId{2}, JobId{100}, JobId{1} << 20, JobId{1} << 50, ~JobId{0}}) {
@@ -191,7 +191,7 @@ TEST(IdIndex, DoesWhatAMapWouldDo) {
         return random.below(3000);  // Dense.
       case 1:
         return random.bits() >> random.below(64);  // Sparse, at any height.
-      default:                                     // In the neighbourhood of one that is there.
+      default:                                     // Near an existing one.
         return model.empty() ? 0 : model.lower_bound(model.rbegin()->first / 2)->first + 1;
     }
   };

@@ -7,7 +7,7 @@ namespace {
 
 class JobMemoryTest : public test::Parts {
  protected:
-  // Beside what is there.
+  // In addition to the current use.
   void allow(std::uint64_t bytes) { memory.limit(state.jobs.memory_bytes() + bytes); }
 };
 

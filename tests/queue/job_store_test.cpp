@@ -25,7 +25,7 @@ JobRef create(JobStore& store, JobId id, const std::string& body) {
   return store.create(id, {.bytes = body, .blob = {}});
 }
 
-// A body that says whose it is, so that mixed up memory shows.
+// Returns a body that contains its job's id, so that mixed up memory shows.
 std::string body_of(JobId id, std::size_t bytes) {
   std::string body = std::to_string(id) + ":";
   body.resize(bytes, static_cast<char>('a' + id % 26));
@@ -143,7 +143,7 @@ TEST(JobStore, ALargeBodyOutlivesItsJobWhereSomebodyHoldsIt) {
     EXPECT_EQ(held.owners(), 1u);
     held = store.body_blob(create(store, 2, std::string(6000, 'y')));
   }
-  EXPECT_EQ(held.owners(), 1u);  // The store let go of it at its end.
+  EXPECT_EQ(held.owners(), 1u);  // The store has released it at its end.
   EXPECT_EQ(held.view(), std::string(6000, 'y'));
 }
 
@@ -233,13 +233,13 @@ TEST(JobStore, WithoutMemoryACounterStopsInsteadOfTurningOver) {
   EXPECT_EQ(store.counted(ref, JobEvent::release), 4096u);
 }
 
-// Every allocation of operator new in it is made to fail once, from an empty store on.
+// Every allocation of operator new in it fails once, beginning with an empty store.
 TEST(JobStore, AFailedCreationChangesNothing) {
   JobStore store;
   int failures = 0;
   JobId id = 1;
   for (int i = 0; i < 300; ++i, id += 40) {
-    // Ever other sizes, so that each needs a chunk of its own.
+    // Increasing sizes, so that each needs a chunk of its own.
     const std::string body = body_of(id, static_cast<std::size_t>(i) * 8 % kInlineMax);
     for (int succeeding = 0;; ++succeeding) {
       JobRef ref = JobRef::none;
@@ -276,7 +276,7 @@ TEST(JobStore, ABlobThatCouldNotBecomeAJobIsLetGo) {
   EXPECT_EQ(blob.owners(), 1u);
 }
 
-// A reference is a chunk's number and a piece's; if freed chunks' numbers were not used again,
+// A reference is a chunk's number and a piece's. If the numbers of freed chunks were not reused,
 // they would run out after 2^19 chunks.
 TEST(JobStore, NumbersOfChunksThatWereGivenBackAreUsedAgain) {
   JobStore store;

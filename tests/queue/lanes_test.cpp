@@ -76,7 +76,7 @@ TEST_F(LanesTest, TheBestReadyJobIsToBeOpenWhileThereIsRoom) {
   for (const JobRef ref : refs) lanes.leave(lane, ref);
 }
 
-// What a job keeps for its lane stands between its body and its tags, and touches neither.
+// The LaneNode of a job is between its body and its tags, and does not overlap either.
 TEST(JobStoreWithLanes, KeepsBodyTagsAndNodeOfEachJob) {
   for (const bool has_notes : {false, true}) {
     JobStore store(has_notes);

@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-// Work that is so many jobs, and has a name.
+// Work of a number of jobs, with a name.
 struct Chore {
   char name = '?';
   std::uint32_t left = 0;
@@ -22,7 +22,7 @@ class LongTasksTest : public ::testing::Test {
     tasks_.allocate_task();
     tasks_.begin(client, tube).work = {name, jobs};
   }
-  // Does so much; what was done, a letter a step, and a capital letter where a task ended.
+  // Works with this budget. Returns a letter for each step, a capital letter at the end of a task.
   std::string work(std::uint32_t budget) {
     std::string steps;
     tasks_.work(
@@ -54,7 +54,7 @@ class LongTasksTest : public ::testing::Test {
   Tube tube_;
   Chores tasks_;
   std::uint64_t jobs_done_ = 0;
-  char waiting_one_ = 0;  // The task whose steps answer that it waits.
+  char waiting_one_ = 0;  // The task whose steps return `waits`.
 };
 
 TEST_F(LongTasksTest, TakeTurnsInTheOrderInWhichTheyCame) {
@@ -83,7 +83,7 @@ TEST_F(LongTasksTest, ThatNobodyWaitsForTakeHalfOfTheBudget) {
   begin('x', 100 * kStep, &client_);
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(work(6 * kStep), "abcxxx");
-  // What one half leaves goes to the other.
+  // The rest of one half goes to the other.
   tasks_.take(*tasks_.find(client_));
   begin('y', 1, &client_);
   EXPECT_EQ(work(2 * kStep), "ayY");
@@ -144,7 +144,7 @@ TEST_F(LongTasksTest, ThatWaitTakeNothingOfTheBudgetOfTheOthers) {
   waiting_one_ = 'x';
   begin('a', 100 * kStep);
   begin('x', 100 * kStep, &client_);
-  // The one that is awaited has half of the call until it waits; then all is for the other.
+  // The awaited task has half of the call until it waits; then the other has all.
   EXPECT_EQ(work(4 * kStep), "aax");
   EXPECT_EQ(work(4 * kStep), "aaaa");
 }
@@ -185,7 +185,7 @@ TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
       [](const Chores::Task&) {});
   EXPECT_EQ(tasks_.find(client_), nullptr);
   EXPECT_EQ(tasks_.awaited(), 1U);
-  // It is one of those that take half of a call now.
+  // It is one of those that get half of a call now.
   EXPECT_EQ(work(2 * kStep), "ab");
 }
 
@@ -196,9 +196,9 @@ TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
   EXPECT_EQ(tasks_.find(client_), nullptr);
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(tube_.tasks, 1U);
-  // It is one of those that take half of a call now.
+  // It is one of those that get half of a call now.
   EXPECT_EQ(work(2 * kStep), "ax");
-  // One that waits has no place among them until it is resumed.
+  // A suspended task is not among them until it is resumed.
   tasks_.put_aside(*tasks_.find(other_client_));
   tasks_.forget_client(*tasks_.find(other_client_));
   EXPECT_EQ(tasks_.awaited(), 0U);
@@ -211,7 +211,7 @@ TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
   EXPECT_EQ(tube_.tasks, 0U);
 }
 
-// Its place is that of the next one: a short task needs no memory of its own.
+// Its memory is reused for the next one: a short task needs no allocation.
 TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
   tasks_.allocate_task();
   Chores::Task* const first = &tasks_.begin(&client_, &tube_);
@@ -230,7 +230,7 @@ TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
   EXPECT_FALSE(tasks_.can_go_on());
   EXPECT_EQ(tube_.tasks, 0U);
   EXPECT_EQ(tasks_.awaited(), 0U);
-  const auto other = std::make_unique<Chores::Task>();  // Takes the place if it was given back.
+  const auto other = std::make_unique<Chores::Task>();  // Takes the memory if it was freed.
   tasks_.allocate_task();
   EXPECT_EQ(&tasks_.begin(nullptr, nullptr), first);
   EXPECT_TRUE(first->is_new);
@@ -243,7 +243,7 @@ TEST_F(LongTasksTest, AreForgottenWithTheirList) {
       tasks.allocate_task();
       tasks.begin(client, &tube_).work = {'a', 1};
     }
-    tasks.allocate_task();  // And is not used.
+    tasks.allocate_task();  // And does not use it.
     EXPECT_EQ(tube_.tasks, 2U);
   }
   EXPECT_EQ(tube_.tasks, 0U);

@@ -1,4 +1,4 @@
-// The parts of the engine without the engine, and what most of their tests need.
+// The parts of the engine without the engine, for most of their tests.
 
 #pragma once
 
@@ -36,7 +36,7 @@ class Parts : public ::testing::Test {
     while (!clients_.empty()) close(*clients_.back());
   }
 
-  // A job of the tube "default" that is in no place yet.
+  // Makes a job of the tube "default" without a place.
   JobRef make(std::string_view tags = {}, std::uint32_t priority = 100) {
     const JobRef ref = state.jobs.create(++last_id_, {.bytes = "body", .blob = {}}, tags);
     Job& job = state.jobs[ref];
@@ -68,7 +68,7 @@ class Parts : public ::testing::Test {
     places.to_buried(ref, Place::nowhere);
     return ref;
   }
-  // The client has got the first ready job of the tube.
+  // Gives the client the first ready job of the tube.
   JobRef give(Client& client) {
     EXPECT_TRUE(Places::allocate_reserved(client));
     return serving.give(tube, client);
@@ -88,7 +88,7 @@ class Parts : public ::testing::Test {
     backlog.close(client);
     std::erase_if(clients_, [&](const auto& owned) { return owned.get() == &client; });
   }
-  // The client waits for a job.
+  // Makes the client wait for a job.
   void wait(Client& client, Instant until = Instant::never()) {
     backlog.allocate_delivery();
     watching.start_waiting(client, until, WaitFor::job);

@@ -7,7 +7,7 @@ namespace {
 
 class PlacesTest : public test::Parts {
  protected:
-  // The numbers of ready, reserved, delayed and buried jobs.
+  // Compares the numbers of ready, reserved, delayed and buried jobs.
   void expect_counts(std::uint64_t ready, std::uint64_t reserved, std::uint64_t delayed,
                      std::uint64_t buried) {
     EXPECT_EQ(state.counts.ready, ready);

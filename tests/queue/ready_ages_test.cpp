@@ -19,7 +19,7 @@ TEST(ReadyAges, HasNoOldestOfNone) {
   EXPECT_FALSE(ages.oldest().has_value());
 }
 
-// Against the instants themselves, from seconds to years, with jobs that leave in any order.
+// Compared with the instants themselves, from seconds to years, with jobs that leave in any order.
 TEST(ReadyAges, TellTheOldestWithinATenthOrASecond) {
   test::Random chance(3);
   for (int round = 0; round < 40; ++round) {
@@ -30,7 +30,7 @@ TEST(ReadyAges, TellTheOldestWithinATenthOrASecond) {
       now += static_cast<std::int64_t>(chance.bits() >> (25 + chance.below(38)));
       ages.move_to(Instant::at(now));
       if (chance.below(5) < 3 || jobs.empty()) {
-        // Some were ready long before they came here.
+        // Some were ready long before they were added.
         const bool is_old = chance.one_in(10);
         const std::int64_t since =
             is_old ? now - static_cast<std::int64_t>(chance.below(1'000'000'000)) * 1'000'000 : now;

@@ -31,7 +31,7 @@ TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
     wait(client);
   }
   for (int i = 0; i < 9; ++i) make_ready();
-  // Each job that is handed over costs its delivery, too.
+  // Each job that is given costs its delivery, too.
   const Budget budget = state.budget(QueueState::kStepsPerJob + QueueState::kStepsPerDelivery + 2);
   serving.serve_waiting(tube, budget);
   EXPECT_TRUE(budget.is_used_up());

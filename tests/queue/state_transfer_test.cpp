@@ -22,7 +22,7 @@ using test::World;
 
 class Transfer : public EngineTest {
  protected:
-  // Another engine, which has all that this one had. The clients are the first ones that were made.
+  // Continues in another engine with the whole state. Its first clients are those of this one.
   void go_on() {
     const std::vector<const Client*> before(clients_.begin(), clients_.end());
     ASSERT_TRUE(engine.is_at_rest());
@@ -200,7 +200,7 @@ TEST_F(Transfer, TagsPausesAndKeysGoOn) {
 
 TEST_F(Transfer, GroupsAndWhatTheyHoldGoOn) {
   Client& client = connect();
-  // The held job has a smaller id than the one that its group lives on.
+  // The held job has a smaller id than the last job of its group.
   const JobId first = world.put(client, {.tags = "grp:g"});
   const JobId held = world.put(client, {.delay_s = 7, .tags = "grp:then aft:g"});
   const JobId kicked = world.put(client, {.delay_s = 7, .tags = "aft:g"});
@@ -253,7 +253,7 @@ TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
   next_.engine.check_invariants();
 }
 
-// A server that began there would come to the end of what its numbers hold.
+// A server that began with these numbers would overflow them.
 TEST_F(Transfer, NumbersThatNoServerComesToAreRefused) {
   const std::string state = engine_state(engine, {});
   constexpr std::size_t kNextId = 4;  // After the word of the entry.
@@ -271,7 +271,7 @@ TEST_F(Transfer, NumbersThatNoServerComesToAreRefused) {
   EXPECT_FALSE(reads(kArrivals, ~std::uint64_t{0}));
 }
 
-// Whatever the bytes are, an engine comes to no harm: it can be looked through and let go.
+// Arbitrary bytes leave the engine intact: it can be walked over and destroyed.
 TEST_F(Transfer, BytesThatCannotBeAreRefused) {
   Client& client = connect();
   hold(client, 2);

@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-// Within 10 %, and then rounded to milliseconds; within one where that is more.
+// Returns true if the report is within 10 %, and then rounded to milliseconds; or within one
+// millisecond if that is more.
 bool is_near(std::uint64_t told_ms, std::uint64_t nanoseconds) {
   const double exact = static_cast<double>(nanoseconds) / kMillisecond;
   return std::abs(static_cast<double>(told_ms) - exact) <= std::max(1.05, exact / 10 + 0.5);
 }
 
-// The lengths at the two ranks and the longest, as they are.
+// The exact lengths at the two ranks, and the maximum.
 struct Exact {
   std::uint64_t p50, p99, max;
 };
@@ -68,7 +69,7 @@ TEST(TimeHistogram, TellsTheMedianThePercentileAndTheLongest) {
     std::vector<std::uint64_t> lengths;
     const std::uint64_t bound = std::uint64_t{1} << (21 + chance.below(30));
     for (std::uint64_t i = 1 + chance.below(3000); i > 0; --i) {
-      // Of all sizes, but within what one histogram tells apart.
+      // All sizes that one histogram distinguishes.
       lengths.push_back((bound >> chance.below(16)) + chance.below(bound / 1024));
       histogram.add(lengths.back());
     }
@@ -90,7 +91,7 @@ TEST(TimeHistogram, TellsThePeriodBeforeTogetherWithThisOneAndForgetsThoseBefore
   EXPECT_EQ(histogram.summary().max_ms, 0u);
 }
 
-// What is far below the longest counts, and is told as more than it is.
+// Lengths far below the longest count, but are reported as longer than they are.
 TEST(TimeHistogram, KeepsTheLongLengthsApart) {
   constexpr std::uint64_t kDay = 86'400'000 * kMillisecond;
   TimeHistogram histogram;
@@ -104,7 +105,7 @@ TEST(TimeHistogram, KeepsTheLongLengthsApart) {
   EXPECT_EQ(histogram.summary().p50_ms, summary.p50_ms);
 }
 
-// Millions in one period: counts are halved again and again.
+// Millions in one period: counts are halved repeatedly.
 TEST(TimeHistogram, StaysRightWhenCountsAreHalved) {
   test::Random chance(7);
   TimeHistogram histogram;
@@ -114,7 +115,7 @@ TEST(TimeHistogram, StaysRightWhenCountsAreHalved) {
     lengths.push_back((is_slow ? 900 : 40) * kMillisecond + chance.below(kMillisecond));
     histogram.add(lengths.back());
   }
-  lengths.push_back(20'000 * kMillisecond);  // Hardly any is counted now; the longest is.
+  lengths.push_back(20'000 * kMillisecond);  // Hardly any are counted now; the longest is.
   histogram.add(lengths.back());
   const Exact exact = exact_of(lengths);
   ASSERT_GT(exact.p99, 800 * kMillisecond);

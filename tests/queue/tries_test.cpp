@@ -66,7 +66,7 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   EXPECT_FALSE(tries.has_late());
 }
 
-// Another burial is another matter, which has a record of its own.
+// Another burial has a record of its own.
 TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
   const JobRef ref = make_buried("try:1");
   journal.refuse_from(1, JournalStatus::failed);

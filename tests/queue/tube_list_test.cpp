@@ -30,14 +30,14 @@ void make_tubes(TubeTable& table, std::uint32_t tubes) {
   }
 }
 
-// Writes at most so many pages; how many it wrote.
+// Writes at most `pages` pages. Returns how many it wrote.
 std::uint32_t write_pages(TubeList& list, std::uint32_t pages) {
   std::uint64_t steps = 0;
   list.work(steps, Budget(steps, std::uint64_t{pages} * TubeList::kTubesPerPage));
   return static_cast<std::uint32_t>(steps / TubeList::kTubesPerPage);
 }
 
-// Works until the list is complete; how many pages that took.
+// Works until the list is complete. Returns the number of written pages.
 std::uint32_t finish(TubeList& list) {
   std::uint32_t written = 0;
   while (list.is_working()) written += write_pages(list, 1);
@@ -69,7 +69,7 @@ TEST(TubeList, APageIsWrittenAgainOnlyBehindAChange) {
   const std::vector<BlobRef> before = list.pages();
   list.ask();
   EXPECT_EQ(finish(list), 0U);
-  table.destroy(*table.find("tube-3"));  // And the last takes its place.
+  table.destroy(*table.find("tube-3"));  // The last one takes its index.
   list.ask();
   EXPECT_EQ(finish(list), 2U);
   EXPECT_EQ(text_of(list), text_of(table));
@@ -94,7 +94,7 @@ TEST(TubeList, WhoAsksBehindAChangeGetsAListWithIt) {
   EXPECT_EQ(text_of(list), text_of(table));
 }
 
-// Whatever changes while a list is written: it is what there was when it began.
+// A list shows the tubes as of its beginning, despite changes while it is written.
 TEST(TubeList, IsOfOneMoment) {
   test::Random random;
   for (int round = 0; round < 20; ++round) {

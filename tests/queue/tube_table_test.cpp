@@ -104,7 +104,7 @@ TEST(TubeTable, KeepsThousandsOfTubesApart) {
   EXPECT_EQ(table.size(), 2500u);
 }
 
-// Every allocation of every creation is made to fail once.
+// Every allocation of every creation fails once.
 TEST(TubeTable, AFailedCreationChangesNothing) {
   TubeTable table;
   int failures = 0;
@@ -127,8 +127,8 @@ TEST(TubeTable, AFailedCreationChangesNothing) {
   EXPECT_GT(failures, 1200);
 }
 
-// Page by page, as stats-tubes walks: while others come and go, and if the tube at which a page
-// begins has gone.
+// Page by page, as stats-tubes does: while tubes come and go, and if the tube at which a page
+// begins is gone.
 TEST(TubeTable, AWalkByNameMeetsEachTubeOnceThatIsThereAllTheWhile) {
   TubeTable table(HashKey{5, 6});
   std::set<std::string> lasting;

@@ -25,7 +25,7 @@ TEST(TubeTimes, TellForFiveMinutesAtLeastAndForTenAtMost) {
   EXPECT_TRUE(tells(times, at_second(1499)));
   EXPECT_FALSE(tells(times, at_second(1500)));
   EXPECT_FALSE(tells(times, at_second(1'000'000)));
-  // To look has changed nothing.
+  // A query changes nothing.
   EXPECT_TRUE(tells(times, at_second(1000)));
 }
 

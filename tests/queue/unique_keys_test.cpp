@@ -90,7 +90,7 @@ TEST_F(UniqueKeysTest, ManyComeAndGo) {
   EXPECT_EQ(keys.size(), 2000U);
 }
 
-// What a job keeps for its key stands between its body and its tags, and touches neither.
+// The KeyNode of a job is between its body and its tags, and does not overlap either.
 TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
   const std::string longest = "try:65535 idp:" + std::string(kKeyBytesMax, 'k');
   for (const bool has_notes : {false, true}) {
@@ -127,14 +127,14 @@ TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
   }
 }
 
-// Without its bytes in the text, and with its place in the table.
+// Without its bytes in the text, and with its entry in the table.
 TEST(JobStoreWithKeys, AKeyTakesAtMost64BytesBesides) {
   const JobStore store(true);
   for (std::size_t body = 0; body < 64; ++body) {
     for (std::size_t bytes = 1; bytes <= kKeyBytesMax; ++bytes) {
       const std::string tags = "idp:" + std::string(bytes, 'k');
       const std::uint64_t with_key = store.memory_bytes_for(body, JobStore::tag_bytes_of(tags));
-      // A bucket of the table is used by one job or more, but for every other one at times.
+      // A bucket of the table has one job or more; sometimes every other one is empty.
       EXPECT_LE(with_key + 2 * UniqueKeys::kBytesOfKey - store.memory_bytes_for(body), bytes + 64);
     }
   }

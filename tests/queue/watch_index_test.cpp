@@ -12,8 +12,8 @@
 #include "support/engine_world.hpp"
 #include "support/random.hpp"
 
-// Clients that watch very many tubes: what they get is what they would get without an index, and
-// what they cost is counted and does not depend on how many tubes they watch.
+// Clients that watch very many tubes: they get the same jobs as without an index, and their cost is
+// counted and independent of the number of watched tubes.
 
 namespace haricot {
 namespace {
@@ -38,7 +38,7 @@ class ManyWatches : public EngineTest {
     EXPECT_EQ(engine.use(client, name(tube)), Outcome::done);
     return world.put(client, options);
   }
-  // The steps of what is done.
+  // Returns the steps of a call.
   template <typename Doing>
   std::uint64_t steps_of(Doing doing) {
     engine.steps() = 0;
@@ -129,7 +129,7 @@ TEST_F(ManyWatches, ACloseLeavesItsTubesInPieces) {
     ASSERT_LE(before - engine.tubes().size(), Engine::kJobsPerCall);
     if (turns++ % 4 != 0) continue;
     engine.check_invariants();
-    // Others may watch, use and fill what is on its way out.
+    // Others may watch, use and fill tubes that are about to be freed.
     Client& other = watcher_of(5);
     put_into(other, 3);
     EXPECT_NE(world.reserve(other), 0U);
@@ -151,7 +151,7 @@ TEST_F(ManyWatches, AnEngineThatEndsBetweenThePiecesLeavesNothing) {
   EXPECT_GT(other.tubes().size(), 1000U);
 }
 
-// Many clients that watch the same tubes: to set up one more is no work for the others' watches.
+// Many clients watch the same tubes: adding one more causes no work for the watches of the others.
 TEST_F(ManyWatches, WatchingCostsTheSameHoweverManyWatchTheSame) {
   constexpr std::uint32_t kSame = 1500;
   const auto set_up = [&] { watcher_of(kSame); };
@@ -207,7 +207,7 @@ struct RandomCommand {
   std::uint64_t id;
 };
 
-// Runs the command for the client. Returns its result as a text.
+// Runs the command for the client. Returns its result as text.
 std::string play(World& one, Client& client, const RandomCommand& command) {
   if (command.kind == 0) one.pass_ms(700);
   if (command.kind == 1) {
@@ -244,8 +244,8 @@ std::string play(World& one, Client& client, const RandomCommand& command) {
   }
 }
 
-// The same commands for two engines: in one the worker watches what the jobs are in, in the other
-// enough tubes more to have many. They get the same.
+// Runs the same commands on two engines: in one the worker watches the tubes with jobs, in the
+// other also enough others to have many watches. Their results are equal.
 TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
   Random random;
   World few;
@@ -261,7 +261,7 @@ TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
       ASSERT_EQ(few.engine.watch(*clients_of_few[i], name(j)), Outcome::done);
       ASSERT_EQ(many.engine.watch(*clients_of_many[i], name(j)), Outcome::done);
     }
-    // One of them has few in both.
+    // One of them has few watches in both.
     for (std::uint32_t j = 0; i > 0 && j < WatchIndex::kManyFrom; ++j) {
       ASSERT_EQ(many.engine.watch(*clients_of_many[i], "more" + std::to_string(j)), Outcome::done);
     }

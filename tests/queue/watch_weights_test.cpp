@@ -18,7 +18,7 @@ class WatchWeightsTest : public ::testing::Test {
     weights_.set_weight(weights_.size() - 1, weight);
     offers_.push_back(true);
   }
-  // Serves the watch that is next among those that offer a job.
+  // Serves the next of the watches that offer a job.
   std::uint32_t serve() {
     std::uint32_t best = weights_.size();
     for (std::uint32_t i = 0; i < weights_.size(); ++i) {
@@ -114,7 +114,7 @@ TEST_F(WatchWeightsTest, TheLastWatchTakesThePlaceOfOneThatGoes) {
   EXPECT_NEAR(served[1], 200, 2);
 }
 
-// The stride of weight 1 is as long as a thousand of the others: it must not be used up first.
+// The stride of weight 1 equals a thousand of the others: it must not be used up first.
 TEST_F(WatchWeightsTest, ARaisedWeightCountsAtOnce) {
   add(1);
   add(1000);

@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t held = 0;
 std::int64_t made = 0;
-std::int64_t left_to_succeed = -1;  // Negative: all of them do.
+std::int64_t left_to_succeed = -1;  // Negative: no limit.
 bool has_failed = false;
 
 }  // namespace

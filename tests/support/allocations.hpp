@@ -1,7 +1,7 @@
-// Memory that runs out on demand, and memory that is counted.
+// Memory that runs out on demand, and is counted.
 //
-// The test programs that link this have their own operator new and delete: they count what is held,
-// and let allocations fail while an AllocationFailure exists. malloc itself is left alone.
+// Test programs that link this have their own operator new and delete: these count the allocations,
+// and fail while an AllocationFailure exists. malloc itself is unchanged.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace haricot::test {
 
-// How many allocations of operator new are held now.
+// Returns the number of current allocations of operator new.
 std::int64_t live_allocations();
-// How many there have been so far, freed or not.
+// Returns the number of all allocations so far, freed or not.
 std::int64_t made_allocations();
 
-// While it exists, every allocation of operator new fails, but for the first few. Only one at a
-// time. Nothing of GoogleTest may be used meanwhile, as it allocates.
+// While it exists, every allocation of operator new fails, except the first few. Must not be
+// nested. GoogleTest allocates, so none of it may be used meanwhile.
 class AllocationFailure {
  public:
   explicit AllocationFailure(std::int64_t allocations_that_succeed = 0);
@@ -24,7 +24,7 @@ class AllocationFailure {
   AllocationFailure(const AllocationFailure&) = delete;
   AllocationFailure& operator=(const AllocationFailure&) = delete;
 
-  // Whether an allocation has failed since the beginning.
+  // Returns true if an allocation has failed since the construction.
   bool happened() const;
 };
 

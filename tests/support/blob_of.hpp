@@ -1,4 +1,4 @@
-// Blobs with something in them.
+// Blobs with content.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Names of tubes that all have one hash under std::hash of libstdc++, which has no key: what
-// somebody sends who wants to make a server slow.
+// Names of tubes with the same hash under std::hash of libstdc++, which has no key: input of a
+// client that attacks a server's hash tables.
 
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace haricot::test {
 
-// So many names of 32 bytes, at most 32,400. std::hash of libstdc++ (where std::size_t has 64 bits)
-// is MurmurHash64A: it mixes each eight bytes by steps that can be undone, and takes them into its
-// state by xor and a multiplication. So for any first eight bytes there are second ones that bring
-// the state to a chosen value; one in some fifty thousand consists of letters and the like. Two
-// such pairs, one after the other, make a name.
+// Makes names of 32 bytes, at most 32,400. std::hash of libstdc++ (with a std::size_t of 64 bits)
+// is MurmurHash64A: it mixes each eight bytes by invertible steps, and combines them with its state
+// by xor and a multiplication. So for any first eight bytes there are second ones that lead to a
+// chosen state; one in some fifty thousand consists of letters and the like. A name is two such
+// pairs in sequence.
 class CollidingNames {
  public:
   static std::vector<std::string> make(std::size_t count) {
@@ -68,7 +68,7 @@ class CollidingNames {
     return bytes;
   }
 
-  // Texts of 16 bytes that bring the state from `begin` to kTarget.
+  // Returns texts of 16 bytes that lead from the state `begin` to kTarget.
   std::vector<std::string> pairs(std::uint64_t begin, std::size_t count) {
     std::vector<std::string> found;
     while (found.size() < count) {
@@ -80,7 +80,7 @@ class CollidingNames {
     return found;
   }
 
-  // Eight letters, another eight each time.
+  // Returns eight letters, different ones at each call.
   std::uint64_t next_word() {
     std::uint64_t number = count_++;
     std::uint64_t word = 0;

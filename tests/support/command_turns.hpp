@@ -1,5 +1,5 @@
-// Turns of a service in which one client puts, reserves and deletes jobs, in batches: texts that
-// are made before, and a loop that plays them and allocates nothing of its own.
+// Turns of a service in which a client puts, reserves and deletes jobs in batches: a script made in
+// advance, and a loop that plays it without allocating.
 
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace haricot::test {
 
-// Makes the texts of the turns: a batch each of puts, reserves and deletes in turn, and counts the
-// bytes that have to be answered.
+// Makes the texts of the turns: batches of puts, reserves and deletes by turns. Counts the bytes of
+// the expected answers.
 class CommandScript {
  public:
   CommandScript(std::size_t batch, bool has_keys) : batch_(batch), has_keys_(has_keys) {}
@@ -47,7 +47,7 @@ class CommandScript {
 
  private:
   static constexpr std::size_t kBodyBytes = 100;
-  static constexpr std::uint64_t kFirstKey = 10'000'000;  // So that all are equally long.
+  static constexpr std::uint64_t kFirstKey = 10'000'000;  // So that all keys have the same length.
 
   std::size_t batch_;
   bool has_keys_;
@@ -62,7 +62,7 @@ struct CommandLoad {
   std::uint64_t answer_bytes = 0;
 };
 
-// Each text is what one turn receives.
+// Plays texts, each of which is the input of one turn.
 inline void play_turns(CommandLoad& load, std::span<const std::string> texts) {
   for (const std::string& text : texts) {
     load.now = load.now + Duration::milliseconds(1);

@@ -1,5 +1,5 @@
-// What the black-box tests of the daemon share: a server that the test starts, clients of it, and
-// what it says about itself.
+// Fixture for black-box tests of the daemon: a server that the test starts, its clients, and its
+// reports.
 
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace haricot::test {
 
-// Whether memory and CPU time of the server mean anything.
+// Memory and CPU time of a server with a sanitizer are meaningless.
 #ifdef HARICOT_SANITIZED
 inline constexpr bool kIsSanitized = true;
 #else
@@ -30,10 +30,10 @@ inline constexpr bool kIsSanitized = false;
 
 inline constexpr std::size_t kMebibyte = 1024 * 1024;
 
-// How a process has ended that found nothing wrong.
+// Exit status of a process that has found nothing wrong.
 inline constexpr ExitStatus kGood{.code = 0};
 
-// How a process that ended by itself has ended, and what it has said.
+// Exit status and output of a process that has ended by itself.
 struct Ending {
   ExitStatus status;
   std::string output;
@@ -42,36 +42,37 @@ struct Ending {
 
 class DaemonTest : public ::testing::Test {
  protected:
-  // Starts the daemon on a free port of 127.0.0.1, or wherever the options say.
+  // Starts the daemon on a free port of 127.0.0.1, or as the options specify.
   [[nodiscard]] bool start(std::vector<std::string> arguments = {});
   [[nodiscard]] bool start_with(ServerOptions options);
-  // Starts it with exactly these arguments, for it to end by itself.
+  // Starts it with exactly these arguments, and waits until it ends by itself.
   Ending run_to_end(std::vector<std::string> arguments);
-  // The options that launch() needs, for the tests that start it in their own stream.
+  // Returns the options for launch(), for tests that add to them.
   static ServerOptions options_with(std::vector<std::string> arguments);
 
-  // All that the server has to say of its start. It listens a moment before it says so, and has
-  // said it once it answers.
+  // Returns the complete output of the server's start. The server listens a moment before it writes
+  // this, and has written it when it answers.
   std::string said_at_start();
 
-  // A connected client. If that fails, so does the test, and all it is asked fails too.
+  // Returns a connected client. On failure the test fails, and all calls of the client fail too.
   Client connect();
   std::vector<Client> connect(std::size_t count);
-  // One with little room in its socket, so that the server soon cannot send any more if it does not
-  // read. (Not less than a segment of the loopback: that would be read at a snail's pace.)
+  // Returns a client with a small socket buffer, so that the server soon cannot send if the client
+  // does not read. (At least a segment of the loopback, because smaller ones are read extremely
+  // slowly.)
   Client connect_narrow();
 
-  // The number after a key of `stats`, asked over a connection of its own.
+  // Returns the number after a key of `stats`, using a connection of its own.
   std::uint64_t server_stat(std::string_view key);
 
   TemporaryFolder folder_;
   ServerProcess server_;
 };
 
-// Bytes that never repeat within any distance that matters, always the same for one seed.
+// Returns bytes without repetitions at any distance that matters, always the same for one seed.
 std::string varied_bytes(std::size_t count, std::uint32_t seed);
 
-// `text` so many times.
+// Returns `text` repeated.
 std::string repeated(std::string_view text, std::size_t times);
 
 }  // namespace haricot::test

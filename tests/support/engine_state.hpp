@@ -1,4 +1,4 @@
-// The state of an engine with its clients as bytes, and an engine that goes on with it.
+// The state of an engine with its clients as bytes, and an engine that continues with it.
 
 #pragma once
 
@@ -34,8 +34,8 @@ inline std::string engine_state(Engine& engine, const std::vector<const Client*>
   return state;
 }
 
-// What goes on in `next` is what was written, not more and not less: that it is written again shows
-// it. The clients in their order.
+// Continues with a state in `next`, and checks that writing it again gives the same bytes. Returns
+// the clients in their order.
 inline std::vector<Client*> go_on_with(const std::string& state, World& next, std::size_t clients) {
   StateReader reader(state);
   EXPECT_TRUE(reader.is_whole());

@@ -1,4 +1,5 @@
-// An engine with a journal, clients and a time, for tests: what a service and a clock would be.
+// An engine with a journal, clients and a time, for tests: takes the place of a service and a
+// clock.
 
 #pragma once
 
@@ -19,12 +20,12 @@
 
 namespace haricot::test {
 
-// What came to a client, by the job's id instead of its reference.
+// Delivery to a client, with the job's id instead of its reference.
 struct Got {
   const Client* client;
   Delivery::Kind kind;
   JobId job = 0;
-  std::uint64_t count = 0;  // Of the jobs of a long task.
+  std::uint64_t count = 0;  // Jobs of a long task.
 
   bool operator==(const Got&) const = default;
 };
@@ -40,7 +41,7 @@ inline void PrintTo(const Got& got, std::ostream* out) {
        << " count " << got.count << "}";
 }
 
-// How a command ended that may be long. `waiting`: its answer has yet to come.
+// Outcome of a command that may be long. `waiting`: its answer has yet to come.
 struct Ended {
   Outcome outcome;
   std::uint64_t jobs = 0;
@@ -79,7 +80,7 @@ class World {
     std::erase_if(clients_, [&](const auto& owned) { return owned.get() == &client; });
   }
 
-  // Puts a job that has to succeed, and returns its id.
+  // Puts a job, which must succeed, and returns its id.
   JobId put(Client& client, const PutOptions& options = {}) {
     const JobId id = engine.take_id();
     EXPECT_EQ(try_put(client, id, options), Outcome::done);
@@ -94,7 +95,7 @@ class World {
     return engine.put(client, job, body_of_bytes(options.body), now);
   }
 
-  // Brings a job back into the tube "default", in its place; one that is delayed for so long.
+  // Restores a job in the tube "default"; a delayed one with this delay.
   void restore(JobId id, JobState state, std::string_view tags, std::uint32_t delay_s) {
     const RestoredJob job = {.id = id, .created = now, .ttr_s = 60, .state = state, .tags = tags};
     const JobRef ref = engine.restoring().restore(job, "default", body_of_bytes("body"));
@@ -102,12 +103,12 @@ class World {
     ASSERT_TRUE(engine.restoring().place(ref, now + Duration::seconds(delay_s)));
   }
 
-  // A reserve that is answered at once: the job's id, or 0 if there is none.
+  // Reserves without waiting. Returns the job's id, or 0 if there is none.
   JobId reserve(Client& client) {
     const ReserveResult result = engine.reserve(client, now, now);
     return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
   }
-  // A reserve that has to wait.
+  // Reserves a job, and expects to wait.
   void wait(Client& client, Instant until = Instant::never()) {
     EXPECT_EQ(engine.reserve(client, until, now).outcome, Outcome::waiting);
   }
@@ -135,7 +136,7 @@ class World {
     return end_of(client, [&] { return engine.watch(client, tube_name, weight); }).outcome;
   }
 
-  // Lets time pass as a daemon would: with a call at each event.
+  // Advances the time like a daemon: with a call at each event.
   void pass(Duration duration) {
     const Instant end = now + duration;
     while (engine.next_event() <= end) {
@@ -148,7 +149,7 @@ class World {
   void pass_s(std::uint32_t seconds) { pass(Duration::seconds(seconds)); }
   void pass_ms(std::int64_t milliseconds) { pass(Duration::milliseconds(milliseconds)); }
 
-  // What came to clients since the last time.
+  // Returns the deliveries since the last call.
   std::vector<Got> take_deliveries() {
     std::vector<Got> got = std::exchange(heard_, {});
     for (const Delivery& delivery : engine.deliveries()) {
@@ -175,7 +176,7 @@ class World {
   Engine engine;
 
  private:
-  // Runs the command. Its answer, if it is there already, is no delivery of take_deliveries().
+  // Runs the command. An answer that is there at once is not a delivery of take_deliveries().
   template <typename Command>
   Ended end_of(const Client& client, Command command) {
     heard_ = take_deliveries();
@@ -222,12 +223,12 @@ inline Got got_job_in_batch(const Client& client, JobId id) {
 
 using Gots = std::vector<Got>;
 
-// An engine test: every test ends with all invariants holding.
+// Test of an engine. Checks all invariants at its end.
 class EngineTest : public ::testing::Test {
  protected:
   void TearDown() override { engine.check_invariants(); }
 
-  // Puts that many jobs and lets one client hold them all.
+  // Puts that many jobs, and reserves all of them for one client.
   std::vector<JobId> hold(Client& client, std::uint32_t jobs, std::uint32_t ttr_s = 60) {
     std::vector<JobId> ids;
     for (std::uint32_t i = 0; i < jobs; ++i) {

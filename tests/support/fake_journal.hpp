@@ -1,7 +1,7 @@
-// A journal that writes down what it is told, and refuses room when a test wants it to.
+// A journal that stores its records, and refuses room on demand.
 //
-// It also watches its own contract: room is asked for one change at a time, every record has room,
-// and what is recorded of a promise was promised. What it has promised is there to look at.
+// It checks its own contract: room is taken for one change at a time, every record has room, and
+// recorded promises were promised. Tests can inspect its promises.
 
 #pragma once
 
@@ -24,7 +24,7 @@ class FakeJournal final : public Journal {
 
   enum class Kind : std::uint8_t { put, update, deletion };
 
-  // What a record said, copied while it was valid.
+  // Copy of a record, made while it was valid.
   struct Record {
     Kind kind;
     JobId id;
@@ -36,7 +36,7 @@ class FakeJournal final : public Journal {
     Instant deadline;
   };
 
-  // A key that outlives its job, copied as well.
+  // Copy of a key that outlives its job.
   struct Kept {
     JobId id;
     std::string tube;
@@ -46,37 +46,38 @@ class FakeJournal final : public Journal {
   };
 
   std::vector<Record> written;
-  std::vector<Kept> tombstone;    // The deletion of each job stands in `written`.
-  std::vector<JobRef> forgotten;  // What remained of jobs.
-  TombstoneRoom tombstone_room;   // That was asked for last.
-  // How many times room was asked for, and for what bytes the last time.
+  std::vector<Kept> tombstone;    // The deletions of these jobs are in `written`.
+  std::vector<JobRef> forgotten;  // Forgotten tombstones.
+  TombstoneRoom tombstone_room;   // Room in the last request.
+  // Number of requests for room, and the sizes of the last one.
   std::uint64_t asked = 0;
   PutRoom put_room;
-  // There is no room for more deletions at once.
+  // Maximum number of deletions in one request.
   std::uint32_t deletions_together_max = 1000;
 
-  // From the n-th asking on (1: the next one) all are refused with that, until accept() is called.
+  // From the n-th request on (1: the next one), refuses all with this status, until accept() is
+  // called.
   void refuse_from(std::uint64_t n, JournalStatus with) {
     refuse_at_ = asked + n;
     refusal_ = with;
   }
   void accept() { refuse_at_ = 0; }
 
-  // Records are not safe by themselves: safe_records() stays after until this is called.
+  // Stops making records safe: safe_records() stays until make_safe().
   void hold_back() { holding_back_ = true; }
   void make_safe() { safe_ = written.size(); }
   void make_safe(std::uint64_t records) { safe_ = records; }
-  // So many records are in doubt from now on.
+  // Marks this many records as in doubt.
   void doubt(std::uint64_t records) { doubtful_ = records; }
 
   JournalNumbers journal_numbers;
   std::uint64_t file = 0;
-  Instant last_turn;  // That was ended.
+  Instant last_turn;  // Time of the last end_turn().
   Instant wants_turn_at = Instant::never();
 
-  // Whether room was taken that was neither used nor given back.
+  // Returns true if room was taken, but neither used nor returned.
   bool has_open_room() const { return room_ != Room::none; }
-  // Has all that the other one was told and has promised.
+  // Copies the records and promises of another journal.
   void go_on_from(const FakeJournal& other) {
     written = other.written;
     tombstone = other.tombstone;
@@ -84,12 +85,13 @@ class FakeJournal final : public Journal {
     safe_ = other.safe_;
     holding_back_ = other.holding_back_;
   }
-  // How many jobs are promised a burial, and the keys that those which were put are to leave.
+  // Returns the number of jobs with a promised burial, and the room for keys that put jobs will
+  // leave.
   std::uint64_t promised_burials() const {
     return static_cast<std::uint64_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [](const PromisedTo& job) { return job.burial; }));
   }
-  // How many are promised the end of a hold.
+  // Returns the number of jobs with a promised end of a hold.
   std::uint64_t promised_hold_ends() const {
     return static_cast<std::uint64_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [](const PromisedTo& job) { return job.hold_end; }));
@@ -126,7 +128,7 @@ class FakeJournal final : public Journal {
     if (status == JournalStatus::ok) more_deletions_ = promised.deletions - 1;
     return status;
   }
-  // What refuse_from() made it say `later` is to be tried again.
+  // Allows retrying requests that refuse_from() has answered `later`.
   void let_try_again() { may_try_again_ = true; }
   bool may_try_again() override { return std::exchange(may_try_again_, false); }
   void release_room() override {
@@ -167,13 +169,13 @@ class FakeJournal final : public Journal {
 
  private:
   enum class Room : std::uint8_t { none, put, update, deletion, hold_end };
-  std::uint32_t more_deletions_ = 0;   // That room was taken for, beyond one.
-  std::uint64_t tombstones_left_ = 0;  // Keys that room was taken for, and that are not recorded.
+  std::uint32_t more_deletions_ = 0;   // Deletions beyond the first with room.
+  std::uint64_t tombstones_left_ = 0;  // Keys with room that are not recorded yet.
   Promise promise_ = Promise::nothing;
-  // Of all jobs that were recorded, by id.
+  // Promises to all recorded jobs, by id.
   struct PromisedTo {
     JobId id;
-    std::uint64_t key_bytes = 0;  // With those of the tube's name. 0: it is to leave no key.
+    std::uint64_t key_bytes = 0;  // Includes the tube's name. 0: it will leave no key.
     bool burial = false;
     bool hold_end = false;
   };

@@ -1,5 +1,5 @@
-// Gives back, before each test, the memory that earlier tests of the program have left for later: a
-// test counts turns and steps, and to give memory back takes some.
+// Returns the memory that earlier tests have kept to the system before each test: tests count turns
+// and steps, and returning memory takes some.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the tests of a restart share: a server under a manager that keeps its descriptors.
+// Fixture for tests of a restart: a server under a manager that keeps its descriptors.
 
 #pragma once
 
@@ -34,14 +34,14 @@ class HandOverTest : public DaemonTest {
   void start_again() {
     ASSERT_TRUE(manager_.start(server_, at_address(address_))) << server_.standard_error();
   }
-  // The same server again, with what the manager has kept.
+  // Restarts the server with the descriptors that the manager keeps.
   void restart() {
     stop();
     ASSERT_GT(manager_.kept(), 0U) << server_.standard_error();
     start_again();
   }
 
-  // After a restart, for the process has not chosen its port itself.
+  // Connects after a restart, using the port of the first process.
   Client connect_again() {
     auto client = std::make_unique<WireClient>();
     EXPECT_TRUE(client->connect_tcp(port_)) << client->failure();
@@ -52,9 +52,9 @@ class HandOverTest : public DaemonTest {
   }
 
   ServiceManager manager_;
-  std::vector<std::string> environment_;  // Of each process.
+  std::vector<std::string> environment_;  // For each process.
   std::vector<std::string> arguments_;
-  std::string binary_;  // Of the next process; empty: that of the build.
+  std::string binary_;  // For the next process; empty: that of the build.
   std::vector<std::string> address_;
   std::uint16_t port_ = 0;
 

@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// A delayed job whose time has come is a ready one.
+// Makes a delayed job whose delay is over a ready one.
 KnownJob as_of(KnownJob job, std::int64_t wall_now) {
   if (job.state == JobState::delayed && job.deadline_at <= wall_now) {
     job.state = JobState::ready;
@@ -36,7 +36,7 @@ std::map<JobId, KnownKey> all_tombstones(const Engine& engine, Duration wall_off
   return all;
 }
 
-// The tube and the key of each job that has one.
+// Returns the job that owns the key, by tube and key.
 std::map<std::pair<std::string, std::string>, JobId> keys_of_jobs(const Engine& engine) {
   std::map<std::pair<std::string, std::string>, JobId> keys;
   for (const auto& [id, job] : all_jobs(engine, Duration{})) {
@@ -46,7 +46,7 @@ std::map<std::pair<std::string, std::string>, JobId> keys_of_jobs(const Engine& 
   return keys;
 }
 
-// Whether a job that was put later has left the same key behind.
+// Returns true if a job that was put later has left the same key.
 bool is_tombstone_of_later(const std::map<JobId, KnownKey>& tombstone, JobId id,
                            const KnownKey& key) {
   return std::any_of(tombstone.upper_bound(id), tombstone.end(), [&](const auto& other) {
@@ -111,7 +111,7 @@ bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
 
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset) {
   std::map<JobId, KnownJob> jobs;
-  // Ids may have been left out by the million, but not many above the last job.
+  // Millions of ids may be missing, but not many above the last job.
   for (JobId id = 1; jobs.size() < engine.jobs().size(); ++id) {
     const JobRef ref = engine.peek(id);
     if (ref != JobRef::none) jobs[id] = known_from(engine, ref, wall_offset);
@@ -148,7 +148,7 @@ JournalStatus JobHistory::take_promised_room(const Promised& promised) {
   return status;
 }
 
-// One that stays in place keeps its turn among those that are buried.
+// A buried job that does not move keeps its turn.
 void JobHistory::record(JobChange change, const JournaledJob& job) {
   binlog_.record(change, job);
   KnownJob known = known_from(*engine_, job.ref, wall_offset_);
@@ -170,7 +170,7 @@ void JobHistory::record_deletion(const JournaledJob& job, const Tombstone* left)
   changes_.push_back({binlog_.records(), id, std::nullopt, std::move(tombstone)});
 }
 
-// Where a deletion was not safe yet, the records of its key may be lost alone.
+// If a deletion was not safe yet, the records of its key may be lost without it.
 std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offset,
                                      std::int64_t wall_now, std::uint64_t safe,
                                      bool exactly) const {
@@ -186,7 +186,8 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
   }
   const std::map<JobId, KnownKey> found = all_tombstones(restored, wall_offset);
   const auto held = keys_of_jobs(restored);
-  // A later job has the key. An earlier one has lost its deletion, and goes on without the key.
+  // A later job has the key. For an earlier job the deletion is lost, and it continues without the
+  // key.
   const auto is_held = [&held](JobId id, const KnownKey& key) {
     const auto job = held.find({key.tube, key.key});
     return job != held.end() && job->second > id;
@@ -233,14 +234,14 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
   const std::map<JobId, KnownJob> found = all_jobs(restored, wall_offset);
   if (found.size() != restored.jobs().size())
     return "there are jobs of ids that were not given out";
-  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, the order.
   for (const auto& [id, job] : found) {
     const auto known = allowed.find(id);
     if (known == allowed.end()) return "job " + std::to_string(id) + " was never there";
     const std::optional<KnownJob>* match = nullptr;
     for (const auto& state : known->second) {
       if (!state || !is_same(*state, job, wall_now)) continue;
-      // A burial that is recorded late has its turn since the job was buried, which is not known.
+      // A late burial has its turn since the job was buried, which is unknown here.
       const bool has_no_turn =
           match != nullptr && (*match)->state == JobState::buried && (*match)->burial == 0;
       if (!has_no_turn) match = &state;
@@ -250,7 +251,7 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
       for (const auto& state : known->second) text += "\n  " + to_text(state);
       return text;
     }
-    const bool has_turn = (*match)->burial > 0;  // One that is not recorded has none yet.
+    const bool has_turn = (*match)->burial > 0;  // 0: the burial is not recorded.
     if (has_turn) burials[job.tube][job.burial] = (*match)->burial;
     const JobRef ref = restored.peek(id);
     if (restored.jobs().body(ref) != body_for(id, job.body_bytes)) {

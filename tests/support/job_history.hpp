@@ -1,5 +1,5 @@
-// A plain model of what a binlog was told: every change of every job, with the number of the record
-// that it made. From it follows what may and what must be there after a crash.
+// A simple model of the records of a binlog: every change of every job, with the number of its
+// record. It determines which jobs may and must exist after a crash.
 
 #pragma once
 
@@ -17,10 +17,10 @@
 
 namespace haricot::binlog {
 
-// The body that tests give to a job: it tells which job it belongs to.
+// Returns the body that tests give to a job; it contains the job's id.
 std::string body_for(JobId id, std::size_t bytes);
 
-// A job as a restart has to bring it back. Times are those of the wall clock.
+// A job as a restart must restore it. Times are those of the wall clock.
 struct KnownJob {
   std::string tube;
   std::uint32_t body_bytes = 0;
@@ -28,16 +28,16 @@ struct KnownJob {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   std::int64_t created_at = 0;
-  std::int64_t deadline_at = 0;           // Of a delayed job, else 0.
-  JobState state = JobState::ready;       // A reserved one comes back as ready.
-  std::array<std::uint64_t, 5> counts{};  // By JobEvent.
+  std::int64_t deadline_at = 0;           // Delayed jobs only, else 0.
+  JobState state = JobState::ready;       // A reserved job is restored as ready.
+  std::array<std::uint64_t, 5> counts{};  // Indexed by JobEvent.
   std::string tags = {};
-  std::uint64_t burial = 0;  // Grows with each burial; 0 for one that is not buried.
+  std::uint64_t burial = 0;  // Grows with each burial; 0: not buried.
 
   bool operator==(const KnownJob&) const = default;
 };
 
-// A key that outlived its job, as a restart has to bring it back.
+// A key that outlived its job, as a restart must restore it.
 struct KnownKey {
   std::string tube;
   std::string key;
@@ -49,37 +49,37 @@ struct KnownKey {
 
 KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
 std::string to_text(const std::optional<KnownJob>& job);
-// Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
-// so the copy that compaction makes may know of more of them. A delayed job whose time has come is
+// Returns true if a job was restored as recorded. A reserve or its timeout has no record of its
+// own, so a copy that compaction makes may have higher counts. A delayed job whose delay is over is
 // a ready one.
 bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now);
-// All jobs of an engine. Those that are buried are numbered in the order of their tubes.
+// Returns all jobs of an engine. Buried jobs are numbered in the order of their tubes.
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);
 
-// The number of a change without a record: a burial that the journal takes later. A copy of the job
-// that the binlog makes meanwhile has the change, and no other record has.
+// Number of a change without a record: a burial that the journal takes later. Only a copy of the
+// job that the binlog makes meanwhile has the change.
 inline constexpr std::uint64_t kUnrecorded = std::numeric_limits<std::uint64_t>::max();
 
-// Stands between an engine and its binlog and writes down what passes.
+// Sits between an engine and its binlog, and stores all calls.
 class JobHistory final : public Journal {
  public:
   struct Change {
-    // Its number; 0 for what was there when the binlog was opened.
+    // Number of its record; 0: it existed when the binlog was opened.
     std::uint64_t record = 0;
     JobId id = 0;
-    std::optional<KnownJob> job;       // Nothing: deleted.
-    std::optional<KnownKey> key = {};  // That outlives the job.
+    std::optional<KnownJob> job;       // None: deleted.
+    std::optional<KnownKey> key = {};  // Key that outlives the job.
   };
 
   explicit JobHistory(Binlog& binlog) : Journal(true), binlog_(binlog) {}
-  // The engine and the offset that are current from now on; what the engine has is the begin.
+  // Starts with this engine, whose jobs exist before any record, and this offset.
   void begin(const Engine& engine, Duration wall_offset);
 
   const std::vector<Change>& changes() const { return changes_; }
 
-  // What is wrong with the jobs of another engine, which was restored from the folder: empty if
-  // each job is as it was at `safe`, or as it came to be at a later record. `exactly`: as it was.
-  // The same of the keys that outlive their jobs.
+  // Compares with the jobs of another engine, which was restored from the folder. Returns the first
+  // difference; empty if each job is as it was at `safe` or at a later record. `exactly`: as it was
+  // at `safe`. Compares the keys that outlive their jobs, too.
   std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                       std::uint64_t safe, bool exactly = false) const;
 

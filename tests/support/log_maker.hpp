@@ -1,4 +1,4 @@
-// Makes the bytes of binlog files for the tests, record by record.
+// Makes the bytes of binlog files for tests, record by record.
 
 #pragma once
 
@@ -35,17 +35,17 @@ inline Record change_record(std::uint64_t id, RecordState state) {
   Record record;
   record.id = id;
   record.ttr_ns = 60'000'000'000;
-  record.created_at = 1'700'000'000'123'456'789;  // Of the job: all its records say the same.
+  record.created_at = 1'700'000'000'123'456'789;  // All records of the job have the same.
   record.state = state;
   return record;
 }
 
-// A scan of a file under that name, in a folder of which nothing else is known.
+// Scans a file with that number, in a folder without other facts.
 inline FileScan scan_of(std::string_view bytes, std::uint64_t file_number) {
   return FileScan(bytes, identify(bytes, {.number = file_number}));
 }
 
-// A checked file under construction.
+// A checksummed file under construction.
 class LogMaker {
  public:
   explicit LogMaker(std::uint64_t file_number, std::uint64_t salt = 0x1234567890abcdef)

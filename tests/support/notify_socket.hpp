@@ -1,4 +1,4 @@
-// The service manager's end of sd_notify(3): a datagram socket that a server writes to.
+// The service manager's end of sd_notify(3): a datagram socket to which a server writes.
 
 #pragma once
 
@@ -18,27 +18,27 @@ class NotifySocket final {
   NotifySocket& operator=(const NotifySocket&) = delete;
   ~NotifySocket() { close(); }
 
-  // Binds to a path, or to an abstract name if it begins with '@'. What was open before is closed,
-  // and a file that is in the stream goes.
+  // Binds to a path, or to an abstract name if it begins with '@'. Closes the previous socket, and
+  // replaces a file at the path.
   [[nodiscard]] bool open(const std::string& name);
   void close();
 
-  // The next message; nothing if none comes in time.
+  // Receives the next message; nothing if none comes in time.
   std::optional<std::string> receive(std::chrono::milliseconds deadline = kPatience);
-  // The same with the descriptor that comes with it; -1: none does. It is the caller's then.
+  // Receives the next message and its descriptor, which the caller owns then; -1: it has none.
   std::optional<std::string> receive_with_descriptor(
       int& descriptor, std::chrono::milliseconds deadline = kPatience);
-  // All messages up to one with this line, that one included.
+  // Receives messages up to one with this line, and returns all of them.
   std::vector<std::string> receive_until(const std::string& line,
                                          std::chrono::milliseconds deadline = kPatience);
-  // What is there already.
+  // Receives the pending messages.
   std::vector<std::string> receive_all();
 
  private:
   int descriptor_ = -1;
 };
 
-// Whether one of the lines of a message is this one.
+// Returns true if one of the lines of a message is this one.
 bool has_line(const std::string& message, const std::string& line);
 
 }  // namespace haricot::test

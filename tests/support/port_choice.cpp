@@ -9,7 +9,7 @@
 namespace haricot::test {
 namespace {
 
-constexpr unsigned kLowest = 10'000;  // Below are the ports of well-known services.
+constexpr unsigned kLowest = 10'000;  // Well-known services are below.
 constexpr unsigned kHighest = 65'535;
 constexpr unsigned kEnough = 1'000;
 
@@ -19,7 +19,7 @@ PortRange ports_beside(std::string_view kernel_range) {
   unsigned low = 0;
   unsigned high = 0;
   if (std::sscanf(std::string(kernel_range).c_str(), "%u %u", &low, &high) != 2) {
-    low = 32'768;  // What the kernel has where nobody has changed it.
+    low = 32'768;  // Default of the kernel.
     high = 60'999;
   }
   const auto range = [](unsigned first, unsigned last) {
@@ -27,7 +27,7 @@ PortRange ports_beside(std::string_view kernel_range) {
   };
   if (low >= kLowest + kEnough && low <= kHighest) return range(kLowest, low - 1);
   if (high + kEnough <= kHighest) return range(high + 1, kHighest);
-  return range(kLowest, kHighest);  // The kernel takes them all: trying again has to do.
+  return range(kLowest, kHighest);  // The kernel uses all ports, so retrying has to suffice.
 }
 
 std::uint16_t choose_port() {

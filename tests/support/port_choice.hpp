@@ -1,7 +1,7 @@
 // Ports for servers that a test starts.
 //
-// Never one of the range from which the kernel takes the local ports of connections: it would be
-// free when it is chosen, and the port of some client of another test when the server binds it.
+// They are outside of the range from which the kernel takes local ports of connections: such a port
+// could be free when it is chosen, and used by a client of another test when the server binds it.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace haricot::test {
 
-// A port outside of that range, at random. Somebody may have it all the same: whoever starts a
-// server on it looks at is_address_in_use() and tries the next one.
+// Returns a random port outside of that range. It may still be taken: the caller checks
+// is_address_in_use(), and tries the next one.
 std::uint16_t choose_port();
 
 struct PortRange {
@@ -19,11 +19,11 @@ struct PortRange {
   std::uint16_t last = 0;
 };
 
-// Where to choose from, given the kernel's range as it stands in
+// Returns the range to choose from, given the kernel's range in the form of
 // /proc/sys/net/ipv4/ip_local_port_range.
 PortRange ports_beside(std::string_view kernel_range);
 
-// Whether the output of a server that has ended says that its address was taken.
+// Returns true if the output of a server that has ended reports that its address was taken.
 bool is_address_in_use(std::string_view said);
 
 }  // namespace haricot::test

@@ -31,7 +31,7 @@ TEST(PortChoice, IsNeverAmongThoseThatTheKernelGivesToClients) {
   EXPECT_FALSE(holds(ports_beside("rubbish"), 40'000));
 }
 
-// A client's socket: it does not listen, and has the port all the same.
+// Socket of a client: it does not listen, but takes the port.
 class PortOfAClient {
  public:
   PortOfAClient() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// The words after the key at the start of a line.
+// Returns the words after the key at the beginning of a line.
 std::vector<std::string> words_after(const std::string& text, const std::string& key) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -58,7 +58,7 @@ std::size_t resident_bytes(pid_t pid) {
 }
 
 CpuTimes cpu_times(pid_t pid) {
-  // In nanoseconds, where the times in `stat` count in ticks of 10 ms.
+  // In nanoseconds; the times in `stat` are in ticks of 10 ms.
   const std::vector<std::string> words = words_of(read_file(proc_path(pid, "schedstat")));
   if (words.size() < 2) return {};
   return {.used = static_cast<double>(number_of(words[0])) / 1e9,
@@ -142,7 +142,7 @@ std::optional<pid_t> child_of(pid_t parent) {
 }
 
 MemoryPeak::MemoryPeak(pid_t pid) : pid_(pid), before_(resident_bytes(pid)) {
-  // 5 sets the high-water mark back to what is in use now.
+  // 5 resets the high-water mark to the current use.
   if (!write_file(proc_path(pid, "clear_refs"), "5")) before_ = status_kib(pid, "VmHWM");
 }
 

@@ -1,4 +1,4 @@
-// What the kernel knows about a process: memory, CPU time, descriptors, identity.
+// Facts of the kernel about a process: memory, CPU time, descriptors, identity.
 
 #pragma once
 
@@ -15,22 +15,23 @@
 
 namespace haricot::test {
 
-// Memory that is in use now, in bytes.
+// Returns the bytes of memory in use.
 std::size_t resident_bytes(pid_t pid);
 
-// User and system time together, in seconds, as fine as the scheduler counts it.
+// Returns user and system time in seconds, with the precision of the scheduler.
 double cpu_seconds(pid_t pid);
 
 struct CpuTimes {
-  double used = 0;    // Seconds,
-  double waited = 0;  // and those in which it could have run, and others had the cores.
+  double used = 0;    // Seconds on a core.
+  double waited = 0;  // Seconds in which it was runnable, but other processes had the cores.
 };
 CpuTimes cpu_times(pid_t pid);
-// How many times longer the process took for its work since then than with a core to itself.
+// Returns the factor by which the process took longer for its work since then than on a core of its
+// own.
 double slowdown_since(pid_t pid, const CpuTimes& before);
 
-// For how long this process and others could have run since then, and somebody else had the cores:
-// by so much an answer may be later than the server is to blame for.
+// Measures how long this process and others were runnable while no core was free: an answer may be
+// late by this time without a fault of the server.
 class HeldUp final {
  public:
   explicit HeldUp(std::vector<pid_t> others);
@@ -44,28 +45,28 @@ class HeldUp final {
   double before_;
 };
 
-// Which share of one core the process uses for this long, 0 to 1 for each thread.
+// Returns the share of a core that the process uses during this time, 0 to 1 for each thread.
 double cpu_share_over(pid_t pid, std::chrono::milliseconds time);
 
-// Descriptor number to what it is, such as `socket:[4711]`.
+// Maps descriptors to their targets, such as `socket:[4711]`.
 std::map<int, std::string> open_descriptors(pid_t pid);
 
-// The words of a line of /proc/PID/status, such as `Uid`.
+// Returns the words of a line of /proc/PID/status, such as `Uid`.
 std::vector<std::string> status_words(pid_t pid, const std::string& key);
 
-// The soft and the hard limit of open descriptors.
+// Returns the soft and the hard limit of open descriptors.
 std::pair<std::uint64_t, std::uint64_t> descriptor_limits(pid_t pid);
 
-// The only child that a process has; nothing if it has none.
+// Returns the only child of a process; nothing if it has none.
 std::optional<pid_t> child_of(pid_t parent);
 
-// The highest memory use from its start to any later moment, sampled by the kernel itself.
+// Measures the highest memory use since its construction, as sampled by the kernel.
 class MemoryPeak final {
  public:
-  // Forgets what was before.
+  // Resets the peak.
   explicit MemoryPeak(pid_t pid);
 
-  // How much higher than at the start it has been since then, in bytes.
+  // Returns how many bytes the peak is above the use at the construction.
   std::size_t growth() const;
 
  private:

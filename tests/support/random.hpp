@@ -1,5 +1,5 @@
-// Random numbers for tests. The same seed gives the same numbers with any compiler and standard
-// library: the distributions of <random> may differ between libraries, so none is used.
+// Random numbers for tests. A seed gives equal numbers with any compiler and standard library: the
+// distributions of <random> may differ, so none is used.
 
 #pragma once
 
@@ -16,22 +16,22 @@
 
 namespace haricot::test {
 
-// One that nobody has had.
+// Returns an unpredictable seed.
 inline std::uint64_t new_seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// That of the environment variable HARICOT_SEED; nothing if there is none.
+// Returns the environment variable HARICOT_SEED; nothing if it is not set.
 inline std::optional<std::uint64_t> given_seed() {
   const char* given = std::getenv("HARICOT_SEED");
   if (given == nullptr) return std::nullopt;
   return std::strtoull(given, nullptr, 10);
 }
 
-// The given seed, or always the same one: a change is judged by itself, and not by the luck of its
-// run. New seeds are what scripts/simulate is for. It is printed, so that a run that went wrong can
-// be had again, also one that ended in a CHECK.
+// Returns the given seed, or always the same one: a change should be judged by itself, not by the
+// luck of its run. New seeds are for scripts/simulate. Prints the seed, so that a failed run can be
+// repeated, even one that ended in a CHECK.
 inline std::uint64_t seed_of_this_run() {
   constexpr std::uint64_t kUsualSeed = 1;
   const std::uint64_t seed = given_seed().value_or(kUsualSeed);
@@ -50,18 +50,17 @@ class Random final {
   std::uint64_t bits() { return engine_(); }
   bool coin() { return (engine_() & 1) != 0; }
 
-  // Any number below the bound; that small ones come a little more often does not matter here.
-  // Requires: bound > 0.
+  // Returns a number below the bound; small ones are slightly more frequent. Requires: bound > 0.
   std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
   std::uint32_t below32(std::uint32_t bound) { return static_cast<std::uint32_t>(below(bound)); }
-  // One of low .. high, both included.
+  // Returns a number from low to high, inclusive.
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return low + below(high - low + 1);
   }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   bool chance(unsigned percent) { return below(100) < percent; }
 
-  // Requires: there are choices.
+  // Requires: at least one choice.
   template <typename Choices>
   const auto& pick(const Choices& choices) {
     return *(std::begin(choices) + static_cast<std::ptrdiff_t>(below(std::size(choices))));

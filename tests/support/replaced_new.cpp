@@ -46,8 +46,7 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
   release(memory);
 }
 
-// Read by AddressSanitizer, where there is one: a malloc of an absurd size is to fail, not to end
-// the program.
+// Read by AddressSanitizer: a malloc of an absurd size should fail, not end the program.
 extern "C" __attribute__((visibility("default"), used)) const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1";

@@ -1,6 +1,6 @@
-// The operator new and delete of a test program that wants a say in them.
+// The operator new and delete of a test program that controls its allocations.
 //
-// A program that links replaced_new.cpp gets all its memory from `allocate`, and gives it back to
+// A program that links replaced_new.cpp gets all its memory from `allocate` and frees it with
 // `release`; it defines both.
 
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace haricot::test {
 
-// Null where it fails.
+// Returns null on failure.
 void* allocate(std::size_t bytes) noexcept;
 void release(void* memory) noexcept;
 

@@ -1,4 +1,4 @@
-// What stands in an answer to `stats` and its like.
+// Values in answers to `stats` and similar commands.
 
 #pragma once
 
@@ -11,8 +11,7 @@
 
 namespace haricot::test {
 
-// The text after `key: ` in a report, without the quotes it may stand in; empty if it is not
-// there.
+// Returns the text after `key: ` in a report, without quotes; empty if there is none.
 inline std::string report_value(std::string_view report, std::string_view key) {
   const std::string start = "\n" + std::string(key) + ": ";
   const std::size_t at = report.find(start);
@@ -25,7 +24,7 @@ inline std::string report_value(std::string_view report, std::string_view key) {
   return std::string(value);
 }
 
-// The number there. If there is none the test fails.
+// Returns the number after `key: `. The test fails if there is none.
 inline std::uint64_t report_number(std::string_view report, std::string_view key) {
   const std::string value = report_value(report, key);
   EXPECT_FALSE(value.empty()) << "no " << key << " in " << report;

@@ -31,12 +31,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStartAttemptsMax = 10;
 constexpr int kPollStepMs = 2;
-// A child that has not become a server by then never will. An emulator makes a fork of a vfork, and
-// may leave a lock of its own locked in the child if other threads run at that moment.
+// Maximum time in which a child becomes the server. An emulator implements vfork as fork, and may
+// leave one of its locks locked in the child if other threads run at that moment.
 constexpr std::chrono::seconds kExecPatience{10};
 constexpr std::string_view kUnixPrefix = "unix:";
 
-// Waits a moment between two looks at a process that gives no event to wait for.
+// Waits a moment between two checks of a process that reports no events.
 void pause_between_looks() {
   ::poll(nullptr, 0, kPollStepMs);
 }
@@ -64,7 +64,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// Calls `visit` with the words of each line of a table of the kernel, without its heading.
+// Calls `visit` with the words of each line of a table of the kernel, except its heading.
 template <typename Visit>
 void for_each_row(const char* path, Visit visit) {
   const std::string text = read_whole_file(path);
@@ -76,7 +76,7 @@ void for_each_row(const char* path, Visit visit) {
   }
 }
 
-// The inodes of the sockets that the process has open.
+// Returns the inodes of the sockets that the process has open.
 std::set<std::string> sockets_of(pid_t pid) {
   std::set<std::string> inodes;
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
@@ -95,7 +95,7 @@ std::set<std::string> sockets_of(pid_t pid) {
   return inodes;
 }
 
-// Whether one of the sockets listens on this TCP port, IPv4 or IPv6.
+// Returns true if one of the sockets listens on this TCP port, IPv4 or IPv6.
 bool one_listens_on(std::uint16_t port, const std::set<std::string>& sockets) {
   char ending[8];
   std::snprintf(ending, sizeof ending, ":%04X", static_cast<unsigned>(port));
@@ -126,7 +126,7 @@ std::string captured_text(int fd) {
   if (fd < 0) return text;
   char chunk[16384];
   ssize_t n;
-  // pread leaves the offset alone, which the server shares with us.
+  // pread does not move the offset, which is shared with the server.
   while ((n = ::pread(fd, chunk, sizeof chunk, static_cast<off_t>(text.size()))) > 0) {
     text.append(chunk, static_cast<std::size_t>(n));
   }
@@ -145,11 +145,11 @@ ExitStatus exit_status_of(int raw) {
   return {.code = WEXITSTATUS(raw), .signal = 0};
 }
 
-// What a child is to become.
+// Program of a child.
 struct Start {
-  char** arguments;  // The first one is what is executed.
+  char** arguments;  // The first one is the program.
   char** environment;
-  const char* folder;  // Null: where the test is.
+  const char* folder;  // Null: the folder of the test.
   pid_t parent;
   int output;
   int error;
@@ -172,7 +172,7 @@ bool place_descriptors(std::span<const int> descriptors) {
   return true;
 }
 
-// What the child does between vfork and exec: system calls only, as the memory is the test's.
+// Runs in the child between vfork and exec: only system calls, because the memory is the test's.
 [[noreturn]] void become_server(const Start& start) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != start.parent) ::_exit(127);  // The test died before the line above.
@@ -188,8 +188,7 @@ bool place_descriptors(std::span<const int> descriptors) {
   ::_exit(127);
 }
 
-// vfork, as fork copies the tables of all the memory there is: up to 100 ms where a sanitizer keeps
-// its own beside it.
+// Uses vfork, because fork copies the page tables: up to 100 ms with a sanitizer.
 pid_t start_child(const Start& start) {
   const pid_t child = ::vfork();
   if (child == 0) become_server(start);
@@ -263,7 +262,7 @@ bool ServerProcess::start(const ServerOptions& options) {
       case StartResult::stuck:
         break;
       case StartResult::ended:
-        // Worth another try only if somebody else has the address, as a listener or as a client.
+        // Retried only if another process has the address, as a listener or as a client.
         if (is_unix || !was_refused_its_address(options)) return false;
     }
   }
@@ -272,7 +271,7 @@ bool ServerProcess::start(const ServerOptions& options) {
 
 bool ServerProcess::was_refused_its_address(const ServerOptions& options) const {
   constexpr int kCannotListen = 111;
-  // Where its words went elsewhere, the status has to do.
+  // Without the output, only the status is known.
   if (options.error_descriptor) return last_exit_->code == kCannotListen;
   return is_address_in_use(standard_error());
 }
@@ -347,16 +346,16 @@ ServerProcess::StartResult ServerProcess::wait_until_listening(Clock::time_point
   }
 }
 
-// That the port answers is not enough: another process may have been faster to take it. What tells
-// is that the listening socket is among this process's descriptors. The kernel takes milliseconds
-// to list the sockets of the machine, so it is not asked before there can be one.
+// An answer on the port is not enough, because another process may have taken it first. So this
+// checks that the listening socket is among the process's descriptors. The kernel takes
+// milliseconds to list the machine's sockets, so this is not asked before there can be one.
 bool ServerProcess::is_listening() const {
   const std::set<std::string> sockets = sockets_of(pid_);
   if (sockets.empty()) return false;
   return unix_path_.empty() ? one_listens_on(port_, sockets) : one_listens_on(unix_path_, sockets);
 }
 
-// Until a child has become the server, it has the words of the test.
+// Until a child has become the server, it has the arguments of the test.
 bool ServerProcess::has_its_words() const {
   return read_whole_file(("/proc/" + std::to_string(pid_) + "/cmdline").c_str()).ends_with(words_);
 }
@@ -403,7 +402,7 @@ bool ServerProcess::signal(int number) const {
   return pid_ > 0 && ::kill(pid_, number) == 0;
 }
 
-// That the server reads the signal from a descriptor, or that its handler begins, ends that.
+// The signal is pending until the server reads it from a descriptor, or its handler begins.
 bool ServerProcess::has_pending(int signal) const {
   const std::string status = read_whole_file(("/proc/" + std::to_string(pid_) + "/status").c_str());
   constexpr std::string_view kKey = "\nShdPnd:";

@@ -1,7 +1,7 @@
 // A beanstalk server, haricotd or another, as a process that a test starts and ends.
 //
 // It ends with the object, and with the thread that started it: the kernel kills it when that
-// thread goes, however the test ends. So start servers from the main thread of a test.
+// thread ends, in whatever way. So start servers from the main thread of a test.
 
 #pragma once
 
@@ -19,17 +19,17 @@ namespace haricot::test {
 
 enum class ServerKind { haricot, beanstalkd_1_12 };
 
-// The word for this kind in messages.
+// Returns the name of this kind for messages.
 const char* to_string(ServerKind kind);
 
-// Where the binary of this kind is: the environment variable HARICOTD or BEANSTALKD if it is set,
+// Returns the binary of this kind: the environment variable HARICOTD or BEANSTALKD if it is set,
 // else the haricotd of this build or /usr/bin/beanstalkd. Nothing if there is no such executable.
 std::optional<std::string> find_server_binary(ServerKind kind);
 
-// The version that a server shows by -v, such as 1.12; empty if it shows none.
+// Returns the version that a server prints with -v, such as 1.12; empty if it prints none.
 std::string shown_version(const std::string& binary);
 
-// How a process ended: by itself with a code, or by a signal (then the code is -1).
+// End of a process: by itself with a code, or by a signal (then the code is -1).
 struct ExitStatus {
   int code = -1;
   int signal = 0;
@@ -40,14 +40,14 @@ struct ExitStatus {
 struct ServerOptions {
   std::string binary = {};
   std::vector<std::string> arguments = {};    // Besides -l and -p, which start() adds.
-  std::string listen_address = "127.0.0.1";   // `unix:PATH` listens there, without a port.
-  std::vector<std::string> environment = {};  // NAME=VALUE, added to that of the test.
-  // What runs the binary, which with its arguments follows these words. It has to become the
-  // server by exec if start() is to find it: `/bin/sh -c 'ulimit -n 32; exec "$0" "$@"'`.
+  std::string listen_address = "127.0.0.1";   // `unix:PATH` needs no port.
+  std::vector<std::string> environment = {};  // NAME=VALUE, added to the test's.
+  // Program that runs the binary; it is followed by the binary and its arguments. For start(), it
+  // must become the server by exec: `/bin/sh -c 'ulimit -n 32; exec "$0" "$@"'`.
   std::vector<std::string> launcher = {};
-  // Descriptors of the test that the server gets as 3, 4, ...
+  // Descriptors of the test that become 3, 4, ... of the server.
   std::vector<int> descriptors = {};
-  // A descriptor of the test to be the server's stderr; standard_error() stays empty then.
+  // Descriptor of the test that becomes the server's stderr; standard_error() stays empty then.
   std::optional<int> error_descriptor = {};
   std::optional<std::string> working_directory = {};
   std::chrono::milliseconds start_deadline = kPatience;
@@ -59,51 +59,49 @@ class ServerProcess final {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Ends the server as stop() does.
+  // Ends the server like stop().
   ~ServerProcess();
 
-  // Starts a server on a free port and waits until it listens there. That is seen without a
-  // connection, so the server's counters are untouched. If somebody has the port, the next one is
-  // tried. False if the server ended or the deadline passed: failure() says why.
-  // A server may listen before it has read its files and logged that: standard_error() is complete
-  // about the start only once a client was answered. Requires: !running().
+  // Starts a server on a free port and waits until it listens there. This needs no connection, so
+  // the server's counters do not change. If the port is taken, tries the next one. Returns false if
+  // the server has ended or the deadline has passed: see failure(). A server may listen before it
+  // has read its files and logged that: standard_error() has the complete start only after a client
+  // was answered. Requires: !running().
   [[nodiscard]] bool start(const ServerOptions& options);
 
-  // Starts the binary with exactly these arguments (-l and -p only if they are among them) and
-  // does not wait for anything: for command lines that are refused. port() is 0 then.
-  // Requires: !running().
+  // Starts the binary with exactly these arguments, without adding -l and -p, and does not wait:
+  // for rejected command lines. port() is 0 then. Requires: !running().
   [[nodiscard]] bool launch(const ServerOptions& options);
 
-  // SIGTERM, then SIGKILL if the process is still there after the deadline; reaps it. Does nothing
-  // without a process.
+  // Sends SIGTERM, then SIGKILL after the deadline, and reaps the process. Does nothing without a
+  // process.
   std::optional<ExitStatus> stop(std::chrono::milliseconds deadline = kPatience);
 
-  // SIGKILL, as a crash would end it; reaps it.
+  // Sends SIGKILL, like a crash, and reaps the process.
   std::optional<ExitStatus> kill_hard();
 
-  // Sends a signal. False if there is no process.
+  // Sends a signal. Returns false if there is no process.
   bool signal(int number) const;
 
-  // Sends a signal that the server handles, and waits until it has: until the kernel no longer
-  // keeps the signal for it. False if there is no process, or the deadline passed.
+  // Sends a signal that the server handles, and waits until the kernel no longer keeps it for the
+  // server. Returns false if there is no process, or after the deadline.
   [[nodiscard]] bool signal_and_wait(int number, std::chrono::milliseconds deadline = kPatience);
 
-  // Waits until the process ends by itself; nothing if it still runs at the deadline.
+  // Waits until the process ends by itself. Returns nothing if it still runs at the deadline.
   std::optional<ExitStatus> wait_exit(std::chrono::milliseconds deadline = kPatience);
 
-  // True from the start until the end was seen by one of the calls above or by this one.
+  // Returns true from the start until one of these functions has seen the end.
   bool running();
 
   pid_t pid() const { return pid_; }
   std::uint16_t port() const { return port_; }
   const std::string& unix_path() const { return unix_path_; }
 
-  // What the process has written so far, to the end of its life and after it, until the next
-  // start.
+  // Return the output of the process so far; after its end until the next start.
   std::string standard_output() const;
   std::string standard_error() const;
 
-  // Why the last start() or launch() was false, with what the server wrote to stderr.
+  // Reason why the last start() or launch() returned false, with the server's output on stderr.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -120,10 +118,10 @@ class ServerProcess final {
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
   std::string unix_path_;
-  std::string words_;  // Its arguments, as /proc shows them.
+  std::string words_;  // Its arguments, as in /proc.
   std::string failure_;
   std::optional<ExitStatus> last_exit_;
-  int output_capture_ = -1;  // Files in memory: a server that writes much never blocks on us.
+  int output_capture_ = -1;  // Files in memory, so that a server with much output never blocks.
   int error_capture_ = -1;
 };
 

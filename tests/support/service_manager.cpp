@@ -108,7 +108,7 @@ void ServiceManager::obey(const std::string& message, int descriptor) {
       });
     }
   }
-  if (descriptor >= 0) ::close(descriptor);  // A barrier: whoever waits for it sees that.
+  if (descriptor >= 0) ::close(descriptor);  // A barrier: the waiting process notices the close.
 }
 
 bool ServiceManager::obey_one(milliseconds patience) {

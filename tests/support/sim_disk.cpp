@@ -67,7 +67,7 @@ std::uint32_t SimDisk::file_named(const std::string& name) const {
 DiskStatus SimDisk::list(std::vector<std::string>& names) {
   names.clear();
   if (const auto fault = begin(DiskCall::list)) return fail_by(*fault);
-  if (!is_in_folder()) return DiskStatus::ok;  // It is listed as empty.
+  if (!is_in_folder()) return DiskStatus::ok;  // The folder lists no files.
   for (const auto& [name, file] : names_.seen()) names.push_back(name);
   return DiskStatus::ok;
 }
@@ -158,7 +158,7 @@ DiskStatus SimDisk::write(FileHandle file, std::uint64_t offset,
   }
   if (entry.bytes.size() > limit) entry.bytes.resize(limit);
 
-  // A write that grows the file goes as far as there is space, a write within it needs none.
+  // A write that grows the file is limited by the space; a write within it needs none.
   const std::uint64_t size = files_[entry.file].file.seen().size;
   const bool grows = offset + entry.bytes.size() > size;
   const std::uint64_t most = grows ? size_limit(entry.file) : size;
@@ -202,7 +202,7 @@ DiskStatus SimDisk::remove_now(const std::string& name, const std::optional<Faul
   return fault ? fail_by(*fault) : DiskStatus::ok;
 }
 
-// Files that go ----------------------------------------------------------------------------------
+// Files that disappear ----------------------------------------------------------------------------
 
 Presence SimDisk::look_for(FileHandle file, const std::string& name) {
   if (folder_ != FolderState::there) {
@@ -362,7 +362,7 @@ bool SimDisk::next_sync_done(SyncDone& done) {
   return true;
 }
 
-// What happens to the folder --------------------------------------------------------------------
+// Effects on the folder ---------------------------------------------------------------------------
 
 void SimDisk::apply(TraceEntry entry) {
   switch (entry.kind) {
@@ -419,7 +419,7 @@ void SimDisk::apply_sync(const TraceEntry& entry) {
   if (entry.effect == SyncEffect::none) return;
   const bool durable = entry.effect == SyncEffect::durable;
   if (entry.kind == Kind::folder_sync) {
-    // Names that could not be synced stay changes: the next good sync writes them.
+    // Names that could not be synced remain changes: the next good sync writes them.
     if (durable) names_.commit(entry.value);
     forget_unused_files();
   } else if (durable) {
@@ -490,7 +490,7 @@ void SimDisk::replay_more(SimDisk& past, std::size_t entries) const {
   while (past.replayed_ < entries) past.apply(trace_[past.replayed_++]);
 }
 
-// Looking on ------------------------------------------------------------------------------------
+// Inspection --------------------------------------------------------------------------------------
 
 std::size_t SimDisk::open_files() const {
   return handles_.size() -

@@ -1,9 +1,9 @@
-// A folder in memory, for tests: any call can fail, and a crash can come at any time.
+// A folder in memory, for tests: any call can fail, and a crash can happen at any time.
 //
-// It knows two states of everything, what the program sees and what would survive a loss of power.
-// Bytes and sizes of files are durable once the file was synced, names once the folder was. crash()
-// makes a new disk as a crash may leave this one, as often as a test likes, always another one.
-// With a trace, that goes for every moment of the past as well.
+// It has two states of everything: the one that the program sees, and the one that would survive a
+// loss of power. Bytes and sizes of a file are durable after a sync of the file, names after a sync
+// of the folder. crash() makes a new disk as a crash may leave this one, a different one at each
+// call. With a trace, this is also possible for every earlier moment.
 //
 //   SimDisk disk;
 //   disk.start_trace();
@@ -12,7 +12,7 @@
 //   for (std::size_t cut = 0; cut <= disk.trace().size(); ++cut) {
 //     disk.replay_more(*past, cut);
 //     const auto crashed = past->crash(random);
-//     ... open it, compare with what was noted until there: past->notes() ...
+//     ... open it, compare with the notes until there: past->notes() ...
 //   }
 
 #pragma once
@@ -55,33 +55,33 @@ enum class DiskCall : std::uint8_t {
 };
 inline constexpr std::size_t kDiskCalls = 14;
 
-// A call that fails.
+// A call to fail.
 struct Fault {
-  std::uint64_t nth = 1;              // The first, second, ... of these calls from now on.
-  std::optional<DiskCall> call = {};  // Nothing: a call of any kind, but close, which cannot fail.
+  std::uint64_t nth = 1;              // Counts these calls from now on, from 1.
+  std::optional<DiskCall> call = {};  // None: any call except close, which cannot fail.
   DiskStatus status = DiskStatus::failed;
-  bool lasts = false;              // All calls after it fail, too.
-  bool takes_effect = false;       // It is done, and then said to have failed.
-  std::size_t pieces_written = 0;  // What of a write is done all the same: so many pieces
-  std::size_t bytes_written = 0;   // and so many bytes of the next.
-  // Of a read: somebody has taken the file away before it.
+  bool lasts = false;              // All later ones fail, too.
+  bool takes_effect = false;       // It takes effect, but reports a failure.
+  std::size_t pieces_written = 0;  // Pieces of a write that take effect all the same.
+  std::size_t bytes_written = 0;   // Bytes of the next piece that take effect.
+  // The file of a read disappears before it.
   bool takes_file_away = false;
 };
 
-// What became of the folder while a server has it open.
+// Events to a folder that a server has open.
 enum class FolderState : std::uint8_t {
   there,
-  moved,     // It has another path; whoever has it open can use it.
+  moved,     // It has another path; servers that have it open can use it.
   removed,   // It is gone with all its files; open files can still be written.
-  replaced,  // The same, and an empty one is there in its place.
-  foreign,   // The same, and another server uses the one in its place.
+  replaced,  // It is gone as above, and an empty one is in its place.
+  foreign,   // As above, and another server uses the new one.
 };
 
 enum class SyncMode : std::uint8_t { at_once, when_told };
 
-// What a failed sync of a file does to what it was to sync.
+// Effect of a failed sync of a file on its unsynced data.
 enum class FailedSync : std::uint8_t {
-  drops,  // As Linux does: no later sync writes it, though that may say ok.
+  drops,  // Like Linux: no later sync writes it, even if it reports success.
   keeps,  // The next good sync writes it.
 };
 
@@ -90,8 +90,8 @@ struct CrashPolicy {
   UnsyncedNames names = UnsyncedNames::any;
 };
 
-// One thing that happened to the folder. Calls that changed nothing are not here, those that failed
-// half way with what they did.
+// An event of the folder. Calls without an effect are not included; a call that failed half way is,
+// with its effect.
 struct TraceEntry {
   enum class Kind : std::uint8_t {
     create,
@@ -101,7 +101,7 @@ struct TraceEntry {
     close,
     rename,
     remove,
-    sync,  // Of a file; it is here when it ends.
+    sync,  // Sync of a file; recorded at its end.
     folder_sync,
     folder_note,
     folder_note_sync,
@@ -111,12 +111,12 @@ struct TraceEntry {
 
   Kind kind = Kind::note;
   std::string name;
-  std::string to;                      // Of a rename.
-  std::uint32_t file = 0;              // Which file; names come and go.
-  std::uint64_t offset = 0;            // Of a write.
-  std::string bytes;                   // Of a write.
-  std::uint64_t value = 0;             // New size; changes that a sync covers; what was noted.
-  DiskStatus status = DiskStatus::ok;  // Of a sync.
+  std::string to;                      // New name of a rename.
+  std::uint32_t file = 0;              // Number of the file; names may change.
+  std::uint64_t offset = 0;            // Offset of a write.
+  std::string bytes;                   // Data of a write.
+  std::uint64_t value = 0;             // New size; changes covered by a sync; a note.
+  DiskStatus status = DiskStatus::ok;  // Status of a sync.
   SyncEffect effect = SyncEffect::none;
   FolderNote folder_note = {};
 };
@@ -130,7 +130,7 @@ class SimDisk final : public Disk {
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   void read_ahead(const std::string& name) override { read_ahead_.push_back(name); }
-  // Fails as a read does, but calls() counts whole files only.
+  // Fails like a read, but calls() counts only whole files.
   [[nodiscard]] DiskStatus read_ends(const std::string& name, FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
@@ -157,84 +157,85 @@ class SimDisk final : public Disk {
 
   // Crashes ---------------------------------------------------------------------------------
 
-  // The folder as a crash at this moment may leave it. All of it is durable then, no file is open,
-  // and no fault is left; the capacity stays.
+  // Returns the folder as a crash at this moment may leave it. All of it is durable then, no file
+  // is open, and no fault is left; the capacity remains.
   std::unique_ptr<SimDisk> crash(Random& random, CrashPolicy policy = {}) const;
 
-  // Records what happens from now on. Requires: no file is open, and all is synced.
+  // Records events from now on. Requires: no file is open, and everything is synced.
   void start_trace();
   const std::vector<TraceEntry>& trace() const { return trace_; }
-  // Puts something the program did into the trace, for instance what it acknowledged.
+  // Adds a note of the program to the trace, for instance an acknowledgement.
   void note(std::uint64_t value);
-  // The notes so far, also of a replay.
+  // Notes so far, also of a replay.
   const std::vector<std::uint64_t>& notes() const { return notes_; }
-  // The folder as it was after the first so many entries. Requires: start_trace() was called.
+  // Returns the folder after the first `entries` of the trace. Requires: start_trace() was called.
   std::unique_ptr<SimDisk> replay_until(std::size_t entries) const;
-  // Brings one from replay_until() further.
+  // Advances a folder of replay_until().
   void replay_more(SimDisk& past, std::size_t entries) const;
 
   // Faults ----------------------------------------------------------------------------------
 
   void inject(const Fault& fault) { faults_.push_back({fault, 0}); }
   void clear_faults() { faults_.clear(); }
-  // How many calls failed by fault: 0 says that the run was clean.
+  // Number of calls that a fault has made fail; 0: none.
   std::uint64_t faults_hit() const { return faults_hit_; }
 
   void set_failed_sync(FailedSync failed) { failed_sync_ = failed; }
-  // The bytes all files may have together, nothing: no limit. Files keep what they have. An open
-  // file has its bytes until it is closed.
+  // Limits the bytes of all files together; nothing: no limit. Files keep their bytes. An open file
+  // takes its space until it is closed.
   void set_capacity(std::optional<std::uint64_t> bytes) { capacity_ = bytes; }
-  // From now on a file takes whole blocks of that size, as on a real file system, so that what is
-  // given back and what is taken are counted alike. At first a block has one byte.
+  // Makes a file take whole blocks of this size, as on a real file system, so that taken and
+  // returned space is counted alike. Initially a block has one byte.
   void set_block_bytes(std::uint64_t bytes) { block_bytes_ = bytes; }
-  // Whether space() says what the capacity leaves. A quota limits a folder and is in no such
+  // Makes space() report what the capacity leaves, or not: a quota limits a folder without such a
   // number.
   void set_tells_space(bool tells) { tells_space_ = tells; }
   std::uint64_t used_bytes() const;
 
-  // Whether syncs and removals that were started end at once (so it is at first) or wait for
+  // Makes started syncs and removals end at once, which is the default, or wait for
   // complete_syncs().
   void set_sync_mode(SyncMode mode) { sync_mode_ = mode; }
-  // Ends up to so many of them. On another status than ok they fail; a fault that hit one comes
-  // first. Returns how many were left to end.
+  // Ends up to `count` of them. They fail if the status is not ok, unless a fault has hit them
+  // before. Returns how many are left.
   std::size_t complete_syncs(std::size_t count = SIZE_MAX, DiskStatus status = DiskStatus::ok);
   std::size_t syncs_under_way() const { return syncs_.size(); }
-  // Whether some have ended that were not taken out: a server would be woken by that.
+  // Returns true if some have ended and were not collected, which would wake a server.
   bool has_ended_syncs() const { return !done_.empty(); }
-  // From now on the program must not wait for the disk: a call that blocks ends it.
+  // Makes a blocking call end the program.
   void forbid_waiting(bool is_forbidden) { waiting_is_forbidden_ = is_forbidden; }
 
-  // Somebody takes the folder away, or brings one. All of it is durable.
+  // Removes or replaces the folder, as another process would. This is durable.
   void set_folder(FolderState state);
   FolderState folder() const { return folder_; }
-  // Somebody takes a file away, or all of them. Durably so. Requires: it is there.
+  // Removes a file, or all files, as another process would. This is durable. Requires: they exist.
   void take_away(const std::string& name);
   void take_away_all();
 
-  // Looking on, and damage --------------------------------------------------------------------
+  // Inspection and damage -------------------------------------------------------------------------
 
   std::uint64_t calls(DiskCall call) const { return calls_[static_cast<std::size_t>(call)]; }
-  std::uint64_t calls() const;  // All, close included.
-  // The names that read_ahead() was given.
+  std::uint64_t calls() const;  // All, including close.
+  // Names that were passed to read_ahead().
   const std::vector<std::string>& names_read_ahead() const { return read_ahead_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::size_t open_files() const;
 
-  // What servers note of the folder outside of its files. It takes one sector: a crash leaves one
-  // that was written since the last sync of it. The second is durable at once, and not in the
+  // The note of servers about the folder, outside of its files. It takes one sector: a crash leaves
+  // one of those written since its last sync. set_folder_note() is durable at once, and not in the
   // trace.
   const FolderNote& folder_note() const { return folder_notes_.back(); }
   void set_folder_note(const FolderNote& note) { folder_notes_ = {note}; }
 
   bool has(const std::string& name) const { return names_.seen().contains(name); }
-  // What a reader would see, and what is durable under names that are. Requires: it is there.
+  // Return the bytes that a reader sees, and the durable bytes under a durable name. Require: the
+  // file exists.
   std::string bytes_of(const std::string& name) const;
   std::string durable_bytes_of(const std::string& name) const;
   bool has_durable(const std::string& name) const { return names_.durable().contains(name); }
 
-  // Puts a durable file there, or replaces one, for what a test begins with. Not in the trace.
+  // Adds or replaces a durable file, as the initial state of a test. Not in the trace.
   void put(const std::string& name, std::string bytes);
-  // Damages a file as it is on the disk. Requires: it is synced, and its bytes are there.
+  // Damage a file on the disk. Require: it is synced, and the bytes exist.
   void flip(const std::string& name, std::uint64_t offset, std::uint8_t bits = 1);
   void zero(const std::string& name, std::uint64_t offset, std::uint64_t bytes);
   void overwrite(const std::string& name, std::uint64_t offset, std::string_view bytes);
@@ -255,7 +256,7 @@ class SimDisk final : public Disk {
     std::uint32_t file;
     std::uint64_t changes;
     std::optional<Fault> fault;
-    std::string to_remove = {};  // Not empty: a removal, with a sync after it if `has_to_sync`.
+    std::string to_remove = {};  // Not empty: a removal, followed by a sync if `has_to_sync`.
     bool has_to_sync = true;
     std::optional<Fault> removal_fault = {};
   };
@@ -271,11 +272,11 @@ class SimDisk final : public Disk {
   DiskStatus fail_by(const Fault& fault) { return fail(fault.status, "injected fault"); }
   std::uint32_t file_of(FileHandle handle) const;
   std::uint32_t file_named(const std::string& name) const;
-  // The space that a file of so many bytes takes.
+  // Returns the space that a file of this size takes.
   std::uint64_t taken_by(std::uint64_t bytes) const {
     return (bytes + block_bytes_ - 1) / block_bytes_ * block_bytes_;
   }
-  // The bytes that a file may have at most, as far as the capacity goes.
+  // Returns the maximum size of a file within the capacity.
   std::uint64_t size_limit(std::uint32_t file) const;
   DiskStatus resize(std::uint32_t file, std::uint64_t bytes, const std::optional<Fault>& fault);
   DiskStatus remove_now(const std::string& name, const std::optional<Fault>& fault);
@@ -283,19 +284,20 @@ class SimDisk final : public Disk {
   SyncDone end_removal(StartedSync removal, DiskStatus status);
   DiskStatus end_sync(const StartedSync& sync, DiskStatus status, bool takes_effect);
 
-  // All that changes the folder, by the program or in a replay, goes through here.
+  // All changes of the folder, by the program or in a replay, are made here.
   void apply(TraceEntry entry);
   void apply_create(const TraceEntry& entry);
   void apply_sync(const TraceEntry& entry);
   void forget_unused_files();
 
-  std::vector<FileState> files_;  // By number; those that are gone stay, empty.
+  std::vector<FileState> files_;  // By number; removed ones stay, empty.
   SimNames names_;
-  std::vector<std::uint32_t> handles_;  // By handle, the file or kClosed.
+  std::vector<std::uint32_t> handles_;  // By handle: the file, or kClosed.
   std::deque<StartedSync> syncs_;
   std::deque<EndedSync> done_;
   std::string last_error_;
-  std::vector<FolderNote> folder_notes_{FolderNote{}};  // The durable one first, the last one seen.
+  // The first is durable; the last is visible.
+  std::vector<FolderNote> folder_notes_{FolderNote{}};
 
   bool is_in_folder() const {
     return folder_ == FolderState::there || folder_ == FolderState::moved;

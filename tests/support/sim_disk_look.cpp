@@ -1,4 +1,4 @@
-// What a test sees of the simulated folder, and the damage that it does to the files.
+// Inspection of the simulated folder by a test, and damage to its files.
 
 #include <algorithm>
 #include <numeric>

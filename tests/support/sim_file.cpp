@@ -52,7 +52,7 @@ void SimFile::commit(std::uint64_t changes) {
     }
     settle_doubts(i);
     if (change.in_doubt) continue;
-    // The last sector may reach past the end of the file.
+    // The last sector may extend beyond the end of the file.
     durable_.paste(change.offset, change.sectors);
     durable_.resize(change.size_after);
   }
@@ -61,7 +61,7 @@ void SimFile::commit(std::uint64_t changes) {
   });
 }
 
-// A change in doubt in front of one that is made durable has no say any more where the two overlap.
+// A doubtful change before a durable one no longer counts where they overlap.
 void SimFile::settle_doubts(std::size_t index) {
   const Change& last = changes_[index];
   if (last.in_doubt) return;
@@ -131,8 +131,8 @@ Image SimFile::crash_in_order(test::Random& random) const {
   return image;
 }
 
-// The size, and with it what was cut off, is what the first so many changes made it: file systems
-// keep these in order. Bytes are kept without regard to each other.
+// The size, including truncation, is that after the first so many changes: file systems keep these
+// in order. Sectors are kept independently of each other.
 Image SimFile::crash_in_parts(test::Random& random, bool tear) const {
   const std::uint64_t sizes_kept = random.below(changes_.size() + 1);
   Image image = durable_;
@@ -153,7 +153,7 @@ Image SimFile::crash_in_parts(test::Random& random, bool tear) const {
   return image;
 }
 
-// Sectors are taken whole, so that keeping the last write to one is keeping those before it, too.
+// Changes have whole sectors, so keeping the last write to a sector includes the earlier ones.
 void SimFile::paste_torn(Image& image, const Change& change, test::Random& random) const {
   const std::string_view sectors = change.sectors;
   for (std::uint64_t at = 0; at < sectors.size(); at += kSectorBytes) {

@@ -1,5 +1,5 @@
-// A file of the simulated folder: what a reader sees, what would survive a loss of power, and the
-// changes between the two.
+// A file of the simulated folder: the visible content, the content that would survive a loss of
+// power, and the changes between the two.
 
 #pragma once
 
@@ -13,30 +13,30 @@
 
 namespace haricot::binlog {
 
-// What a disk writes whole or not at all.
+// A disk writes a sector completely or not at all.
 inline constexpr std::uint64_t kSectorBytes = 512;
 
-// The bytes of a file. Zeros at its end need no memory, so that allocated space costs nothing.
+// The bytes of a file. Zeros at its end take no memory, so allocated space costs nothing.
 struct Image {
   std::string bytes;
-  std::uint64_t size = 0;  // Not below that of `bytes`; the rest is zeros.
+  std::uint64_t size = 0;  // At least that of `bytes`; the rest is zeros.
 
-  // Cuts off, or goes on with zeros.
+  // Truncates, or extends with zeros.
   void resize(std::uint64_t new_size);
-  // Puts bytes somewhere; what of them lies past the end makes the image longer.
+  // Writes bytes at an offset; extends the image if necessary.
   void paste(std::uint64_t offset, std::string_view piece);
-  // A part, with zeros for what lies past the end.
+  // Returns a part, with zeros beyond the end.
   std::string slice(std::uint64_t from, std::uint64_t to) const;
 };
 
-// What a crash makes of changes to a file that were not synced.
+// Effect of a crash on unsynced changes of a file.
 enum class Unsynced : std::uint8_t {
-  lost,       // All of them.
-  kept,       // All of them.
-  in_order,   // Kept up to one that is torn at a sector, and lost from there on.
-  by_write,   // Each is kept or lost as a whole.
-  by_sector,  // Each sector for itself is one of those it has been, and so is the size of the file.
-  any,        // One of these, chosen anew for each file.
+  lost,       // All changes.
+  kept,       // All changes.
+  in_order,   // Kept up to one that is torn at a sector; the rest is lost.
+  by_write,   // Each change is kept or lost as a whole.
+  by_sector,  // Each sector, and the size, is one of its versions, independently.
+  any,        // One of these, chosen for each file.
 };
 
 class SimFile {
@@ -46,36 +46,36 @@ class SimFile {
 
   const Image& seen() const { return seen_; }
   const Image& durable() const { return durable_; }
-  // Nothing that a crash could take away, or bring up again.
+  // Returns true if a crash would change nothing.
   bool is_clean() const { return changes_.empty(); }
 
   void write(std::uint64_t offset, std::string_view bytes);
   void resize(std::uint64_t size);
 
-  // How many changes there were so far: what a sync that begins now covers.
+  // Number of changes so far, which a sync that starts now covers.
   std::uint64_t changes_made() const { return changes_made_; }
-  // Makes the first so many changes durable, but for those in doubt.
+  // Makes the first `changes` durable, except those in doubt.
   void commit(std::uint64_t changes);
-  // What a failed sync does: the kernel takes what it could not write for written. A reader still
-  // sees it, no later sync writes it, and what became of it on the disk nobody knows.
+  // Has the effect of a failed sync: the kernel treats data that it could not write as written. A
+  // reader still sees it, no later sync writes it, and its state on the disk is unknown.
   void put_in_doubt(std::uint64_t changes);
 
   Image after_crash(test::Random& random, Unsynced policy) const;
 
-  // Damages the file as it is on the disk. Requires: is_clean(), and the bytes are in the file.
+  // Damages the file on the disk. Requires: is_clean(), and the bytes are in the file.
   void overwrite(std::uint64_t offset, std::string_view bytes);
 
  private:
-  // A write holds whole sectors, as they were seen right after it: like the page cache, the disk
-  // gets the last write to a sector never without those in front of it.
+  // A write has whole sectors, as they were visible after it: like the page cache, the disk never
+  // gets the last write to a sector without the earlier ones.
   struct Change {
-    std::uint64_t number;  // From 1.
+    std::uint64_t number;  // Starts at 1.
     std::uint64_t offset;
     std::string sectors;
     std::uint64_t size_after;
     bool cuts = false;
     bool in_doubt = false;
-    bool size_is_durable = false;  // Of a change in doubt that a later sync covered.
+    bool size_is_durable = false;  // A doubtful change that a later sync has covered.
   };
 
   void settle_doubts(std::size_t index);

@@ -29,8 +29,8 @@ void SimNames::change(Change change) {
 }
 
 void SimNames::apply(Map& names, const Change& change) {
-  // When names survive in any order, a later rename of the file may come without an earlier one:
-  // the file leaves whatever name it had. A name that another file has by now is left alone.
+  // If names survive in any order, a later rename may survive without an earlier one: the file
+  // loses whatever name it had. A name that belongs to another file by then is not changed.
   if (!change.set.empty()) {
     std::erase_if(names, [&change](const auto& entry) { return entry.second == change.file; });
     names[change.set] = change.file;

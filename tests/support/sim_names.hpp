@@ -1,4 +1,4 @@
-// The names in the simulated folder, those that are seen and those that would survive a crash.
+// The names in the simulated folder: the visible ones, and those that would survive a crash.
 
 #pragma once
 
@@ -11,42 +11,42 @@
 
 namespace haricot::binlog {
 
-// What a crash makes of names that were created, renamed, removed, but not synced. A rename is
-// always whole: the file has the one name or the other.
+// Effect of a crash on names that were created, renamed or removed, but not synced. A rename is
+// atomic: the file has one name or the other.
 enum class UnsyncedNames : std::uint8_t {
   lost,       // All changes.
   kept,       // All changes.
-  in_order,   // Kept up to one, lost from there on: what file systems with a journal do.
-  any_order,  // Each for itself: all that is promised.
+  in_order,   // Kept up to one, then lost, as on file systems with a journal.
+  any_order,  // Independently: the only guarantee.
   any,        // One of these.
 };
 
 class SimNames {
  public:
-  using Map = std::map<std::string, std::uint32_t>;  // To the number of the file.
+  using Map = std::map<std::string, std::uint32_t>;  // Maps to numbers of files.
 
   const Map& seen() const { return seen_; }
   const Map& durable() const { return durable_; }
   bool is_clean() const { return changes_.empty(); }
 
   void set(const std::string& name, std::uint32_t file);
-  void rename(const std::string& from, const std::string& to);  // Requires: `from` is there.
+  void rename(const std::string& from, const std::string& to);  // Requires: `from` exists.
   void remove(const std::string& name);
-  // As if it had always been there.
+  // Adds a durable name.
   void put(const std::string& name, std::uint32_t file);
 
   std::uint64_t changes_made() const { return changes_made_; }
   void commit(std::uint64_t changes);
 
   Map after_crash(test::Random& random, UnsyncedNames policy) const;
-  // Whether any name, now or after a crash, may lead to the file.
+  // Returns true if any name, now or after a crash, may lead to the file.
   bool may_need(std::uint32_t file) const;
 
  private:
   struct Change {
-    std::uint64_t number;  // From 1.
-    std::string removed;   // Empty: nothing.
-    std::string set;       // Empty: nothing.
+    std::uint64_t number;  // Starts at 1.
+    std::string removed;   // Empty: none.
+    std::string set;       // Empty: none.
     std::uint32_t file;
   };
 

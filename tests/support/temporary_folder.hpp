@@ -1,5 +1,5 @@
-// A folder of its own for a test, gone with all that is in it when the test ends. Where a test
-// cannot have what it needs for that, the program ends.
+// A folder for one test, removed with its content when the test ends. If this is impossible, the
+// program ends.
 
 #pragma once
 
@@ -19,18 +19,18 @@ class TemporaryFolder final {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  // Makes a file of these bytes, or puts them in the place of what it had.
+  // Creates a file with these bytes, or replaces its content.
   void put(const std::string& name, std::string_view bytes) const;
-  // What is in a file. Requires: it is there.
+  // Returns the content of a file. Requires: it exists.
   std::string bytes_of(const std::string& name) const;
 
  private:
   std::string path_;
 };
 
-// False: it could not be written.
+// Returns false if it could not be written.
 [[nodiscard]] bool write_file(const std::string& path, std::string_view bytes);
-// Empty if there is no such file.
+// Returns an empty text if there is no such file.
 std::string read_file(const std::string& path);
 
 }  // namespace haricot::test

@@ -30,7 +30,7 @@ std::string errno_text(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
 }
 
-// How many bytes of body, CR LF included, follow this answer line; 0 if none do.
+// Returns the size of the body after this answer line, including CR LF; 0 if there is none.
 std::size_t bytes_after(std::string_view line) {
   for (const std::string_view word : {"RESERVED ", "FOUND ", "OK "}) {
     if (!line.starts_with(word)) continue;
@@ -277,13 +277,13 @@ bool WireClient::fill(Deadline deadline) {
     input_.resize(size + (n > 0 ? static_cast<std::size_t>(n) : 0));
     if (n > 0) return true;
     if (n < 0 && (error == EINTR || error == EAGAIN)) continue;
-    // A peer that resets is as gone as one that closes.
+    // A peer that resets the connection counts as closed.
     failure_ = n == 0 || error == ECONNRESET ? std::string(kEndOfStream) : std::strerror(error);
     return false;
   }
 }
 
-// The length of the first line with its CR LF, once it is all there.
+// Returns the length of the first line with its CR LF, once it is complete.
 std::optional<std::size_t> WireClient::find_line_end(Deadline deadline) {
   std::size_t searched = 0;
   for (;;) {
