@@ -29,7 +29,7 @@ Binlog::Binlog(Disk& disk, const BinlogOptions& options)
     : Journal(true),
       state_(disk, with_whole_units(options)),
       stream_(state_, events()),
-      body_(disk, stream_.syncs(), state_.options.slice_bytes, state_.has_syncs()),
+      body_(disk, stream_.sync_line(), state_.options.slice_bytes, state_.has_syncs()),
       room_(state_, stream_, body_),
       bodies_(state_, stream_, room_, body_),
       compaction_(state_, stream_, room_, bodies_),
@@ -94,8 +94,8 @@ JournalStatus Binlog::answer_busy() {
 // What compaction needs is not kept waiting by the size of the folder, which it is to reduce.
 JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
   if (stream_.writer().room() < record_bytes) {
-    stream_.take_sync_ends();
-    if (stream_.is_refusing()) return stream_.refusal();
+    stream_.syncs().take_ends();
+    if (stream_.is_refusing()) return stream_.refusal().status();
     if (compaction_.is_too_far_ahead(budget_of_compaction())) return answer_later();
   }
   const JournalStatus status = room_.make_room(record_bytes, keep);
@@ -113,7 +113,7 @@ JournalStatus Binlog::take_room_for_put(const PutRoom& put, const BlobRef& body)
 
 JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
                                    const BlobRef& body) {
-  if (!can_record()) return stream_.refusal();
+  if (!can_record()) return stream_.refusal().status();
   if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
   const std::uint64_t share = Promises::bytes_for(put) + std::min(bytes, room_.file_bytes());
@@ -128,15 +128,16 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   }
   if (status != JournalStatus::ok) return status;
   // What is large is not collected.
-  const bool good = is_large ? stream_.prepare(0, 0) : stream_.prepare(lead_bytes, put.body_bytes);
+  const bool good = is_large ? stream_.records().prepare(0, 0)
+                             : stream_.records().prepare(lead_bytes, put.body_bytes);
   return good ? JournalStatus::ok : JournalStatus::full;
 }
 
 JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_bytes,
                                          std::uint64_t keep) {
   if (!bodies_.is_for(body, lead_bytes)) {
-    stream_.take_sync_ends();
-    if (stream_.is_refusing()) return stream_.refusal();
+    stream_.syncs().take_ends();
+    if (stream_.is_refusing()) return stream_.refusal().status();
     if (compaction_.is_too_far_ahead(budget_of_compaction())) return answer_later();
   }
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, lead_bytes, keep);
@@ -151,14 +152,14 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_b
 
 JournalStatus Binlog::take_room_for_update(Promise promise) {
   promise_ = promise;
-  if (!can_record()) return stream_.refusal();
+  if (!can_record()) return stream_.refusal().status();
   const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
   const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + promised;
   JournalStatus status = make_room(kShortRecordBytes, keep);
   if (status == JournalStatus::full && compaction_.collect_for_space(budget_of_compaction()))
     status = answer_later();
   if (status != JournalStatus::ok) return status;
-  return stream_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
+  return stream_.records().prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
 JournalStatus Binlog::take_promised_room(const Promised& promised) {
@@ -166,7 +167,7 @@ JournalStatus Binlog::take_promised_room(const Promised& promised) {
   const JournalStatus status = room_for_promised(promised);
   // Compaction or a recovery may write the job before the record comes.
   if (status != JournalStatus::ok && promised.burial != nullptr && is_in_use()) {
-    stream_.stamp_burial(*promised.burial);
+    stream_.jobs().stamp_burial(*promised.burial);
   }
   return status;
 }
@@ -178,8 +179,9 @@ JournalStatus Binlog::room_for_promised(const Promised& promised) {
   if (promised.deletions > 1) return room_for_several(records);
   const JournalStatus status = make_room(std::uint64_t{records} * kShortRecordBytes, 0);
   if (status == JournalStatus::later) return status;
-  return status == JournalStatus::ok && stream_.prepare_short(records) ? JournalStatus::ok
-                                                                       : JournalStatus::failed;
+  return status == JournalStatus::ok && stream_.records().prepare_short(records)
+             ? JournalStatus::ok
+             : JournalStatus::failed;
 }
 
 // Where the file that is being written has not enough room left, that is given up for the next one;
@@ -188,14 +190,14 @@ JournalStatus Binlog::room_for_promised(const Promised& promised) {
 JournalStatus Binlog::room_for_several(std::uint32_t records) {
   const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;
   // No write may come, and fail, between the first of them and the last.
-  if (stream_.writer().collected_bytes() + bytes >= RecordStream::kCollectedBytesMax)
-    stream_.flush();
+  if (stream_.writer().collected_bytes() + bytes >= RecordCollector::kCollectedBytesMax)
+    stream_.records().flush();
   if (!can_record()) return JournalStatus::failed;
   const std::uint64_t keep = stream_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
   const JournalStatus status = make_room(bytes, keep);
   if (status != JournalStatus::ok) return status;
-  if (!stream_.prepare_short(records)) return JournalStatus::full;
-  stream_.write_together(bytes);
+  if (!stream_.records().prepare_short(records)) return JournalStatus::full;
+  stream_.records().write_together(bytes);
   return JournalStatus::ok;
 }
 
@@ -212,10 +214,10 @@ void Binlog::record(JobChange change, const JournaledJob& job) {
       if (promise == Promise::burial) state_.promises.make_burial(jobs.journal_fields(job.ref));
       if (is_buried) state_.promises.end_burial(jobs.journal_fields(job.ref));
       if (!jobs.is_held(job.ref)) state_.promises.end_hold_end(jobs.journal_fields(job.ref));
-      stream_.append_change(job);
+      stream_.jobs().append_change(job);
       break;
     case JobChange::in_place:
-      stream_.append_change_in_place(job);
+      stream_.jobs().append_change_in_place(job);
       break;
   }
 }
@@ -224,16 +226,15 @@ void Binlog::record_put(const JournaledJob& job) {
   if (bodies_.is_for(bodies_.body_of(job), lead_bytes(job, state_.engine->jobs()))) {
     bodies_.append(job);
   } else {
-    stream_.append_full(job);
+    stream_.jobs().append_full(job);
   }
 }
 
 void Binlog::record_deletion(const JournaledJob& job, const Tombstone* left) {
-  if (left != nullptr) stream_.append_tombstone(*left);
   JobStore& jobs = state_.engine->jobs();
   state_.segments->detach(job.ref, full_record_bytes(job, jobs));
   state_.promises.end(job, jobs);
-  stream_.append(deletion_of(job.job.id), {}, {});
+  stream_.jobs().append_deletion(job.job.id, left);
 }
 
 void Binlog::forget_tombstone(JobRef tombstone_ref) {
@@ -245,8 +246,9 @@ void Binlog::forget_tombstone(JobRef tombstone_ref) {
 
 Budget Binlog::budget_of_compaction() const {
   const std::uint64_t moved = compaction_.moved_this_turn();
-  const std::uint64_t steps = turn_limits::kStepsOfCompaction +
-                              turn_limits::kStepsMovedPerStep * (stream_.steps_this_turn() - moved);
+  const std::uint64_t steps =
+      turn_limits::kStepsOfCompaction +
+      turn_limits::kStepsMovedPerStep * (stream_.records().steps_this_turn() - moved);
   return budget(steps - std::min(steps, moved));
 }
 
@@ -254,25 +256,26 @@ void Binlog::end_turn(Instant now) {
   state_.now = std::max(state_.now, now);
   if (!is_in_use()) return;
   watch_.look();  // Before anything counts as safe.
-  stream_.take_sync_ends();
-  stream_.flush();
+  stream_.syncs().take_ends();
+  stream_.records().flush();
   bodies_.go_on();
   if (stream_.is_refusing()) {
     recovery_.go_on(budget(turn_limits::kStepsOfRecovery));
   } else {
     compaction_.go_on(budget_of_compaction());
     watch_.end_moving();
-    stream_.flush();
+    stream_.records().flush();
     if (!stream_.is_refusing()) room_.look_for_space();
     if (!stream_.is_refusing()) room_.tend(budget(turn_limits::kStepsOfSpares));
   }
-  stream_.request_sync(is_waited_for());
+  stream_.syncs().request(is_waited_for());
   // One may have ended meanwhile. What is asked for after it is left for the next turn, which its
   // end begins.
-  stream_.take_sync_ends();
-  stream_.request_sync(is_waited_for());
+  stream_.syncs().take_ends();
+  stream_.syncs().request(is_waited_for());
   bodies_.end_turn(answered_later_);
-  stream_.end_turn();
+  stream_.records().end_turn();
+  if (!stream_.is_refusing()) stream_.files().cut_back();
   compaction_.end_turn();
 }
 
@@ -281,7 +284,7 @@ Instant Binlog::next_event() const {
   if (is_time_to_try_again() || bodies_.has_work()) return Instant{};
   if (stream_.is_refusing()) return recovery_.next_event();
   if (room_.is_left_to_tend()) return Instant{};
-  return std::min({stream_.next_sync(), compaction_.next_event(), room_.next_event()});
+  return std::min({stream_.syncs().next(), compaction_.next_event(), room_.next_event()});
 }
 
 // Looking in --------------------------------------------------------------------------------------
@@ -295,12 +298,12 @@ JournalNumbers Binlog::numbers() const {
       .oldest_index = empty ? 0 : segments.oldest().number,
       .current_index = empty ? 0 : segments.newest().number,
       .records_migrated = compaction_.records_migrated(),
-      .records_written = stream_.total_written(),
+      .records_written = stream_.records().total(),
       .errors = state_.notices.errors(),
       .refusing = stream_.is_refusing(),
-      .no_space = room_.is_missing() || (stream_.is_refusing() && stream_.is_refusing_for_space()),
+      .no_space = room_.is_missing() || (stream_.is_refusing() && stream_.refusal().is_for_space()),
       .refused_puts = refused_puts_,
-      .unsynced_since = stream_.oldest_unsynced()};
+      .unsynced_since = stream_.state().oldest_unsynced()};
 }
 
 std::uint64_t Binlog::file_of(JobRef job) const {
@@ -310,7 +313,7 @@ std::uint64_t Binlog::file_of(JobRef job) const {
 
 void Binlog::check_invariants() const {
   if (state_.engine == nullptr) return;
-  stream_.check_invariants();
+  stream_.progress().check_invariants();
   state_.promises.check_invariants(*state_.engine);
   // While it recovers, jobs may live in no file: they are on the list of what is to be written.
   if (stream_.is_refusing()) return;

@@ -118,7 +118,7 @@ bool Binlog::begin_run(std::uint64_t random, bool has_to, std::string& error) {
 // In front of the first file: the note tells that no record of it was safe.
 void Binlog::begin_run_in_note(std::uint64_t store_id, std::uint32_t run) {
   stream_.note().begin_run(store_id, opening_.report().run, run);
-  NoteWriter::Files files = stream_.noted_files();
+  NoteWriter::Files files = stream_.state().noted_files();
   files.newest = opening_.newest_with_records();
   stream_.note().set_what_was_read(files);
 }
@@ -130,13 +130,13 @@ bool Binlog::record_what_no_file_has(std::string& error) {
   const JobStore& jobs = state_.engine->jobs();
   if (jobs.size() + jobs.tombstones() == state_.segments->live_jobs()) return true;
   if (record_jobs() && record_tombstones() && remember_last_id()) {
-    stream_.flush();
-    stream_.request_sync(true);
+    stream_.records().flush();
+    stream_.syncs().request(true);
     wait_for_syncs();
     if (!stream_.is_refusing()) return true;
   }
   error = "not all jobs of the server before could be written: ";
-  error += stream_.last_failure().empty() ? kNoSpace : stream_.last_failure();
+  error += stream_.refusal().why().empty() ? kNoSpace : stream_.refusal().why();
   return false;
 }
 
@@ -209,7 +209,8 @@ void Binlog::promise_to_restored() {
 
 // From here on the folder is changed: nothing that was read, only beside it, or after its end.
 bool Binlog::begin_after_replay(bool has_to, std::string& error) {
-  stream_.start_from(opening_.finish());
+  stream_.files().start_from(opening_.finish());
+  stream_.jobs().continue_after(opening_.report().last_stamp);
   bool is_continued = false;
   const bool has_spare = make_first_spare(is_continued);
   if (!is_continued && (!has_spare || !room_.prepare_spare(0))) {
@@ -219,13 +220,13 @@ bool Binlog::begin_after_replay(bool has_to, std::string& error) {
       return false;
     }
     // All jobs are here, and workers can have them. Changes wait for the disk.
-    stream_.fail(is_short ? DiskStatus::full : DiskStatus::failed, "begin a file",
-                 is_short ? kNoSpace : std::string_view(room_.why()));
+    stream_.refusal().begin(is_short ? DiskStatus::full : DiskStatus::failed, "begin a file",
+                            is_short ? kNoSpace : std::string_view(room_.why()));
     return true;
   }
   if (!is_continued && !room_.begin_file()) {
     if (has_to) return true;
-    error = stream_.last_failure();
+    error = stream_.refusal().why();
     return false;
   }
   // All that is needed: nobody waits yet for anything else.
@@ -244,7 +245,7 @@ bool Binlog::make_first_spare(bool& is_continued) {
   if (is_enough && !room_.has_small_files()) return good;
   if (const auto last = opening_.open_last_file()) {
     begin_run_in_note(last->identity.store_id, last->identity.signature->run);
-    stream_.resume_file(*last);
+    stream_.files().resume(*last);
     is_continued = true;
     return good;
   }
@@ -263,27 +264,28 @@ bool Binlog::close(Instant now) {
   watch_.look();
   // What compaction has still to write anew is written at once.
   if (!stream_.is_refusing() && state_.segments->gone_until() != 0) {
-    stream_.fail(DiskStatus::failed, "find", "files were taken away", Notice::Kind::gone);
+    stream_.refusal().begin(DiskStatus::failed, "find", "files were taken away",
+                            Notice::Kind::gone);
   }
-  stream_.flush();
+  stream_.records().flush();
   // The seal comes when all else is durable, and says so to later starts.
   wait_for_syncs();
-  stream_.request_sync(true);
+  stream_.syncs().request(true);
   wait_for_syncs();
   recover_at_once();
   bodies_.drop_all();
   std::optional<WrittenPoint> end;
-  if (!stream_.is_refusing()) end = stream_.end_cleanly();
+  if (!stream_.is_refusing()) end = stream_.files().end_cleanly();
   wait_for_syncs();
-  stream_.cut_files_back();
+  stream_.files().cut_back();
   if (end && !stream_.is_refusing()) {
-    stream_.note().set_clean_stop(stream_.noted_files(), end->records > 0 ? end->bytes : 0,
+    stream_.note().set_clean_stop(stream_.state().noted_files(), end->records > 0 ? end->bytes : 0,
                                   state_.has_syncs());
   }
   room_.end();
   is_closed_ = true;
   if (!stream_.is_refusing()) return true;
-  stream_.doubt_all();
+  stream_.progress().mark_doubtful();
   try {
     state_.notices.tell({.kind = Notice::Kind::not_written});
   } catch (const std::bad_alloc&) {
@@ -304,13 +306,13 @@ void Binlog::recover_at_once() {
 }
 
 void Binlog::wait_for_disk() {
-  if (stream_.syncs().length() == 0) return;
+  if (stream_.sync_line().length() == 0) return;
   state_.disk.wait_for_sync();
-  stream_.take_sync_ends();
+  stream_.syncs().take_ends();
 }
 
 void Binlog::wait_for_syncs() {
-  while (stream_.syncs().length() > 0) wait_for_disk();
+  while (stream_.sync_line().length() > 0) wait_for_disk();
 }
 
 bool Binlog::remember_last_id() {

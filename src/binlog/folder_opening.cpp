@@ -51,11 +51,10 @@ bool FolderOpening::sync_what_was_read(std::string& error) {
   return status == DiskStatus::ok;
 }
 
-RecordStream::Start FolderOpening::finish() {
+FileSequence::Start FolderOpening::finish() {
   keep_what_was_not_understood();
-  RecordStream::Start start;
+  FileSequence::Start start;
   start.number = report_.highest_number + 1;
-  start.last_stamp = report_.last_stamp;
   start.records_lost = static_cast<std::uint32_t>(report_.records_lost);
   if (report_.files.empty()) return start;
   // A file that has no record is replaced, so that idle restarts leave no trail of files.

@@ -14,8 +14,8 @@ void write_jobs(PartsWorld& world, int jobs, bool is_stopped) {
   for (int i = 0; i < jobs; ++i) world.put();
   world.settle();
   if (!is_stopped) return;
-  (void)world.stream.end_cleanly();
-  world.stream.take_sync_ends();
+  (void)world.stream.files().end_cleanly();
+  world.stream.syncs().take_ends();
   world.room.end();
 }
 
@@ -48,7 +48,7 @@ TEST(FolderOpening, BringsJobsBackAndGoesOnAfterThem) {
   ASSERT_TRUE(opened.good) << opened.error;
   EXPECT_EQ(opened.engine.jobs().size(), 5U);
   EXPECT_EQ(opened.opening->newest_with_records(), 1U);
-  const RecordStream::Start start = opened.opening->finish();
+  const FileSequence::Start start = opened.opening->finish();
   EXPECT_EQ(start.number, 2U);
   EXPECT_FALSE(start.is_unsure);
   EXPECT_EQ(start.previous_number, 1U);
@@ -62,7 +62,7 @@ TEST(FolderOpening, ReplacesAFileWithoutARecord) {
   Opened opened(world);
   ASSERT_TRUE(opened.good) << opened.error;
   EXPECT_EQ(opened.opening->newest_with_records(), 0U);
-  const RecordStream::Start start = opened.opening->finish();
+  const FileSequence::Start start = opened.opening->finish();
   EXPECT_EQ(start.number, 1U);
   EXPECT_TRUE(start.is_unsure);
   EXPECT_FALSE(start.previous);

@@ -51,6 +51,10 @@ class NotesOnly final : public Journal {
 struct PartsWorld {
   static constexpr std::uint64_t kFileBytes = 4096;
 
+  static BinlogOptions options_with(SyncPolicy policy) {
+    return {.file_bytes = kFileBytes, .sync = policy};
+  }
+
   explicit PartsWorld(BinlogOptions options = {.file_bytes = kFileBytes,
                                                .sync = SyncPolicy::every_turn,
                                                .large_body_bytes = 5000,
@@ -91,8 +95,8 @@ struct PartsWorld {
     const JournaledJob job = engine.journaled(ref);
     EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.for_ends_of_jobs()),
               JournalStatus::ok);
-    EXPECT_TRUE(stream.prepare(job.tube_name.size(), job.job.body_bytes));
-    stream.append_full(job);
+    EXPECT_TRUE(stream.records().prepare(job.tube_name.size(), job.job.body_bytes));
+    stream.jobs().append_full(job);
     return ref;
   }
   void delete_job(JobRef ref) {
@@ -101,15 +105,15 @@ struct PartsWorld {
     state.segments->detach(ref, full_record_bytes(job, engine.jobs()));
     state.promises.end(job, engine.jobs());
     EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
-    EXPECT_TRUE(stream.prepare(0, 0));
-    stream.append(deletion_of(id), {}, {});
+    EXPECT_TRUE(stream.records().prepare(0, 0));
+    stream.records().append(deletion_of(id));
     EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   }
   // Writes what is collected and has it synced.
   void settle() {
-    stream.flush();
-    stream.request_sync(true);
-    stream.take_sync_ends();
+    stream.records().flush();
+    stream.syncs().request(true);
+    stream.syncs().take_ends();
   }
   // Whether the newest file has a record of which files are needed. All in front of it has to be
   // durable then.
@@ -172,7 +176,7 @@ struct PartsWorld {
   std::vector<StreamEvents::Failure> failures;
   std::vector<DiskStatus> removals;
   RecordStream stream{state, events()};
-  LargeBody body{disk, stream.syncs(), state.options.slice_bytes, state.has_syncs()};
+  LargeBody body{disk, stream.sync_line(), state.options.slice_bytes, state.has_syncs()};
   RoomAhead room{state, stream, body};
   LargeBodies bodies{state, stream, room, body};
   Compaction compaction{state, stream, room, bodies};

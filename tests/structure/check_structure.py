@@ -56,13 +56,21 @@ BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notice", "notices", 
 # includes is a part, unless NO_PARTS lists it.
 PARTS = {
     "binlog": {
-        "record_stream": set(),
+        "record_progress": set(),
+        "stream_state": {"record_progress"},
+        "refusal": {"stream_state"},
+        "record_syncs": {"stream_state", "refusal"},
+        "record_collector": {"stream_state", "refusal", "record_syncs"},
+        "job_recorder": {"stream_state", "record_collector"},
+        "file_sequence": {"stream_state", "refusal", "record_syncs", "record_collector"},
+        "record_stream": {"record_progress", "stream_state", "refusal", "record_syncs", "record_collector",
+                          "job_recorder", "file_sequence"},
         "room_ahead": {"record_stream"},
         "large_bodies": {"record_stream", "room_ahead"},
         "compaction": {"record_stream", "room_ahead", "large_bodies"},
         "folder_watch": {"record_stream"},
         "recovery": {"record_stream", "room_ahead", "large_bodies", "folder_watch"},
-        "folder_opening": {"record_stream"},
+        "folder_opening": {"file_sequence"},
     },
     "queue": {
         "queue_state": set(),

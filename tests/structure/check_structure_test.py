@@ -51,10 +51,10 @@ class Includes(unittest.TestCase):
     def test_a_part_of_the_binlog_knows_only_those_below_it(self):
         self.allowed("src/binlog/write/compaction.cpp", '#include "haricot/binlog/write/compaction.hpp"',
                      '#include "haricot/binlog/write/room_ahead.hpp"', '#include "haricot/binlog/format/record.hpp"')
-        self.allowed("src/binlog/write/record_stream_files.cpp", '#include "haricot/binlog/write/record_stream.hpp"')
+        self.allowed("src/binlog/write/record_stream.cpp", '#include "haricot/binlog/write/record_stream.hpp"')
         self.allowed("src/binlog/binlog.cpp", '#include "haricot/binlog/binlog.hpp"',
                      '#include "haricot/binlog/write/recovery.hpp"')
-        self.refused("src/binlog/write/record_stream_files.cpp", '#include "haricot/binlog/write/room_ahead.hpp"',
+        self.refused("src/binlog/write/record_stream.cpp", '#include "haricot/binlog/write/room_ahead.hpp"',
                      "may not know")
         self.refused("src/binlog/write/room_ahead.cpp", '#include "haricot/binlog/write/compaction.hpp"',
                      "may not know")

@@ -6,7 +6,7 @@
 //
 // It is a thin front. Parts do the work; each part knows only those above it here:
 //
-//   RecordStream   records: collected, written, synced; their files; the note
+//   RecordStream   records: collected, written, synced; their files; the note. A table of parts
 //   RoomAhead      the room for changes that must not fail, and the spares that hold it
 //   LargeBodies    bodies that are written ahead of their records, slice by slice
 //   Compaction     moves the jobs of the oldest file and removes it
@@ -116,9 +116,7 @@ class Binlog final : public Journal {
   void record(JobChange change, const JournaledJob& job) override;
   void record_deletion(const JournaledJob& job, const Tombstone* left) override;
   void forget_tombstone(JobRef tombstone_ref) override;
-  JournalProgress progress() const override {
-    return {.records = stream_.records(), .safe = stream_.safe(), .doubtful = stream_.doubtful()};
-  }
+  JournalProgress progress() const override { return stream_.progress().for_journal(); }
   void end_turn(Instant now) override;
   Instant next_event() const override;
   JournalNumbers numbers() const override;
@@ -148,7 +146,7 @@ class Binlog final : public Journal {
   JournalStatus answer_later();
   JournalStatus answer_busy();
   bool is_time_to_try_again() const {
-    return (answered_later_ && (disk_moved_ || stream_.syncs().length() == 0)) ||
+    return (answered_later_ && (disk_moved_ || stream_.sync_line().length() == 0)) ||
            (answered_busy_ && !bodies_.is_busy());
   }
   Budget budget(std::uint64_t steps) const { return {state_.steps, steps}; }

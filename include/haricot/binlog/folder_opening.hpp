@@ -9,7 +9,7 @@
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/format/folder_note.hpp"
 #include "haricot/binlog/read/replay.hpp"
-#include "haricot/binlog/write/record_stream.hpp"
+#include "haricot/binlog/write/file_sequence.hpp"
 
 namespace haricot::binlog {
 
@@ -28,7 +28,7 @@ class FolderOpening {
   [[nodiscard]] bool read(const FolderNote& note, ReplayWatcher watcher, std::string& error);
   // Keeps copies of unreadable data, and returns the position for new records. Requires: read()
   // succeeded.
-  RecordStream::Start finish();
+  FileSequence::Start finish();
   // Returns the report of read().
   const ReplayReport& report() const { return report_; }
   // Returns the newest file with records; 0: none.

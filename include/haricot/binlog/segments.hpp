@@ -77,6 +77,18 @@ class Segments {
   std::uint64_t gone_until() const { return gone_until_; }
   void set_gone_until(std::uint64_t number) { gone_until_ = number; }
 
+  // Truncates a file later to that many bytes, which are not 0: it has bytes of a failed write
+  // after them.
+  void cut_later(Segment& segment, std::uint64_t bytes) {
+    segment.cut_to = bytes;
+    has_to_cut_ = true;
+  }
+  // Returns true if a file must still be truncated. O(1); may be true when all of these files were
+  // removed.
+  bool has_to_cut() const { return has_to_cut_; }
+  // Called before all of these files are truncated; cut_later() puts one that fails off again.
+  void begin_to_cut() { has_to_cut_ = false; }
+
   // Moves a job, whose records take that many bytes, to the newest file.
   void attach(JobRef ref, std::uint64_t bytes);
   // Removes a job from its file, if it is in one.
@@ -99,6 +111,7 @@ class Segments {
   std::uint64_t live_jobs_ = 0;
   std::uint64_t older_bytes_ = 0;
   std::uint64_t gone_until_ = 0;
+  bool has_to_cut_ = false;
 };
 
 }  // namespace haricot::binlog

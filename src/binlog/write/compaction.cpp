@@ -70,9 +70,9 @@ void Compaction::go_on(const Budget& budget) {
   try {
     while (!budget.is_used_up() && has_garbage_to_collect()) {
       const bool is_empty = segments().oldest().live_jobs == 0;
-      const std::uint64_t before = stream_.steps_this_turn();
+      const std::uint64_t before = stream_.records().steps_this_turn();
       const Result result = is_empty ? remove_oldest() : move_one();
-      const std::uint64_t moved = stream_.steps_this_turn() - before;
+      const std::uint64_t moved = stream_.records().steps_this_turn() - before;
       moved_this_turn_ += moved;
       state_.steps += moved;
       if (result == Result::did_some) continue;
@@ -91,14 +91,14 @@ void Compaction::go_on(const Budget& budget) {
 bool Compaction::is_too_far_ahead(const Budget& budget) {
   const bool is_far = room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
                       has_garbage_to_collect();
-  if (is_far && has_moved_ && stream_.syncs().length() == 0) {
+  if (is_far && has_moved_ && stream_.sync_line().length() == 0) {
     // What has just ended may let it go on.
     go_on(budget);
-    stream_.flush();
-    stream_.request_sync(true);
-    stream_.take_sync_ends();
+    stream_.records().flush();
+    stream_.syncs().request(true);
+    stream_.syncs().take_ends();
   }
-  return is_far && stream_.syncs().length() > 0;
+  return is_far && stream_.sync_line().length() > 0;
 }
 
 // On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
@@ -134,12 +134,12 @@ Compaction::Result Compaction::move_one() {
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room == JournalStatus::later) return Result::has_to_wait;
-  if (room != JournalStatus::ok || !stream_.prepare(lead, job.job.body_bytes)) {
+  if (room != JournalStatus::ok || !stream_.records().prepare(lead, job.job.body_bytes)) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Result::nothing_to_do;
   }
-  stream_.append_full(job);
-  oldest.moved_until = stream_.records();
+  stream_.jobs().append_full(job);
+  oldest.moved_until = stream_.progress().records();
   ++records_migrated_;
   return Result::did_some;
 }
@@ -153,7 +153,7 @@ Compaction::Result Compaction::move_tombstone(JobRef tombstone_ref) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Result::nothing_to_do;
   }
-  oldest.moved_until = stream_.records();
+  oldest.moved_until = stream_.progress().records();
   ++records_migrated_;
   return Result::did_some;
 }
@@ -162,8 +162,8 @@ JournalStatus Compaction::write_tombstone(const Tombstone& tombstone) {
   const std::uint64_t bytes = tombstone_record_bytes(tombstone);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
-  if (!stream_.prepare(bytes, 0)) return JournalStatus::full;
-  stream_.append_tombstone_alone(tombstone);
+  if (!stream_.records().prepare(bytes, 0)) return JournalStatus::full;
+  stream_.jobs().append_tombstone_alone(tombstone);
   return JournalStatus::ok;
 }
 
@@ -177,12 +177,12 @@ Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef
       bodies_.write_ahead(LargeBodies::User::compaction, body, lead, room_.for_ends_of_jobs());
   if (status == JournalStatus::later) return Result::has_to_wait;
   if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
-  if (status != JournalStatus::ok || !stream_.prepare(0, 0)) {
+  if (status != JournalStatus::ok || !stream_.records().prepare(0, 0)) {
     again_ = state_.now + kPauseAfterFailure;
     return Result::nothing_to_do;
   }
   bodies_.append(job);
-  oldest.moved_until = stream_.records();
+  oldest.moved_until = stream_.progress().records();
   ++records_migrated_;
   return Result::did_some;
 }
@@ -193,11 +193,11 @@ JournalStatus Compaction::mark_id(JobId id) {
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
-  if (!stream_.prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
-  stream_.append(marker, {}, {});
-  if (stream_.is_refusing() || !stream_.prepare(0, 0)) return JournalStatus::failed;
-  stream_.append(deletion_of(id), {}, {});
-  segments().remember_id(id, stream_.records());
+  if (!stream_.records().prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
+  stream_.records().append(marker);
+  if (stream_.is_refusing() || !stream_.records().prepare(0, 0)) return JournalStatus::failed;
+  stream_.jobs().append_deletion(id, nullptr);
+  segments().remember_id(id, stream_.progress().records());
   return stream_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
@@ -218,7 +218,7 @@ const Segment* Compaction::file_naming(JobId id, std::size_t after) const {
 bool Compaction::is_replaced(std::size_t index) {
   Segment& segment = segments().at(index);
   if (segment.live_jobs > 0 || index + 1 == segments().size()) return false;
-  if (segment.emptied_at == 0) segment.emptied_at = stream_.records();
+  if (segment.emptied_at == 0) segment.emptied_at = stream_.progress().records();
   if (!is_durable(segment.emptied_at)) return false;
   const Segment* other = file_naming(segment.highest_id, index);
   return other != nullptr && is_durable(other->highest_record);
@@ -245,20 +245,25 @@ JournalStatus Compaction::write_oldest_needed() {
     const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_ends_of_jobs());
     if (room != JournalStatus::ok) return room;
   }
-  if (!stream_.prepare(0, 0) || stream_.is_refusing()) return JournalStatus::failed;
-  stream_.append(needed_from(segments().at(files).number), {}, {}, is_kept);
+  if (!stream_.records().prepare(0, 0) || stream_.is_refusing()) return JournalStatus::failed;
+  const Record needed = needed_from(segments().at(files).number);
+  if (is_kept) {
+    stream_.records().append_to_room_kept(needed);
+  } else {
+    stream_.records().append(needed);
+  }
   for (std::size_t i = 0; i < files; ++i) {
     Segment& segment = segments().at(i);
-    if (segment.unneeded_from == 0) segment.unneeded_from = stream_.records();
+    if (segment.unneeded_from == 0) segment.unneeded_from = stream_.progress().records();
   }
   return JournalStatus::ok;
 }
 
 // Up to that record, as far as the policy lets anything be durable.
 bool Compaction::is_durable(std::uint64_t record) {
-  if (state_.has_syncs()) return !stream_.is_refusing() && record <= stream_.synced();
-  stream_.flush();  // No end of a sync will be there to come back here.
-  return !stream_.is_refusing() && record <= stream_.written();
+  if (state_.has_syncs()) return !stream_.is_refusing() && record <= stream_.progress().synced();
+  stream_.records().flush();  // No end of a sync will be there to come back here.
+  return !stream_.is_refusing() && record <= stream_.progress().written();
 }
 
 Compaction::Result Compaction::not_now(JournalStatus status) {
@@ -271,7 +276,7 @@ Compaction::Result Compaction::not_now(JournalStatus status) {
 // takes the kernel long, so it is done where syncs are.
 Compaction::Result Compaction::remove_oldest() {
   if (state_.now < begin_again_) return pause_on();
-  if (stream_.syncs().has_removal()) {
+  if (stream_.sync_line().has_removal()) {
     // The next ones are told of while the oldest goes: each of the two takes syncs.
     (void)write_oldest_needed();
     return Result::has_to_wait;
@@ -293,11 +298,11 @@ Compaction::Result Compaction::remove_oldest() {
   const bool by_sync = state_.has_syncs();
   // One removal after the other. If two names were on their way out, a crash might bring back the
   // older one alone: a job, and not its deletion, which stood in the other.
-  if (by_sync && !stream_.syncs().has_passed(removal_mark_)) return Result::has_to_wait;
-  if (stream_.syncs().length() >= SyncLine::kLengthMax) return Result::has_to_wait;
+  if (by_sync && !stream_.sync_line().has_passed(removal_mark_)) return Result::has_to_wait;
+  if (stream_.sync_line().length() >= SyncLine::kLengthMax) return Result::has_to_wait;
   if (oldest.unneeded_from == 0) stream_.note().set_removal(segments().at(1).number);
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
-  stream_.syncs().remove_first(binlog_file_name(oldest.name_number), by_sync);
+  stream_.sync_line().remove_first(binlog_file_name(oldest.name_number), by_sync);
   return Result::has_to_wait;
 }
 
@@ -313,7 +318,7 @@ Compaction::Result Compaction::drop_oldest_at_once() {
     return result;
   }
   drop_oldest();
-  if (state_.has_syncs()) removal_mark_ = stream_.syncs().sync_folder_first();
+  if (state_.has_syncs()) removal_mark_ = stream_.sync_line().sync_folder_first();
   return Result::did_some;
 }
 
@@ -327,7 +332,7 @@ void Compaction::removal_ended(DiskStatus status) {
       const bool is_gone = state_.disk.list(names) == DiskStatus::ok &&
                            std::find(names.begin(), names.end(), name) == names.end();
       if (is_gone) status = DiskStatus::ok;
-      if (is_gone && state_.has_syncs()) removal_mark_ = stream_.syncs().sync_folder_first();
+      if (is_gone && state_.has_syncs()) removal_mark_ = stream_.sync_line().sync_folder_first();
       if (!is_gone) report_removal_failed(why);
     } catch (const std::bad_alloc&) {
       // It is tried again.

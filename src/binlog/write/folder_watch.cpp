@@ -21,7 +21,7 @@ void FolderWatch::begin() {
 
 void FolderWatch::look() {
   if (stream_.is_refusing() || !stream_.is_open() || !can_look_) return;
-  const bool has_records = stream_.safe() < stream_.records();
+  const bool has_records = stream_.progress().safe() < stream_.progress().records();
   const bool is_first = has_records && !has_looked_for_records_;
   if (state_.now < state_.look_for_files_at && !is_first) return;
   has_looked_for_records_ = has_records;
@@ -31,7 +31,7 @@ void FolderWatch::look() {
         state_.disk.look_for(stream_.writer().file(), binlog_file_name(stream_.writer().number()));
     if (found != Presence::there) {
       if (found == Presence::file_gone) lose_newest();
-      stream_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+      stream_.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
       looks_for_older_ = !looks_for_older_;  // Only every other check: it takes a system call.
       if (looks_for_older_) look_for_an_older_file();
@@ -70,7 +70,7 @@ void FolderWatch::look_for_an_older_file() {
   if (state_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
     // More than a file is gone: files begun since then may be in no folder.
     if (is_new) mark_all_gone();
-    stream_.fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
+    stream_.refusal().begin(DiskStatus::failed, "find", why, Notice::Kind::gone);
     return;
   }
   state_.notices.count_error();
@@ -90,7 +90,7 @@ bool FolderWatch::list_sorted(std::vector<std::string>& names) {
 void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     Segment& segment = segments().at(i);
-    const bool goes_by_us = stream_.syncs().has_removal() && i == 0;
+    const bool goes_by_us = stream_.sync_line().has_removal() && i == 0;
     if (segment.is_gone || goes_by_us) continue;
     const std::string name = binlog_file_name(segment.name_number);
     if (std::binary_search(names.begin(), names.end(), name)) continue;
@@ -127,7 +127,8 @@ bool FolderWatch::has_file_of_another_server(const std::vector<std::string>& nam
                                              std::string& why) const {
   for (const std::string& name : names) {
     const auto number = binlog_file_number(name);
-    if (!number || *number < stream_.next_file_number() || *number == stream_.unsure_number())
+    if (!number || *number < stream_.files().next_number() ||
+        *number == stream_.files().unsure_number())
       continue;
     why = name + " is there, which this server has not written";
     return true;
@@ -147,7 +148,7 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
       not_back_.clear();
       return true;
     }
-    if (why == std::exchange(not_back_, why) || why == stream_.last_failure()) return false;
+    if (why == std::exchange(not_back_, why) || why == stream_.refusal().why()) return false;
     state_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
     state_.notices.begin(Notices::Subject::failure);
   } catch (const std::bad_alloc&) {
@@ -159,7 +160,7 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
 void FolderWatch::forget_those_gone() {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     if (segments().at(i).number <= segments().gone_until())
-      segments().at(i).unneeded_from = stream_.records();
+      segments().at(i).unneeded_from = stream_.progress().records();
   }
   segments().set_gone_until(0);
   state_.notices.report_next(Notices::Subject::gone, state_.now);

@@ -17,9 +17,9 @@ constexpr std::size_t kSyncsAheadMax = 6;
 }  // namespace
 
 bool LargeBodies::is_far_ahead() {
-  if (stream_.syncs().length() < kSyncsAheadMax) return false;
-  stream_.take_sync_ends();
-  return stream_.syncs().length() >= kSyncsAheadMax;
+  if (stream_.sync_line().length() < kSyncsAheadMax) return false;
+  stream_.syncs().take_ends();
+  return stream_.sync_line().length() >= kSyncsAheadMax;
 }
 
 BlobRef LargeBodies::body_of(const JournaledJob& job) const {
@@ -28,7 +28,7 @@ BlobRef LargeBodies::body_of(const JournaledJob& job) const {
 }
 
 bool LargeBodies::has_written_much() const {
-  return stream_.steps_this_turn() >= turn_limits::kStepsOfRecords;
+  return stream_.records().steps_this_turn() >= turn_limits::kStepsOfRecords;
 }
 
 bool LargeBodies::is_busy() const {
@@ -108,32 +108,32 @@ std::string_view LargeBodies::text_of_tags(const JournaledJob& job) const {
 
 bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
   CHECK(body_.state() == LargeBody::State::whole);
-  const auto ending = stream_.end_file();
+  const auto ending = stream_.files().end();
   if (!ending) return false;
   const RecordAroundBody first{record, tags, body_.sum()};
-  const RecordStream::Begun begun = stream_.begin_file({.file = body_.file(),
-                                                        .number = LargeBody::kNumber,
-                                                        .allocated = body_.allocated(),
-                                                        .first = &first});
-  if (begun == RecordStream::Begun::yes) body_.let_go();  // Otherwise the failure has dropped it.
-  if (begun == RecordStream::Begun::failed && state_.is_fenced()) body_.leave_uncut();
-  return stream_.seal(*ending, begun == RecordStream::Begun::yes);
+  const FileSequence::Begun begun = stream_.files().begin({.file = body_.file(),
+                                                           .number = LargeBody::kNumber,
+                                                           .allocated = body_.allocated(),
+                                                           .first = &first,
+                                                           .after = &*ending});
+  if (begun == FileSequence::Begun::yes) body_.let_go();  // Otherwise the failure has dropped it.
+  if (begun == FileSequence::Begun::failed && state_.is_fenced()) body_.leave_uncut();
+  return stream_.files().seal(*ending, begun == FileSequence::Begun::yes);
 }
 
 void LargeBodies::append(const JournaledJob& job) {
-  const Record record = stream_.full_record_of(job, stream_.stamp_for_full(job));
+  const Record record = stream_.jobs().full_record(job);
   const bool good = begin_file_with(record, text_of_tags(job));
-  stream_.count_record(record.id);
+  stream_.records().count(record.id);
   if (!good) return;
-  stream_.attach(job, stream_.records());
-  stream_.mark_written();
+  stream_.jobs().attach(job, stream_.progress().records());
+  stream_.syncs().mark_written();
 }
 
 bool LargeBodies::append_again(const JournaledJob& job) {
-  const std::int64_t stamp = state_.engine->jobs().journal_fields(job.ref).stamp();
-  if (!begin_file_with(stream_.full_record_of(job, stamp), text_of_tags(job))) return false;
-  stream_.count_again();
-  stream_.attach(job, stream_.records());
+  if (!begin_file_with(stream_.jobs().full_record_again(job), text_of_tags(job))) return false;
+  stream_.records().count_again();
+  stream_.jobs().attach(job, stream_.progress().records());
   return true;
 }
 
@@ -143,7 +143,7 @@ void LargeBodies::go_on() {
   if (has_body && !body_.is_needed()) body_.drop();
   const std::uint64_t bytes = body_.go_on();
   // Counts the bytes, so that compaction keeps pace.
-  if (user_ == User::put) stream_.count_appended(bytes);
+  if (user_ == User::put) stream_.records().count_bytes(bytes);
 }
 
 // Compaction and recovery request their body in each turn while they need it, a put as soon as it

@@ -36,12 +36,12 @@ void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
 }
 
 void Recovery::syncs_taken() {
-  const bool are_copies_in = copies_ == Copies::in_line && stream_.syncs().length() == 0;
+  const bool are_copies_in = copies_ == Copies::in_line && stream_.sync_line().length() == 0;
   if (are_copies_in && stream_.is_refusing() && stream_.is_open()) copies_ = Copies::durable;
   const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && !has_to_rewrite();
-  if (!all_rewritten || stream_.syncs().length() > 0) return;
+  if (!all_rewritten || stream_.sync_line().length() > 0) return;
   if (remove_one_left_behind()) {
-    stream_.syncs().sync_folder();  // Its end calls this again.
+    stream_.sync_line().sync_folder();  // Its end calls this again.
   } else {
     recovered();
   }
@@ -53,7 +53,7 @@ Instant Recovery::next_event() const {
 }
 
 Duration Recovery::pause_before_next_try() const {
-  return stream_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
+  return stream_.refusal().is_for_space() ? kPauseWhileFull : kPauseBetweenTries;
 }
 
 // A failed attempt leaves files whose content may not be durable. Their records are written again
@@ -102,8 +102,8 @@ void Recovery::go_on(const Budget& budget) {
     }
     recovered();
   } else {
-    stream_.sync_what_was_rewritten();
-    stream_.take_sync_ends();
+    stream_.syncs().request_of_rewritten();
+    stream_.syncs().take_ends();
   }
 }
 
@@ -111,38 +111,39 @@ void Recovery::go_on(const Budget& budget) {
 // after a pause.
 bool Recovery::begin() {
   retry_at_ = state_.now + pause_before_next_try();
-  if (stream_.syncs().length() > SyncLine::kLengthMax / 2)
+  if (stream_.sync_line().length() > SyncLine::kLengthMax / 2)
     return false;  // Old syncs have to end first.
   if (has_to_return_) {
     std::vector<std::string> names;
     if (!watch_.return_to_folder(names)) {
       retry_at_ = state_.now + kPauseWhileGone;
-      stream_.doubt_all();
+      stream_.progress().mark_doubtful();
       return false;
     }
     room_.forget_those_gone(names);
     has_to_return_ = false;
   }
-  if (!stream_.take_up_unsure_file()) {
-    stream_.doubt_all();
+  if (!stream_.files().take_up_unsure_file()) {
+    stream_.progress().mark_doubtful();
     return false;
   }
   // An attempt that reached the write is not repeated without a reason.
   DiskSpace space;
-  const bool is_as_full = stream_.is_refusing_for_space() && state_.now < retry_for_no_reason_at_ &&
-                          state_.disk.space(space) && space.free_bytes <= free_at_failure_;
+  const bool is_as_full = stream_.refusal().is_for_space() &&
+                          state_.now < retry_for_no_reason_at_ && state_.disk.space(space) &&
+                          space.free_bytes <= free_at_failure_;
   if (is_as_full) return false;
   if (!room_.has_spare_or_makes_one()) {
     // A new folder may be given to the server's user a moment after it was created.
     const bool is_made_anew = segments().gone_until() != 0 && !room_.is_short();
     retry_at_ = state_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
-    stream_.doubt_all();
+    stream_.progress().mark_doubtful();
     has_to_return_ = !room_.is_short();
     return false;
   }
   // The list comes before the file: with a file and no list, nothing would seem to be left to do.
   if (!list_what_is_unsafe() || !room_.prepare_spare(0) || !room_.begin_file()) {
-    stream_.doubt_all();
+    stream_.progress().mark_doubtful();
     has_to_return_ = has_to_return_ || !room_.is_short();
     return false;
   }
@@ -161,7 +162,8 @@ bool Recovery::has_to_rewrite() const {
 
 bool Recovery::list_what_is_unsafe() {
   try {
-    rewrite_.assign(stream_.unsafe().begin(), stream_.unsafe().end());
+    rewrite_.assign(stream_.progress().ids_at_risk().begin(),
+                    stream_.progress().ids_at_risk().end());
     // The record of needed files is written after all jobs of older files.
     if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
     if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
@@ -196,16 +198,16 @@ bool Recovery::rewrite_some(const Budget& budget) {
   while (has_to_rewrite() && !budget.is_used_up()) {
     const JobId id = next_to_rewrite();
     if (id == kPseudoId && has_to_wait_for_copies()) return false;
-    const std::uint64_t before = stream_.steps_this_turn();
+    const std::uint64_t before = stream_.records().steps_this_turn();
     if (!rewrite(id)) return false;
-    state_.steps += stream_.steps_this_turn() - before;
+    state_.steps += stream_.records().steps_this_turn() - before;
     if (!rewrite_.empty()) {
       rewrite_.pop_back();
     } else {
       is_unneeded_written_ = id == kPseudoId;
     }
   }
-  stream_.flush();
+  stream_.records().flush();
   return stream_.is_open();
 }
 
@@ -216,11 +218,11 @@ bool Recovery::has_to_wait_for_copies() {
     return false;
   }
   if (copies_ == Copies::written) {
-    stream_.flush();
+    stream_.records().flush();
     if (!stream_.is_open()) return true;
-    stream_.sync_what_was_rewritten();
+    stream_.syncs().request_of_rewritten();
     copies_ = Copies::in_line;
-    stream_.take_sync_ends();
+    stream_.syncs().take_ends();
   }
   waits_ = copies_ == Copies::in_line;
   return waits_ || !stream_.is_open();
@@ -250,11 +252,7 @@ bool Recovery::rewrite(JobId id) {
   if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
     return false;
   }
-  const Record record = stream_.full_record_of(job, jobs.journal_fields(ref).stamp());
-  stream_.attach(job, stream_.records());
-  const BlobRef blob = jobs.body_blob(ref);
-  stream_.append_text(TextKind::tags, id, jobs.tags(ref));
-  stream_.append_again(record, blob ? std::string_view{} : jobs.body(ref), blob);
+  stream_.jobs().append_full_again(job);
   return true;
 }
 
@@ -267,25 +265,29 @@ bool Recovery::rewrite_end(JobId id) {
           : tombstone_record_bytes(state_.engine->tombstone(tombstone_ref));
   if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
   if (id == kPseudoId) {
-    stream_.append_again(needed_from(number_needed_from()), {}, {});
+    stream_.records().append_again(needed_from(number_needed_from()));
     return true;
   }
-  if (tombstone_ref != JobRef::none)
-    stream_.append_tombstone(state_.engine->tombstone(tombstone_ref));
-  stream_.append_again(deletion_of(id), {}, {});
+  if (tombstone_ref == JobRef::none) {
+    stream_.jobs().append_deletion_again(id, nullptr);
+  } else {
+    const Tombstone left = state_.engine->tombstone(tombstone_ref);
+    stream_.jobs().append_deletion_again(id, &left);
+  }
   return true;
 }
 
-// Finds room for a record of `bytes`, and memory for RecordStream::prepare_again().
+// Finds room for a record of `bytes`, and memory for RecordCollector::prepare_again().
 bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes) {
   const JournalStatus room = room_.make_room(bytes, 0);
   waits_ = room == JournalStatus::later;
   if (waits_) return false;
-  if (room == JournalStatus::ok && stream_.prepare_again(lead_bytes, body_bytes)) return true;
+  if (room == JournalStatus::ok && stream_.records().prepare_again(lead_bytes, body_bytes))
+    return true;
   if (room != JournalStatus::failed) {
-    stream_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
+    stream_.refusal().begin(DiskStatus::full, "write", kNoSpaceOrMemory);
   } else if (stream_.is_open()) {
-    stream_.fail(DiskStatus::failed, "write", room_.why());
+    stream_.refusal().begin(DiskStatus::failed, "write", room_.why());
   }  // Otherwise the next file could not be begun, and the stream has failed already.
   return false;
 }
@@ -302,8 +304,9 @@ bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
     const bool is_full = status == JournalStatus::full;
     // Otherwise a sync has failed, and the stream has failed already.
     if (stream_.is_open()) {
-      stream_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
-                   is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
+      stream_.refusal().begin(
+          is_full ? DiskStatus::full : DiskStatus::failed, "write",
+          is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
     }
     return false;
   }
@@ -331,12 +334,12 @@ bool Recovery::remove_one_left_behind() {
 }
 
 void Recovery::recovered() {
-  stream_.begin_anew();
+  stream_.refusal().end();
   first_serial_ = 0;
   retry_at_ = Instant::never();
   watch_.forget_those_gone();
   state_.look_for_files_at = state_.now;
-  stream_.mark_all_safe();
+  stream_.syncs().mark_safe(stream_.progress().records());
   const bool failure_is_over = state_.notices.take_begin(Notices::Subject::failure);
   // All jobs of older files that are gone were written again as well.
   const bool moving_is_over = state_.notices.take_begin(Notices::Subject::older_gone);

@@ -100,7 +100,7 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
   if (bytes == 0 && is_easy) size = std::max(size, share);
   const bool good = try_sizes(size, least, at_once, space.free_bytes);
-  if (stream_.is_refusing()) stream_.set_refusing_for_space(is_short());
+  if (stream_.is_refusing()) stream_.refusal().set_for_space(is_short());
   if (good) return true;
   // One record that is too large is no reason to make the others wait.
   if (!is_short() || bytes <= file_bytes_) spare_again_ = state_.now + kSparePause;
@@ -113,9 +113,9 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
                           std::uint64_t free_bytes) {
   if (state_.is_fenced()) {
     spares_.leave_names_out();
-    spares_.set_next_number(spare_number_of(state_.epoch, stream_.next_file_number()));
+    spares_.set_next_number(spare_number_of(state_.epoch, stream_.files().next_number()));
   } else {
-    spares_.set_next_number(stream_.next_file_number());
+    spares_.set_next_number(stream_.files().next_number());
   }
   spare_status_ = DiskStatus::full;
   while (true) {
@@ -140,7 +140,7 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
 // why_no_spare(). If not, the next try tells.
 void RoomAhead::count_failed_file() {
   state_.look_for_files_at = state_.now;
-  if (stream_.syncs().files_to_close() > 0) return;
+  if (stream_.sync_line().files_to_close() > 0) return;
   state_.notices.count_error();
   try {
     state_.notices.report_at_times(
@@ -182,7 +182,8 @@ bool RoomAhead::has_spare_or_makes_one() {
 // once for each such file.
 JournalStatus RoomAhead::why_no_spare() {
   if (spare_status_ != DiskStatus::failed) return JournalStatus::full;
-  if (stream_.syncs().files_to_close() == 0 || stream_.is_refusing()) return JournalStatus::failed;
+  if (stream_.sync_line().files_to_close() == 0 || stream_.is_refusing())
+    return JournalStatus::failed;
   ask_again();
   return JournalStatus::later;
 }
@@ -199,14 +200,14 @@ bool RoomAhead::prepare_spare(std::uint64_t record_bytes) {
 
 bool RoomAhead::has_to_wait_for_syncs() {
   const bool has_large = body_.state() != LargeBody::State::none;
-  const SyncLine& syncs = stream_.syncs();
+  const SyncLine& syncs = stream_.sync_line();
   const auto are_too_many = [this, &syncs, has_large] {
     return syncs.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
            syncs.files_to_close() + kFilesOpenOtherwise + (has_large ? 1 : 0) >
                state_.options.open_files_max;
   };
   if (!are_too_many()) return false;
-  stream_.take_sync_ends();
+  stream_.syncs().take_ends();
   return are_too_many();
 }
 
@@ -239,22 +240,22 @@ JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
 }
 
 bool RoomAhead::rotate() {
-  const auto ending = stream_.end_file();
-  if (!ending || !stream_.seal(*ending, begin_file())) return false;
+  const auto ending = stream_.files().end();
+  if (!ending || !stream_.files().seal(*ending, begin_file_after(&*ending))) return false;
   ask_again();  // What the file had after its end is free again.
   return true;
 }
 
-bool RoomAhead::begin_file() {
+bool RoomAhead::begin_file_after(const SegmentWriter::Ending* ending) {
   CHECK(!spares_.empty());
   const Spare& first = spares_.first();
-  const RecordStream::Begun begun = stream_.begin_file(
-      {.file = first.file, .number = first.number, .allocated = first.allocated});
-  if (begun == RecordStream::Begun::not_tried) return false;
+  const FileSequence::Begun begun = stream_.files().begin(
+      {.file = first.file, .number = first.number, .allocated = first.allocated, .after = ending});
+  if (begun == FileSequence::Begun::not_tried) return false;
   const Spare spare = spares_.take_first();
-  if (begun == RecordStream::Begun::gone) state_.disk.close(spare.file);
-  if (begun == RecordStream::Begun::failed) spares_.discard(spare);
-  return begun == RecordStream::Begun::yes;
+  if (begun == FileSequence::Begun::gone) state_.disk.close(spare.file);
+  if (begun == FileSequence::Begun::failed) spares_.discard(spare);
+  return begun == FileSequence::Begun::yes;
 }
 
 // Tending -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ bool compact(PartsWorld& world) {
   for (int turn = 0; turn < 1000; ++turn) {
     world.compaction.go_on(world.budget(1600));
     world.settle();
-    world.stream.end_turn();
+    world.stream.records().end_turn();
     world.compaction.end_turn();
     world.pass(Duration::milliseconds(1));
     if (!world.compaction.has_garbage_to_collect()) return true;
@@ -51,8 +51,8 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   world.disk.set_sync_mode(SyncMode::when_told);
   for (int turn = 0; turn < 10; ++turn) {
     world.compaction.go_on(world.budget(1600));
-    world.stream.flush();
-    world.stream.end_turn();
+    world.stream.records().flush();
+    world.stream.records().end_turn();
   }
   EXPECT_TRUE(world.compaction.waits());
   EXPECT_TRUE(world.disk.has("binlog.1"));
@@ -78,8 +78,8 @@ TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
     world.settle();
     is_told = is_told || world.tells_what_is_needed();
     world.disk.complete_syncs();
-    world.stream.take_sync_ends();
-    world.stream.end_turn();
+    world.stream.syncs().take_ends();
+    world.stream.records().end_turn();
     world.compaction.end_turn();
   }
   EXPECT_TRUE(is_told);
@@ -98,7 +98,7 @@ TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
     world.compaction.go_on(world.budget(1600));
     world.settle();
   }
-  world.stream.take_sync_ends();
+  world.stream.syncs().take_ends();
   ASSERT_EQ(world.disk.faults_hit(), 1U);
   EXPECT_EQ(world.removals.front(), DiskStatus::failed);
   EXPECT_TRUE(world.disk.has("binlog.1"));
@@ -113,7 +113,7 @@ TEST(Compaction, TheHighestIdStaysInTheFolder) {
   world.begin();
   EXPECT_EQ(world.compaction.mark_id(55), JournalStatus::ok);
   EXPECT_EQ(world.state.segments->newest().highest_id, 55U);
-  EXPECT_EQ(world.stream.records(), 2U);
+  EXPECT_EQ(world.stream.progress().records(), 2U);
 }
 
 TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
@@ -122,7 +122,7 @@ TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
   std::vector<JobRef> jobs;
   while (world.state.segments->size() < 2) jobs.push_back(world.put(200));
   world.settle();
-  world.stream.end_turn();
+  world.stream.records().end_turn();
   world.state.segments->set_gone_until(1);
   const std::uint64_t before = world.state.steps;
   const std::uint64_t of_commands = world.engine.steps();

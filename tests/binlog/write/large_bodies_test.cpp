@@ -20,7 +20,7 @@ int write(PartsWorld& world, User user, const BlobRef& body) {
     if (status == JournalStatus::ok) return turns;
     if (status != JournalStatus::later) return -1;
     world.bodies.go_on();
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
     world.bodies.end_turn(false);
   }
   return -1;
@@ -37,15 +37,15 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
   EXPECT_TRUE(world.bodies.is_large(body));
   EXPECT_FALSE(world.bodies.body_of(world.engine.journaled(small)));
   EXPECT_GE(write(world, User::put, body), 6) << "a slice a turn";
-  ASSERT_TRUE(world.stream.prepare(0, 0));
+  ASSERT_TRUE(world.stream.records().prepare(0, 0));
   world.bodies.append(job);
   EXPECT_TRUE(world.bodies.is_none());
   EXPECT_EQ(world.stream.writer().number(), 2U);
   EXPECT_EQ(world.state.segments->of(large)->number, 2U);
-  EXPECT_EQ(world.stream.records(), 2U);
+  EXPECT_EQ(world.stream.progress().records(), 2U);
   world.settle();  // The sync of the file before, and
   world.settle();  // that of this one.
-  EXPECT_EQ(world.stream.safe(), 2U);
+  EXPECT_EQ(world.stream.progress().safe(), 2U);
 }
 
 // What is recorded after a body waits for the sync of its file, so few such files are in line.
@@ -57,7 +57,7 @@ TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
     const JobRef large = world.make_job(kLargeBodyBytes);
     const JournaledJob job = world.engine.journaled(large);
     if (write(world, User::put, world.bodies.body_of(job)) < 0) return false;
-    EXPECT_TRUE(world.stream.prepare(0, 0));
+    EXPECT_TRUE(world.stream.records().prepare(0, 0));
     world.bodies.append(job);
     return true;
   };
@@ -65,16 +65,16 @@ TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
   while (puts < 20 && put_large()) ++puts;
   EXPECT_GE(puts, 2) << "the disk has something to do";
   EXPECT_LE(puts, 6);
-  EXPECT_LE(world.stream.syncs().length(), 8U);
+  EXPECT_LE(world.stream.sync_line().length(), 8U);
   EXPECT_TRUE(world.bodies.is_none()) << "and what waits has taken no space";
   world.disk.complete_syncs(3);
   EXPECT_TRUE(put_large());
   // Compaction and recovery wait for their own syncs.
   const JobRef moved = world.make_job(kLargeBodyBytes);
   EXPECT_GE(write(world, User::compaction, world.bodies.body_of(world.engine.journaled(moved))), 6);
-  while (world.stream.syncs().length() > 0) {
+  while (world.stream.sync_line().length() > 0) {
     world.disk.complete_syncs();
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
   }
 }
 

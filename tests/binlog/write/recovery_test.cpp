@@ -13,7 +13,7 @@ namespace {
 bool recover(PartsWorld& world) {
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.recovery.go_on(world.budget());
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
   }
   return !world.stream.is_refusing();
@@ -31,7 +31,7 @@ std::vector<JobRef> fill_files(PartsWorld& world) {
 
 void find_files_gone(PartsWorld& world) {
   world.watch.begin();
-  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.stream.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
 }
 
 // One that is neither the first nor the last. Syncs end when they are told to.
@@ -50,14 +50,14 @@ TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
   const JobRef doubtful = world.put();
   world.delete_job(deleted);
   world.disk.inject({.call = DiskCall::write});
-  world.stream.flush();
+  world.stream.records().flush();
   ASSERT_TRUE(world.stream.is_refusing());
   EXPECT_EQ(world.recovery.next_event(), world.state.now);
   ASSERT_TRUE(recover(world));
   EXPECT_EQ(world.state.segments->of(safe)->number, 1U);
   EXPECT_EQ(world.state.segments->of(doubtful)->number, 2U);
-  EXPECT_EQ(world.stream.safe(), world.stream.records());
-  EXPECT_TRUE(world.stream.unsafe().empty());
+  EXPECT_EQ(world.stream.progress().safe(), world.stream.progress().records());
+  EXPECT_TRUE(world.stream.progress().ids_at_risk().empty());
   EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
   world.state.segments->check_invariants();
 }
@@ -67,15 +67,15 @@ TEST(Recovery, EndsWhenItsBudgetIsUsedUp) {
   world.begin();
   for (int i = 0; i < 100; ++i) world.put(200);
   world.disk.inject({.call = DiskCall::write});
-  world.stream.flush();
+  world.stream.records().flush();
   ASSERT_TRUE(world.stream.is_refusing());
-  world.stream.end_turn();
-  const std::uint64_t before = world.stream.total_written();
+  world.stream.records().end_turn();
+  const std::uint64_t before = world.stream.records().total();
   world.recovery.go_on(world.budget(1));  // To make its file is more than that.
-  EXPECT_EQ(world.stream.total_written(), before);
+  EXPECT_EQ(world.stream.records().total(), before);
   world.recovery.go_on(world.budget(200));
-  EXPECT_GE(world.stream.total_written() - before, 200U / 14);
-  EXPECT_LE(world.stream.total_written() - before, 200U / 12 + 1);
+  EXPECT_GE(world.stream.records().total() - before, 200U / 14);
+  EXPECT_LE(world.stream.records().total() - before, 200U / 12 + 1);
   EXPECT_TRUE(world.stream.is_refusing());
   EXPECT_TRUE(recover(world));
 }
@@ -85,10 +85,10 @@ TEST(Recovery, IsTriedAgainAfterAPause) {
   world.begin();
   world.put();
   world.disk.inject({.call = DiskCall::write, .lasts = true});
-  world.stream.flush();
+  world.stream.records().flush();
   world.recovery.go_on(world.budget());
   EXPECT_TRUE(world.stream.is_refusing());
-  EXPECT_EQ(world.stream.doubtful(), world.stream.records());
+  EXPECT_EQ(world.stream.progress().doubtful(), world.stream.progress().records());
   EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::seconds(1));
   world.disk.clear_faults();
   world.recovery.go_on(world.budget());
@@ -121,7 +121,7 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
     world.recovery.go_on(world.budget());
     is_told = is_told || (world.stream.is_open() && world.tells_what_is_needed());
     world.disk.complete_syncs();
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
   }
   EXPECT_TRUE(is_told);
@@ -136,20 +136,20 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   for (int turn = 0; turn < 100 && world.disk.has("binlog.1"); ++turn) {
     world.recovery.go_on(world.budget());
     world.disk.complete_syncs();
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
   }
   ASSERT_FALSE(world.disk.has("binlog.1"));
   ASSERT_TRUE(world.stream.is_refusing());
   world.disk.complete_syncs(1, DiskStatus::failed);
-  world.stream.take_sync_ends();
+  world.stream.syncs().take_ends();
   ASSERT_FALSE(world.stream.is_open()) << "it has failed again";
   EXPECT_EQ(world.jobs_on_disk(), jobs.size()) << "as the next server would find them";
   world.disk.set_sync_mode(SyncMode::at_once);
   world.pass(Duration::seconds(2));
-  const std::uint64_t before = world.stream.total_written();
+  const std::uint64_t before = world.stream.records().total();
   EXPECT_TRUE(recover(world));
-  EXPECT_LT(world.stream.total_written() - before, jobs.size() / 4) << "not all once more";
+  EXPECT_LT(world.stream.records().total() - before, jobs.size() / 4) << "not all once more";
   world.state.segments->check_invariants();
 }
 
@@ -157,7 +157,7 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
 void lose_folder(PartsWorld& world) {
   fill_files(world);
   world.disk.set_folder(FolderState::removed);
-  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.stream.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
   world.recovery.go_on(world.budget());
   ASSERT_TRUE(world.stream.is_refusing());
 }
@@ -204,13 +204,13 @@ TEST(Recovery, WritesLargeBodiesToo) {
                                   job.tube_name.size(), 0) == JournalStatus::later) {
     world.bodies.go_on();
   }
-  ASSERT_TRUE(world.stream.prepare(0, 0));
+  ASSERT_TRUE(world.stream.records().prepare(0, 0));
   world.bodies.append(job);
-  world.stream.fail(DiskStatus::failed, "sync");
+  world.stream.refusal().begin(DiskStatus::failed, "sync");
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.bodies.go_on();
     world.recovery.go_on(world.budget());
-    world.stream.take_sync_ends();
+    world.stream.syncs().take_ends();
   }
   EXPECT_FALSE(world.stream.is_refusing());
   EXPECT_GT(world.state.segments->of(large)->number, 2U);

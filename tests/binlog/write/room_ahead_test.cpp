@@ -72,7 +72,7 @@ TEST(RoomAhead, WaitsForFilesThatWaitForTheirSync) {
   }
   EXPECT_EQ(status, JournalStatus::later);
   world.disk.complete_syncs();
-  world.stream.take_sync_ends();
+  world.stream.syncs().take_ends();
   EXPECT_EQ(world.room.make_room(world.stream.writer().room() + 1, 0), JournalStatus::ok);
 }
 

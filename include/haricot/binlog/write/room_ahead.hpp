@@ -67,7 +67,7 @@ class RoomAhead {
   // Opens the first spare, which then takes a record of that size. Requires: there is one.
   bool prepare_spare(std::uint64_t record_bytes);
   // Begins the prepared spare. Returns false if the stream of records has failed.
-  bool begin_file();
+  bool begin_file() { return begin_file_after(nullptr); }
   // Returns true if there is a spare, or one could be made.
   bool has_spare_or_makes_one();
   // Asks the disk at once, because there may be space again.
@@ -117,6 +117,7 @@ class RoomAhead {
   void count_failed_file();
   JournalStatus why_no_spare();
   bool rotate();
+  bool begin_file_after(const SegmentWriter::Ending* ending);
   bool has_spare_to_give_back(std::uint64_t wanted) const;
   const Segments& segments() const { return *state_.segments; }
 
