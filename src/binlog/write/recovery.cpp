@@ -4,6 +4,7 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/file_name.hpp"
@@ -28,7 +29,7 @@ constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
   if (failure.status == DiskStatus::failed) has_to_return_ = true;
   retry_at_ = failure.was_refusing ? state_.now + pause_before_next_try() : state_.now;
-  rewrite_.clear();
+  attempt_.jobs_in_doubt.clear();
   if (!failure.was_refusing) return;
   free_at_failure_ = failure.free_bytes;
   retry_for_no_reason_at_ = state_.now + kPauseBetweenTries;
@@ -36,9 +37,11 @@ void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
 }
 
 void Recovery::syncs_taken() {
-  const bool are_copies_in = copies_ == Copies::in_line && stream_.sync_line().length() == 0;
-  if (are_copies_in && stream_.is_refusing() && stream_.is_open()) copies_ = Copies::durable;
-  const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && !has_to_rewrite();
+  const bool are_copies_in =
+      attempt_.copies == Attempt::Copies::in_line && stream_.sync_line().length() == 0;
+  if (are_copies_in && stream_.is_refusing() && stream_.is_open())
+    attempt_.copies = Attempt::Copies::durable;
+  const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && attempt_.is_all_written;
   if (!all_rewritten || stream_.sync_line().length() > 0) return;
   if (remove_one_left_behind()) {
     stream_.sync_line().sync_folder();  // Its end calls this again.
@@ -49,7 +52,7 @@ void Recovery::syncs_taken() {
 
 Instant Recovery::next_event() const {
   if (!stream_.is_open()) return retry_at_;
-  return !has_to_rewrite() || waits_ ? Instant::never() : Instant{};
+  return attempt_.is_all_written || waits_ ? Instant::never() : Instant{};
 }
 
 Duration Recovery::pause_before_next_try() const {
@@ -60,8 +63,9 @@ Duration Recovery::pause_before_next_try() const {
 // in the next attempt. But once all jobs are durable in these files, they stay: a file that had
 // some of the jobs may be removed by now. Then the next attempt continues with them.
 void Recovery::forget_failed_files() {
-  if (copies_ == Copies::durable) first_serial_ = 0;
-  while (first_serial_ != 0 && !segments().empty() && segments().newest().serial >= first_serial_) {
+  if (attempt_.copies == Attempt::Copies::durable) attempt_.first_serial = 0;
+  while (attempt_.first_serial != 0 && !segments().empty() &&
+         segments().newest().serial >= attempt_.first_serial) {
     Segment& failed = segments().newest();
     if (segments().gone_until() != 0 && segments().size() > 1) {
       // All jobs are written again, and none may be skipped the next time.
@@ -79,7 +83,7 @@ void Recovery::forget_failed_files() {
     if (!remove_failed(failed.number)) break;
     segments().remove_newest();
   }
-  first_serial_ = 0;
+  attempt_.first_serial = 0;
 }
 
 bool Recovery::remove_failed(std::uint64_t number) {
@@ -96,7 +100,7 @@ void Recovery::go_on(const Budget& budget) {
   if (!stream_.is_open()) {
     if (state_.now < retry_at_ || !begin()) return;
   }
-  if (!has_to_rewrite() || !rewrite_some(budget) || has_to_rewrite()) return;
+  if (attempt_.is_all_written || !rewrite_some(budget) || !attempt_.is_all_written) return;
   if (!state_.has_syncs()) {
     while (remove_one_left_behind()) {
     }
@@ -141,38 +145,30 @@ bool Recovery::begin() {
     has_to_return_ = !room_.is_short();
     return false;
   }
-  // The list comes before the file: with a file and no list, nothing would seem to be left to do.
-  if (!list_what_is_unsafe() || !room_.prepare_spare(0) || !room_.begin_file()) {
+  Attempt attempt;
+  if (!list_records_in_doubt(attempt) || !room_.prepare_spare(0) || !room_.begin_file()) {
     stream_.progress().mark_doubtful();
     has_to_return_ = has_to_return_ || !room_.is_short();
     return false;
   }
-  first_serial_ = segments().newest().serial;
-  rewritten_until_ = 0;
-  is_unneeded_written_ = false;
-  copies_ = Copies::written;
+  attempt.first_serial = segments().newest().serial;
+  attempt_ = std::move(attempt);
   return true;
 }
 
-bool Recovery::has_to_rewrite() const {
-  if (!rewrite_.empty()) return true;
-  return segments().gone_until() != 0 &&
-         (!is_unneeded_written_ || with_jobs_to_rewrite(rewritten_until_));
-}
-
-bool Recovery::list_what_is_unsafe() {
+// Lists what a failure may have lost. Returns false if there is no memory.
+bool Recovery::list_records_in_doubt(Attempt& attempt) const {
+  const auto ids = stream_.progress().ids_at_risk();
+  std::vector<JobId>& jobs = attempt.jobs_in_doubt;
   try {
-    rewrite_.assign(stream_.progress().ids_at_risk().begin(),
-                    stream_.progress().ids_at_risk().end());
-    // The record of needed files is written after all jobs of older files.
-    if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
-    if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
+    jobs.assign(ids.begin(), ids.end());
   } catch (const std::bad_alloc&) {
-    rewrite_.clear();
     return false;
   }
-  std::sort(rewrite_.begin(), rewrite_.end(), std::greater<>());
-  rewrite_.erase(std::unique(rewrite_.begin(), rewrite_.end()), rewrite_.end());
+  const std::size_t others = std::erase_if(jobs, [](JobId id) { return !is_id_of_job(id); });
+  attempt.has_to_write_needed_files = others > 0 || segments().gone_until() != 0;
+  std::sort(jobs.begin(), jobs.end(), std::greater<>());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   return true;
 }
 
@@ -185,46 +181,63 @@ std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t index) con
   return std::nullopt;
 }
 
-// Requires: something is left to write.
-JobId Recovery::next_to_rewrite() {
-  if (!rewrite_.empty()) return rewrite_.back();
-  const auto index = with_jobs_to_rewrite(rewritten_until_);
-  if (!index) return kPseudoId;
-  rewritten_until_ = *index;
-  return state_.engine->jobs()[segments().at(*index).first].id;
+// The record of needed files comes after all jobs of files that are not needed.
+Recovery::Rewrite Recovery::next_to_rewrite() {
+  if (!attempt_.jobs_in_doubt.empty()) return {Rewrite::Kind::job, attempt_.jobs_in_doubt.back()};
+  if (const auto index = with_jobs_to_rewrite(attempt_.rewritten_until)) {
+    attempt_.rewritten_until = *index;
+    return {Rewrite::Kind::job, state_.engine->jobs()[segments().at(*index).first].id};
+  }
+  if (attempt_.has_to_write_needed_files) return {Rewrite::Kind::needed_files};
+  return {};
 }
 
 bool Recovery::rewrite_some(const Budget& budget) {
-  while (has_to_rewrite() && !budget.is_used_up()) {
-    const JobId id = next_to_rewrite();
-    if (id == kPseudoId && has_to_wait_for_copies()) return false;
+  while (!attempt_.is_all_written && !budget.is_used_up()) {
     const std::uint64_t before = stream_.records().steps_this_turn();
-    if (!rewrite(id)) return false;
+    if (!rewrite(next_to_rewrite())) return false;
     state_.steps += stream_.records().steps_this_turn() - before;
-    if (!rewrite_.empty()) {
-      rewrite_.pop_back();
-    } else {
-      is_unneeded_written_ = id == kPseudoId;
-    }
+    attempt_.is_all_written = next_to_rewrite().kind == Rewrite::Kind::nothing;
   }
   stream_.records().flush();
   return stream_.is_open();
 }
 
+// Returns false if the record has to wait, or the stream has failed. A job that is written leaves
+// the list, or its file.
+bool Recovery::rewrite(const Rewrite& next) {
+  switch (next.kind) {
+    case Rewrite::Kind::nothing:
+      return true;  // No record is in doubt. The new file still has to be synced.
+    case Rewrite::Kind::job: {
+      const JobRef ref = state_.engine->jobs().find(next.job);
+      const bool good = ref == JobRef::none ? rewrite_deletion(next.job) : rewrite_job(ref);
+      if (good && !attempt_.jobs_in_doubt.empty()) attempt_.jobs_in_doubt.pop_back();
+      return good;
+    }
+    case Rewrite::Kind::needed_files:
+      if (has_to_wait_for_copies() || !rewrite_needed_files()) return false;
+      attempt_.has_to_write_needed_files = false;
+      return true;
+  }
+  return false;
+}
+
 // The record that files are not needed comes after their jobs are durable elsewhere: a crash may
 // keep any page that was written, and lose the others. If no file is gone, nothing has to wait.
 bool Recovery::has_to_wait_for_copies() {
-  if (segments().gone_until() == 0 || !state_.has_syncs() || copies_ == Copies::durable) {
+  if (segments().gone_until() == 0 || !state_.has_syncs() ||
+      attempt_.copies == Attempt::Copies::durable) {
     return false;
   }
-  if (copies_ == Copies::written) {
+  if (attempt_.copies == Attempt::Copies::written) {
     stream_.records().flush();
     if (!stream_.is_open()) return true;
     stream_.syncs().request_of_rewritten();
-    copies_ = Copies::in_line;
+    attempt_.copies = Attempt::Copies::in_line;
     stream_.syncs().take_ends();
   }
-  waits_ = copies_ == Copies::in_line;
+  waits_ = attempt_.copies == Attempt::Copies::in_line;
   return waits_ || !stream_.is_open();
 }
 
@@ -240,15 +253,10 @@ std::uint64_t Recovery::number_needed_from() const {
   return segments().at(index).number;
 }
 
-// Writes the current state of a job, or its deletion.
-bool Recovery::rewrite(JobId id) {
-  if (id == 0) return true;
-  JobStore& jobs = state_.engine->jobs();
-  const JobRef ref = jobs.find(id);
-  if (ref == JobRef::none) return rewrite_end(id);
+bool Recovery::rewrite_job(JobRef ref) {
   const JournaledJob job = state_.engine->journaled(ref);
   if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
-  const std::size_t lead = lead_bytes(job, jobs);
+  const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
     return false;
   }
@@ -256,24 +264,24 @@ bool Recovery::rewrite(JobId id) {
   return true;
 }
 
-// Writes the deletion of a job, with a key that it leaves; or the record of needed files.
-bool Recovery::rewrite_end(JobId id) {
+// Writes the deletion of a job, with a key that it leaves.
+bool Recovery::rewrite_deletion(JobId id) {
   const JobRef tombstone_ref = state_.engine->jobs().find_tombstone(id);
-  const std::uint64_t kept_bytes =
-      tombstone_ref == JobRef::none
-          ? 0
-          : tombstone_record_bytes(state_.engine->tombstone(tombstone_ref));
-  if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
-  if (id == kPseudoId) {
-    stream_.records().append_again(needed_from(number_needed_from()));
+  if (tombstone_ref == JobRef::none) {
+    if (!get_room(kShortRecordBytes, 0, 0)) return false;
+    stream_.jobs().append_deletion_again(id, nullptr);
     return true;
   }
-  if (tombstone_ref == JobRef::none) {
-    stream_.jobs().append_deletion_again(id, nullptr);
-  } else {
-    const Tombstone left = state_.engine->tombstone(tombstone_ref);
-    stream_.jobs().append_deletion_again(id, &left);
-  }
+  const Tombstone left = state_.engine->tombstone(tombstone_ref);
+  const std::uint64_t left_bytes = tombstone_record_bytes(left);
+  if (!get_room(left_bytes + kShortRecordBytes, left_bytes, 0)) return false;
+  stream_.jobs().append_deletion_again(id, &left);
+  return true;
+}
+
+bool Recovery::rewrite_needed_files() {
+  if (!get_room(kShortRecordBytes, 0, 0)) return false;
+  stream_.records().append_again(needed_from(number_needed_from()));
   return true;
 }
 
@@ -335,7 +343,7 @@ bool Recovery::remove_one_left_behind() {
 
 void Recovery::recovered() {
   stream_.refusal().end();
-  first_serial_ = 0;
+  attempt_.first_serial = 0;
   retry_at_ = Instant::never();
   watch_.forget_those_gone();
   state_.look_for_files_at = state_.now;

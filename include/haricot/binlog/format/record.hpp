@@ -52,6 +52,10 @@ inline constexpr std::uint32_t kBodyBytesMax = (1U << 30) + 2;  // Including its
 inline constexpr std::uint32_t kRecordNumbers = 1U << 24;       // Record numbers count modulo this.
 // Id of records without a job.
 inline constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
+// Returns true if a record with that id is about a job.
+constexpr bool is_id_of_job(std::uint64_t id) {
+  return id != kPseudoId;
+}
 
 // Bytes of the shortest record of a job: a name of one byte, and an empty body with its CR LF.
 inline constexpr std::uint64_t kSmallestJobBytes = kShortRecordBytes + 1 + 2;
