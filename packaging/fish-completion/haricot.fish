@@ -1,11 +1,11 @@
 # Completion of haricot(1) for fish, made by packaging/completion/generate.
 #
-# The names of tubes come from the server that the line or HARICOT_ADDR names. If it does not answer
-# within a second, no names are offered.
+# The server that the command line or HARICOT_ADDR names provides the names of tubes. If it does not
+# answer within a second, no names are offered.
 
-# The subcommand of the line that is being written, and after it the addresses of servers. An address
-# that only the shell could tell, because it would have to be expanded, is the word `unknown`.
-function __haricot_look
+# Prints the subcommand of the command line, and the addresses of servers after it. An address that the
+# shell would have to expand is the word `unknown`.
+function __haricot_parse
     set -l words (commandline -opc)
     set -l subcommand ''
     set -l addresses
@@ -36,14 +36,14 @@ function __haricot_look
 end
 
 function __haricot_is
-    test (__haricot_look)[1] = "$argv[1]"
+    test (__haricot_parse)[1] = "$argv[1]"
 end
 
-# The names of tubes are data that any client may have chosen. fish evaluates none of what a function
-# writes here, and quotes what it adds to the line.
+# Any client may have chosen the name of a tube. fish does not evaluate the names that this function
+# prints, and quotes those that it adds to the line.
 function __haricot_tubes
     set -l words (commandline -opc)
-    set -l addresses (__haricot_look)[2..]
+    set -l addresses (__haricot_parse)[2..]
     type -q $words[1]; or return
     contains unknown $addresses; and return
     set -l flags

@@ -210,7 +210,7 @@ class Settings(unittest.TestCase):
     def test_openrc_starts_nothing_with_a_name_that_it_does_not_know(self):
         for shell in SHELLS:
             result = self.openrc(shell, "QUEUE_DIR=/srv/queue\nrc_ulimit='-n 65536'\n", "start_pre && echo started")
-            self.assertIn("line 1: the service has no such setting: QUEUE_DIR=/srv/queue", result.stderr)
+            self.assertIn("line 1: unknown setting: QUEUE_DIR=/srv/queue", result.stderr)
             self.assertNotIn("rc_ulimit", result.stderr)
             self.assertEqual(result.stdout, "")
             self.assertEqual(self.openrc(shell, "rc_ulimit='-n 65536'\n", "start_pre && echo started").stdout, "started\n")

@@ -110,7 +110,7 @@ dpkg-deb -R "$package" /scenario/tree
 sed -i "s/^Version: .*/&+1/" /scenario/tree/DEBIAN/control
 dpkg-deb -b /scenario/tree /scenario/newer.deb >/dev/null
 install /scenario/newer.deb
-grep -q "the running one goes on" /scenario/apt.log || fail "the package does not say it"
+grep -q "the old one keeps running" /scenario/apt.log || fail "the package does not say it"
 equal "the process" "$(property MainPID)" "$process"
 set_flags
 install --reinstall /scenario/newer.deb

@@ -239,7 +239,7 @@ end_clients
 not grep "cannot take over" /scenario/apt.log
 exec 3<>/dev/tcp/127.0.0.1/11300
 install --allow-downgrades "$package"
-grep -q "this version cannot take over from the running one: all its connections end" /scenario/apt.log ||
+grep -q "this version cannot take over from the running one: all connections are closed" /scenario/apt.log ||
   fail "the package does not say that connections end"
 not read -r -t 10 answer <&3
 exec 3>&-
