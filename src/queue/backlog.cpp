@@ -127,24 +127,25 @@ void Backlog::end_pause(Tube& tube) {
 // The end of a TTR is recorded in the journal only if the job has a limit of tries: a restart makes
 // reserved jobs ready anyway.
 void Backlog::fire_client(Client& client, const Budget& budget) {
-  const bool may_end = !client.is_touching_all_;
-  while (may_end && !budget.is_used_up() && !client.reserved_.empty() &&
-         client.reserved_.top().deadline <= state_.now) {
+  const bool may_end = !client.activity().is_touching_all();
+  while (may_end && !budget.is_used_up() && !client.held().empty() &&
+         client.held().first().deadline <= state_.now) {
     state_.steps += QueueState::kStepsPerJob;
-    const JobRef ref = client.reserved_.top().job;
+    const JobRef ref = client.held().first().job;
     state_.jobs.count(ref, JobEvent::timeout);
     ++state_.counts.timeouts;
     serving_.take_back(ref);
   }
   if (client.is_waiting()) end_wait_if_due(client, budget);
-  if (client.is_waiting_for_end() && client.wait_end_ <= state_.now) stop_wait_for_end(client);
+  if (client.is_waiting_for_end() && client.activity().wait_end() <= state_.now)
+    stop_wait_for_end(client);
   state_.arm_client(client);
 }
 
 // A client whose turn for a job is still to come waits until then, whatever its timeout.
 void Backlog::end_wait_if_due(Client& client, const Budget& budget) {
   const bool is_soon = watching_.is_deadline_soon(client);
-  if (!is_soon && client.wait_end_ > state_.now) return;
+  if (!is_soon && client.activity().wait_end() > state_.now) return;
   if (Tube* const behind = watching_.tube_behind(client); behind != nullptr) {
     serving_.serve_waiting(*behind, budget);
     if (!client.is_waiting() || watching_.tube_behind(client) != nullptr) return;
@@ -167,7 +168,7 @@ Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
   CHECK(!client.is_busy());
-  client.busy_with_ = Client::BusyWith::task;
+  client.activity().busy_with_ = ClientActivity::BusyWith::task;
   go_on_at_once(task);
   return Outcome::waiting;
 }
@@ -179,7 +180,7 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
                      .is_at_once = task.is_new,
                      .not_found = answer.not_found,
                      .count = answer.count});
-  task.client->busy_with_ = Client::BusyWith::nothing;
+  task.client->activity().busy_with_ = ClientActivity::BusyWith::nothing;
   tasks_.answered(task);
 }
 
@@ -218,7 +219,7 @@ void Backlog::end_task(const Task& task) {
 void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
-  client.busy_with_ = Client::BusyWith::nothing;
+  client.activity().busy_with_ = ClientActivity::BusyWith::nothing;
   const auto* flush = std::get_if<Flush>(&task->work);
   if (flush != nullptr && flush->has_begun()) {
     tasks_.forget_client(*task);
@@ -232,13 +233,14 @@ void Backlog::leave_task(Client& client) {
 // Removes the client's watches and returns its jobs, now as far as the budget allows, and the rest
 // in later calls.
 void Backlog::close(Client& client) {
-  if (client.has_task()) leave_task(client);
+  if (client.activity().is_task()) leave_task(client);
   if (client.is_waiting_for_end()) waits_.drop(client);
   ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
     watching_.drop_watches(closed, budget);
-    --client.used_->using_clients;
-    state_.free_if_unreferenced(*client.used_);
+    Tube& used = state_.used_by(client);
+    --used.using_clients;
+    state_.free_if_unreferenced(used);
     give_back(closed, budget);
   });
   if (closed.empty()) {
@@ -286,7 +288,7 @@ void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
 
 Outcome Backlog::kick(Client& client, std::uint32_t bound) {
   allocate_task();
-  Tube& tube = *client.used_;
+  Tube& tube = state_.used_by(client);
   // Not by tube.buried, which includes jobs that a flush has yet to free.
   return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
 }
@@ -332,7 +334,7 @@ Outcome Backlog::set_weighted(Client& client, bool weighted) {
 
 TaskState Backlog::do_piece(Task& task, ModeChange& change, const Budget& budget) {
   Outcome outcome = Outcome::done;
-  if (change.is_begun || change.weighted != task.client->is_weighted()) {
+  if (change.is_begun || change.weighted != task.client->watches().are_weighted()) {
     outcome = watching_.change_mode(change, *task.client, budget);
   }
   if (outcome == Outcome::waiting) return TaskState::goes_on;
@@ -356,7 +358,7 @@ TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budg
   if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, watch.weight);
   const bool is_done = outcome == Outcome::done;
   answer(task, {.kind = is_done ? Delivery::Kind::watching : Delivery::Kind::out_of_memory,
-                .count = task.client->watches_.size()});
+                .count = task.client->watches().size()});
   return TaskState::done;
 }
 
@@ -364,7 +366,7 @@ TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budg
 
 Outcome Backlog::touch_all(Client& client) {
   allocate_task();
-  client.is_touching_all_ = true;
+  client.activity().is_touching_all_ = true;
   return begin(client, nullptr, TouchAll{client.held_jobs(), state_.now});
 }
 
@@ -375,7 +377,7 @@ TaskState Backlog::do_piece(Task& task, TouchAll& touch, const Budget& budget) {
     state_.steps += QueueState::kStepsPerJob;
   }
   if (touch.left > 0) return TaskState::goes_on;
-  client.is_touching_all_ = false;
+  client.activity().is_touching_all_ = false;
   answer(task, {.kind = Delivery::Kind::touched_all, .count = client.held_jobs()});
   return TaskState::done;
 }
@@ -389,7 +391,7 @@ Outcome Backlog::wait_for_end(Client& client, JobId id, Instant wait_end) {
 
 void Backlog::stop_wait_for_end(Client& client) {
   if (waits_.has_ended(client)) {
-    client.wait_end_ = Instant::never();
+    client.activity().wait_end_ = Instant::never();
     return;
   }
   waits_.drop(client);

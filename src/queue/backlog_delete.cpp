@@ -85,7 +85,7 @@ Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBat
     const JobRef ref = flushes_.find(batch.ids[planned.next]);
     if (ref == JobRef::none) continue;
     const Job& job = state_.jobs[ref];
-    if (job.state() == JobState::reserved && job.holder() != client.ref_) continue;
+    if (job.state() == JobState::reserved && job.holder() != client.ref()) continue;
     planned.refs.push_back(ref);
     price += QueueState::kStepsPerJob;
     Tube& tube = state_.tube_of(ref);

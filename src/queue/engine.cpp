@@ -72,13 +72,12 @@ void Engine::go_on_with_tasks(Instant now) {
 // Producers --------------------------------------------------------------------------------------
 
 void Engine::mark_producer(Client& client) {
-  if (!client.producer_) ++state_.counts.producers;
-  client.producer_ = true;
+  state_.mark_producer(client);
 }
 
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   state_.now = now;
-  Tube& tube = *client.used_;
+  Tube& tube = state_.used_by(client);
   if (!put.tags.empty()) [[unlikely]]
     return put.read_tags == nullptr
                ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body))
@@ -182,8 +181,7 @@ Outcome Engine::put_again(Tube& tube, JobRef owner, std::uint32_t priority) {
 // Workers ----------------------------------------------------------------------------------------
 
 void Engine::mark_worker(Client& client) {
-  if (!client.worker_) ++state_.counts.workers;
-  client.worker_ = true;
+  state_.mark_worker(client);
 }
 
 std::uint32_t Engine::offer_steps(JobId id) const {
@@ -246,8 +244,7 @@ void Engine::stop_waiting(Client& client, Delivery::Kind why) {
   const bool may_get_job = client.is_waiting() && why == Delivery::Kind::timed_out &&
                            watching_.tube_behind(client) != nullptr;
   if (may_get_job) {
-    client.wait_end_ = state_.now;
-    state_.arm_client(client);
+    watching_.end_wait_by(client, state_.now);
   } else if (client.is_waiting()) {
     watching_.end_wait_without_job(client, why);
   }
@@ -258,7 +255,7 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = state_.jobs[ref];
-  if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
+  if (job.state() == JobState::reserved && job.holder() != client.ref()) return Outcome::not_found;
   const bool has_tags = job.has_tags != 0;
   if (has_tags && keys_.outlives(ref)) [[unlikely]]
     return delete_leaving_key(ref);
@@ -289,7 +286,7 @@ JobRef Engine::held_by(const Client& client, JobId id) const {
   const JobRef ref = state_.jobs.find(id);
   if (ref == JobRef::none) return ref;
   const Job& job = state_.jobs[ref];
-  const bool held = job.state() == JobState::reserved && job.holder() == client.ref_;
+  const bool held = job.state() == JobState::reserved && job.holder() == client.ref();
   return held ? ref : JobRef::none;
 }
 

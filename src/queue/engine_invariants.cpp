@@ -254,12 +254,13 @@ class Inspection {
          watch = tube.watchers.after(*watch), ++index) {
       const Client* client = engine_.state_.clients[watch->client];
       if (client == nullptr) continue;
-      CHECK(client->has_many_watches() == (index < tube.many_watchers));
-      if (!client->has_many_watches()) continue;
+      CHECK(client->watches_.are_many() == (index < tube.many_watchers));
+      if (!client->watches_.are_many()) continue;
       if (client->is_waiting()) ++waiting;
-      if (watch->index >= client->index_->indexed_watches) continue;
-      const bool is_weighted = client->is_weighted();
-      CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
+      if (watch->index >= client->watches_.index()->indexed_watches) continue;
+      const bool is_weighted = client->watches_.are_weighted();
+      CHECK(client->watches_.index()->is_offer_right(
+          *watch, is_weighted ? client->watches_.weights() : nullptr));
     }
     CHECK(tube.many_watchers <= index);
     return waiting;
@@ -275,8 +276,8 @@ class Inspection {
       const Client* client = engine_.state_.clients[watch->client];
       if (client == nullptr) continue;
       CHECK(watch->index < client->watches_.size());
-      CHECK(client->watches_[watch->index] == watch);
-      if (client->has_many_watches()) continue;
+      CHECK(&client->watches_[watch->index] == watch);
+      if (client->watches_.are_many()) continue;
       CHECK(watch->waiting.linked() == client->is_waiting());
     }
     return found;
@@ -299,38 +300,39 @@ class Inspection {
   void check_client(const Client& client) {
     CHECK(engine_.state_.clients[client.ref_] == &client);
     CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
-    CHECK(!client.is_touching_all_ || client.has_task());
-    CHECK(client.is_busy() || client.wait_end_ == Instant::never());
+    CHECK(!client.activity_.is_touching_all() || client.activity_.is_task());
+    CHECK(client.is_busy() || client.activity_.wait_end() == Instant::never());
     if (client.is_waiting_for_end()) check_job_wait(client);
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-      CHECK(client.watches_[i]->client == client.ref_);
-      CHECK(client.watches_[i]->in_tube.linked());
-      const bool is_first = watched.insert(client.watches_[i]->tube).second;
+      CHECK(client.watches_[i].client == client.ref_);
+      CHECK(client.watches_[i].in_tube.linked());
+      const bool is_first = watched.insert(client.watches_[i].tube).second;
       CHECK(is_first);
     }
     CHECK(!watched.empty());
-    CHECK(client.weights_ == nullptr || client.weights_->size() == client.watches_.size());
+    CHECK(client.watches_.weights() == nullptr ||
+          client.watches_.weights()->size() == client.watches_.size());
     check_index(client);
 
-    check_heap(client.reserved_, JobState::reserved, [&](const DeadlineEntry&, const Job& job) {
+    check_heap(client.held_.heap(), JobState::reserved, [&](const DeadlineEntry&, const Job& job) {
       CHECK(job.holder() == client.ref_);
       ++reserved_in_[job.tube];
     });
-    Instant wanted = client.wait_end_;
-    if (!client.reserved_.empty()) {
-      const Instant first_end = client.reserved_.top().deadline;
+    Instant wanted = client.activity_.wait_end();
+    if (!client.held_.empty()) {
+      const Instant first_end = client.held_.first().deadline;
       wanted = std::min(wanted,
                         client.is_waiting() ? first_end - QueueState::kDeadlineMargin : first_end);
     }
     check_timer(client.timer_, Client::kTimerKind, &client, wanted);
 
-    sum_.reserved += client.reserved_.size();
+    sum_.reserved += client.held_.size();
     ++sum_.clients;
     if (client.producer_) ++sum_.producers;
     if (client.worker_) ++sum_.workers;
     if (client.is_waiting()) ++sum_.waiting;
-    if (client.has_task()) ++awaited_;
+    if (client.activity_.is_task()) ++awaited_;
     if (client.is_waiting_for_end()) ++sum_.waiting_for_end;
   }
 
@@ -346,19 +348,19 @@ class Inspection {
   }
 
   void check_index(const Client& client) {
-    if (client.index_ == nullptr) {
+    if (client.watches_.index() == nullptr) {
       CHECK(client.watches_.size() < WatchIndex::kIndexedFrom);
       return;
     }
-    const WatchIndex& index = *client.index_;
+    const WatchIndex& index = *client.watches_.index();
     CHECK(index.size() == client.watches_.size());
     CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
-    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task());
+    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.activity_.is_task());
     CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
     std::uint32_t offers = 0;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-      CHECK(index.find(*client.watches_[i]->tube) == client.watches_[i]);
-      if (index.many && client.watches_[i]->offer != Watch::kNoOffer) ++offers;
+      CHECK(index.find(*client.watches_[i].tube) == &client.watches_[i]);
+      if (index.many && client.watches_[i].offer != Watch::kNoOffer) ++offers;
     }
     CHECK(index.offers() == offers);
     if (index.many) ++clients_with_many_;
@@ -385,7 +387,7 @@ class Inspection {
       const bool is_first = askers_.insert(task.client).second;
       CHECK(is_first);
       CHECK(clients_.count(task.client) == 1);
-      CHECK(task.client->has_task());
+      CHECK(task.client->activity_.is_task());
     }
     if (task.tube != nullptr) ++tasks_of_[task.tube];
     std::visit([this](const auto& work) { check_work(work); }, task.work);

@@ -52,7 +52,7 @@ bool JobWaits::begin(Client& client, JobId id, Instant wait_end) {
   if (made == nullptr) return false;
   WaitedJob* const job = find_or_create(id);
   if (job == nullptr) return false;
-  made->hash = static_cast<std::uint64_t>(client.ref_);
+  made->hash = static_cast<std::uint64_t>(client.ref());
   made->client = &client;
   made->job = job;
   if (!by_client_.insert(*made)) {
@@ -60,15 +60,15 @@ bool JobWaits::begin(Client& client, JobId id, Instant wait_end) {
     return false;
   }
   job->waits.push_back(*made.release());
-  client.busy_with_ = Client::BusyWith::end_of_job;
-  client.wait_end_ = wait_end;
+  client.activity().busy_with_ = ClientActivity::BusyWith::end_of_job;
+  client.activity().wait_end_ = wait_end;
   ++state_.counts.waiting_for_end;
   state_.arm_client(client);
   return true;
 }
 
 JobWaits::Wait& JobWaits::wait_of(const Client& client) const {
-  Wait* const wait = by_client_.find(static_cast<std::uint64_t>(client.ref_),
+  Wait* const wait = by_client_.find(static_cast<std::uint64_t>(client.ref()),
                                      [&](const Wait& one) { return one.client == &client; });
   CHECK(wait != nullptr);
   return *wait;
@@ -76,8 +76,8 @@ JobWaits::Wait& JobWaits::wait_of(const Client& client) const {
 
 void JobWaits::remove(Wait& wait) {
   WaitedJob& job = *wait.job;
-  wait.client->busy_with_ = Client::BusyWith::nothing;
-  wait.client->wait_end_ = Instant::never();
+  wait.client->activity().busy_with_ = ClientActivity::BusyWith::nothing;
+  wait.client->activity().wait_end_ = Instant::never();
   --state_.counts.waiting_for_end;
   by_client_.erase(wait);
   job.waits.remove(wait);

@@ -34,15 +34,15 @@ void add_first(const Heap& heap, std::uint32_t count, std::vector<JobRef>& found
 }  // namespace
 
 JobRef Looks::peek_ready(const Client& client) const {
-  return client.used_->ready.empty() ? JobRef::none : client.used_->ready.top().job;
+  return client.used().ready.empty() ? JobRef::none : client.used().ready.top().job;
 }
 
 JobRef Looks::peek_delayed(const Client& client) const {
-  return client.used_->delayed.empty() ? JobRef::none : client.used_->delayed.top().job;
+  return client.used().delayed.empty() ? JobRef::none : client.used().delayed.top().job;
 }
 
 JobRef Looks::peek_buried(const Client& client) const {
-  return client.used_->first_buried;
+  return client.used().first_buried;
 }
 
 TubeDetail Looks::detail(const Tube& tube, Instant now) {
@@ -128,7 +128,7 @@ JobReport Looks::report(JobRef ref, Instant now) const {
   if (job.state() == JobState::reserved) {
     const Client* const holder = state_.clients[job.holder()];  // Null: it is gone.
     if (holder != nullptr) {
-      deadline = holder->reserved_.at(job.heap_index()).deadline;
+      deadline = holder->held().at(job.heap_index()).deadline;
       held_by = job.holder();
     }
   }

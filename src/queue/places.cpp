@@ -53,9 +53,9 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
                                                         Client* holder) {
   count(tube, job, JobState::reserved, false);
   if (holder == nullptr) return;
-  holder->reserved_.remove(job.heap_index(), state_.jobs);
+  holder->held().heap_.remove(job.heap_index(), state_.jobs);
   // A waiting client keeps the room for the job that it waits for.
-  if (!holder->is_waiting()) holder->reserved_.trim_if_empty();
+  if (!holder->is_waiting()) holder->held().heap_.trim_if_empty();
 }
 
 [[gnu::always_inline]] inline void Places::leave_ready(Job& job, Tube& tube) {
@@ -173,10 +173,10 @@ void Places::to_reserved(JobRef ref, Client& holder) {
     leave(ref, job, tube, from);
   }
   job.set_state(JobState::reserved);
-  job.links.second = static_cast<std::uint32_t>(holder.ref_);
+  job.links.second = static_cast<std::uint32_t>(holder.ref());
   state_.jobs.count(ref, JobEvent::reserve);
   const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
-  holder.reserved_.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
+  holder.held().heap_.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
   tell(ref, job, from, Place::reserved);
@@ -188,8 +188,8 @@ void Places::to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry) {
   CHECK(job.state() == JobState::ready);
   leave_ready(job, tube);
   job.set_state(JobState::reserved);
-  job.links.second = static_cast<std::uint32_t>(holder.ref_);
-  holder.reserved_.push(entry, state_.jobs);
+  job.links.second = static_cast<std::uint32_t>(holder.ref());
+  holder.held().heap_.push(entry, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
   tell(ref, job, Place::ready, Place::reserved);
@@ -200,7 +200,7 @@ void Places::to_nowhere(JobRef ref, Place from) {
   Tube& tube = state_.tubes[job.tube];
   if (from == Place::reserved) [[likely]] {
     Client* const holder = state_.clients[job.holder()];
-    times_.count_worked(tube, holder->reserved_.at(job.heap_index()).deadline, job.ttr_s);
+    times_.count_worked(tube, holder->held().at(job.heap_index()).deadline, job.ttr_s);
     leave_holder(job, tube, holder);
   } else {
     leave(ref, job, tube, from);
@@ -228,14 +228,14 @@ void Places::set_priority(JobRef ref, std::uint32_t priority) {
 void Places::touch(Client& holder, JobRef ref) {
   const Job& job = state_.jobs[ref];
   const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
-  holder.reserved_.replace(job.heap_index(), DeadlineEntry{deadline, ++state_.arrivals, ref},
-                           state_.jobs);
+  holder.held().heap_.replace(job.heap_index(), DeadlineEntry{deadline, ++state_.arrivals, ref},
+                              state_.jobs);
 }
 
 void Places::touch_in_turn(Client& holder, std::uint32_t index, Instant since) {
-  DeadlineEntry entry = holder.reserved_.at(index);
+  DeadlineEntry entry = holder.held().at(index);
   entry.deadline = since + Duration::seconds(state_.jobs[entry.job].ttr_s);
-  holder.reserved_.replace(index, entry, state_.jobs);
+  holder.held().heap_.replace(index, entry, state_.jobs);
 }
 
 }  // namespace haricot

@@ -42,9 +42,9 @@ void QueueState::arm_tube(Tube& tube) {
 }
 
 void QueueState::arm_client(Client& client) {
-  Instant next = client.wait_end_;
-  if (!client.reserved_.empty()) {
-    const Instant first_end = client.reserved_.top().deadline;
+  Instant next = client.activity_.wait_end();
+  if (!client.held_.empty()) {
+    const Instant first_end = client.held_.first().deadline;
     next = std::min(next, client.is_waiting() ? first_end - kDeadlineMargin : first_end);
   }
   arm(client.timer_, next);

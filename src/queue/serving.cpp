@@ -17,7 +17,7 @@ bool Serving::serve_one(Tube& tube) {
   Client* const first = watching_.first_waiting(tube);
   if (first == nullptr) return false;
   const JobRef ref = tube.ready.top().job;
-  const bool is_batch = first->waits_for_ == WaitFor::batch;
+  const bool is_batch = first->activity().waits_for() == WaitFor::batch;
   const auto kind = is_batch ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved;
   watching_.end_wait(*first);
   places_.to_reserved(ref, *first);

@@ -119,18 +119,18 @@ void StateTransfer::write_burials(StateWriter& to, const Tube& tube) const {
 
 void StateTransfer::write_client(StateWriter& to, const Client& client) const {
   to.begin(saved::kClient);
-  to.value(client.producer_);
-  to.value(client.worker_);
+  to.value(client.is_producer());
+  to.value(client.is_worker());
   to.value(std::string_view(client.used().name));
   to.value(client.watched_tubes());
   for (std::uint32_t i = 0; i < client.watched_tubes(); ++i) {
     to.value(std::string_view(client.watched(i).name));
   }
-  to.value(client.weights_ != nullptr);
-  if (client.weights_ != nullptr) client.weights_->write(to);
+  to.value(client.watches().weights() != nullptr);
+  if (client.watches().weights() != nullptr) client.watches().weights()->write(to);
   to.value(client.held_jobs());
   for (std::uint32_t i = 0; i < client.held_jobs(); ++i) {
-    const DeadlineEntry& entry = client.reserved_.at(i);
+    const DeadlineEntry& entry = client.held().at(i);
     to.value(saved::Hold{
         .id = state_.jobs[entry.job].id, .deadline = entry.deadline, .arrival = entry.arrival});
   }
@@ -147,7 +147,9 @@ void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> 
   to.value(static_cast<std::uint32_t>(waits.size()));
   for (const auto& [number, index] : waits) {
     const Client& client = *clients[index];
-    to.value(saved::Wait{.client = index, .end = client.wait_end_, .what = client.waits_for_});
+    to.value(saved::Wait{.client = index,
+                         .end = client.activity().wait_end(),
+                         .what = client.activity().waits_for()});
   }
   if (state_.counts.waiting_for_end > 0) write_job_waits(to, clients);
 }
@@ -158,7 +160,8 @@ void StateTransfer::write_job_waits(StateWriter& to, std::span<const Client* con
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
     const Client& client = *clients[i];
     if (!client.is_waiting_for_end()) continue;
-    to.value(saved::JobWait{.client = i, .id = job_waits_.job_of(client), .end = client.wait_end_});
+    to.value(saved::JobWait{
+        .client = i, .id = job_waits_.job_of(client), .end = client.activity().wait_end()});
   }
 }
 

@@ -298,10 +298,12 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
 
 bool StateTransfer::read_client(StateReader& from, Client& client) {
   if (!from.begin(saved::kClient)) return false;
-  from.value(client.producer_);
-  from.value(client.worker_);
-  state_.counts.producers += client.producer_ ? 1 : 0;
-  state_.counts.workers += client.worker_ ? 1 : 0;
+  bool is_producer = false;
+  bool is_worker = false;
+  from.value(is_producer);
+  from.value(is_worker);
+  if (is_producer) state_.mark_producer(client);
+  if (is_worker) state_.mark_worker(client);
   std::string_view used;
   from.value(used);
   return from.is_good() && is_tube_name(used) && watching_.use(client, used) == Outcome::done &&

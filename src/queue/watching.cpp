@@ -36,11 +36,11 @@ engine_tasks::ClosedClient Watching::close(Client& client) {
   state_.wheel.cancel(client.timer_);
   state_.clients.empty(client.ref_);
   --state_.counts.clients;
-  if (client.has_many_watches()) --clients_with_many_;
+  if (client.watches_.are_many()) --clients_with_many_;
   if (client.producer_) --state_.counts.producers;
   if (client.worker_) --state_.counts.workers;
-  return {std::move(client.reserved_), std::move(client.watches_), std::move(client.index_),
-          client.ref_};
+  return {std::move(client.held_.heap_), std::move(client.watches_.list_),
+          std::move(client.watches_.index_), client.ref_};
 }
 
 // Starts with the last one. Without an index there are so few watches that all are removed at once.
@@ -79,7 +79,7 @@ Outcome Watching::ignore(Client& client, std::string_view tube_name) {
   Tube* tube = state_.tubes.find(tube_name);
   Watch* watch = tube == nullptr ? nullptr : find_watch(client, *tube);
   if (watch == nullptr) return Outcome::done;
-  if (client.watches_.size() == 1) return Outcome::only_watched;
+  if (client.watches_.list_.size() == 1) return Outcome::only_watched;
   remove_watch(client, *watch);
   return Outcome::done;
 }
@@ -87,20 +87,21 @@ Outcome Watching::ignore(Client& client, std::string_view tube_name) {
 // Watches ----------------------------------------------------------------------------------------
 
 bool Watching::add_watch(Client& client, Tube& tube) {
-  if (!client.watches_.allocate_one()) return false;
-  if (client.weights_ != nullptr && !client.weights_->allocate_one()) return false;
+  if (!client.watches_.list_.allocate_one()) return false;
+  if (client.watches_.weights_ != nullptr && !client.watches_.weights_->allocate_one())
+    return false;
   std::unique_ptr<Watch> made(new (std::nothrow) Watch);
   if (made == nullptr) return false;
   made->client = client.ref_;
   made->tube = &tube;
-  made->index = client.watches_.size();
+  made->index = client.watches_.list_.size();
   if (!add_to_index(client, *made)) return false;
 
   Watch& watch = *made.release();
-  client.watches_.push_back(&watch);
-  if (client.weights_ != nullptr) client.weights_->add();
+  client.watches_.list_.push_back(&watch);
+  if (client.watches_.weights_ != nullptr) client.watches_.weights_->add();
   ++tube.watching_clients;
-  if (client.has_many_watches()) {
+  if (client.watches_.are_many()) {
     tube.watchers.push_front(watch);
     ++tube.many_watchers;
     watch.offer = Watch::kNoOffer;
@@ -108,70 +109,71 @@ bool Watching::add_watch(Client& client, Tube& tube) {
     return true;
   }
   tube.watchers.push_back(watch);
-  if (client.watches_.size() >= WatchIndex::kManyFrom) become_many(client);
+  if (client.watches_.list_.size() >= WatchIndex::kManyFrom) become_many(client);
   return true;
 }
 
 // Creates or extends the index of a client if it needs one. Returns false if memory is short;
 // nothing has changed then.
 bool Watching::add_to_index(Client& client, Watch& watch) {
-  const std::uint32_t watches = client.watches_.size() + 1;
-  if (watches < WatchIndex::kIndexedFrom && client.index_ == nullptr) return true;
-  if (client.index_ == nullptr) {
+  const std::uint32_t watches = client.watches_.list_.size() + 1;
+  if (watches < WatchIndex::kIndexedFrom && client.watches_.index_ == nullptr) return true;
+  if (client.watches_.index_ == nullptr) {
     std::unique_ptr<WatchIndex> index(new (std::nothrow) WatchIndex);
     if (index == nullptr) return false;
-    for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-      if (!index->add(*client.watches_[i])) return false;
+    for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+      if (!index->add(*client.watches_.list_[i])) return false;
     }
     state_.steps += watches;
-    client.index_ = std::move(index);
+    client.watches_.index_ = std::move(index);
   }
-  if (watches >= WatchIndex::kManyFrom && !client.index_->allocate_offers(watches)) return false;
-  return client.index_->add(watch);
+  if (watches >= WatchIndex::kManyFrom && !client.watches_.index_->allocate_offers(watches))
+    return false;
+  return client.watches_.index_->add(watch);
 }
 
 void Watching::become_many(Client& client) {
   CHECK(!client.is_waiting());
-  client.index_->many = true;
+  client.watches_.index_->many = true;
   ++clients_with_many_;
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    Watch& watch = *client.watches_[i];
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    Watch& watch = *client.watches_.list_[i];
     watch.tube->watchers.remove(watch);
     watch.tube->watchers.push_front(watch);
     ++watch.tube->many_watchers;
     watch.offer = Watch::kNoOffer;
     update_offer(client, watch);
   }
-  state_.steps += std::uint64_t{client.watches_.size()} * QueueState::kStepsPerJob;
+  state_.steps += std::uint64_t{client.watches_.list_.size()} * QueueState::kStepsPerJob;
 }
 
 void Watching::become_few(Client& client) {
   CHECK(!client.is_waiting());
-  client.index_->forget_all_offers();
-  client.index_->many = false;
+  client.watches_.index_->forget_all_offers();
+  client.watches_.index_->many = false;
   --clients_with_many_;
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    Watch& watch = *client.watches_[i];
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    Watch& watch = *client.watches_.list_[i];
     watch.tube->watchers.remove(watch);
     watch.tube->watchers.push_back(watch);
     --watch.tube->many_watchers;
     watch.wait_number = 0;
   }
-  state_.steps += std::uint64_t{client.watches_.size()} * QueueState::kStepsPerJob;
+  state_.steps += std::uint64_t{client.watches_.list_.size()} * QueueState::kStepsPerJob;
 }
 
 // The last watch takes the index of the removed one. (Compat: order of list-tubes-watched.)
 void Watching::remove_watch(Client& client, Watch& watch) {
-  const bool is_to_have_few = client.watches_.size() <= WatchIndex::kFewAgain + 1;
-  if (client.has_many_watches() && is_to_have_few) become_few(client);
-  const bool of_many = client.has_many_watches();
-  if (of_many) client.index_->forget_offer(watch);
-  if (client.index_ != nullptr) client.index_->remove(watch);
-  Watch* last = client.watches_.back();
-  client.watches_[watch.index] = last;
+  const bool is_to_have_few = client.watches_.list_.size() <= WatchIndex::kFewAgain + 1;
+  if (client.watches_.are_many() && is_to_have_few) become_few(client);
+  const bool of_many = client.watches_.are_many();
+  if (of_many) client.watches_.index_->forget_offer(watch);
+  if (client.watches_.index_ != nullptr) client.watches_.index_->remove(watch);
+  Watch* last = client.watches_.list_.back();
+  client.watches_.list_[watch.index] = last;
   last->index = watch.index;
-  client.watches_.pop_back();
-  if (client.weights_ != nullptr) client.weights_->remove(watch.index);
+  client.watches_.list_.pop_back();
+  if (client.watches_.weights_ != nullptr) client.watches_.weights_->remove(watch.index);
   drop_watch(watch, of_many);
 }
 
@@ -185,9 +187,9 @@ void Watching::drop_watch(Watch& watch, bool of_many) {
 }
 
 Watch* Watching::find_watch(const Client& client, Tube& tube) {
-  if (client.index_ != nullptr) return client.index_->find(tube);
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    if (client.watches_[i]->tube == &tube) return client.watches_[i];
+  if (client.watches_.index_ != nullptr) return client.watches_.index_->find(tube);
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    if (client.watches_.list_[i]->tube == &tube) return client.watches_.list_[i];
   }
   return nullptr;
 }
@@ -196,51 +198,57 @@ Watch* Watching::find_watch(const Client& client, Tube& tube) {
 
 void Watching::start_waiting(Client& client, Instant wait_end, WaitFor what) {
   CHECK(!client.is_busy());
-  client.busy_with_ = Client::BusyWith::reserve;
-  client.waits_for_ = what;
-  client.wait_end_ = wait_end;
+  client.activity_.busy_with_ = ClientActivity::BusyWith::reserve;
+  client.activity_.waits_for_ = what;
+  client.activity_.wait_end_ = wait_end;
   ++state_.counts.waiting;
   const std::uint64_t number = ++waits_;
-  if (client.has_many_watches()) {
-    client.index_->wait_number = number;
+  if (client.watches_.are_many()) {
+    client.watches_.index_->wait_number = number;
     ++waiting_with_many_;
   } else {
-    for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-      Watch& watch = *client.watches_[i];
+    for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+      Watch& watch = *client.watches_.list_[i];
       watch.wait_number = number;
       watch.tube->waiting.push_back(watch);
       ++watch.tube->waiting_clients;
     }
-    state_.steps += client.watches_.size();
+    state_.steps += client.watches_.list_.size();
   }
   state_.arm_client(client);
 }
 
 void Watching::end_wait(Client& client) {
-  client.busy_with_ = Client::BusyWith::nothing;
-  client.wait_end_ = Instant::never();
+  client.activity_.busy_with_ = ClientActivity::BusyWith::nothing;
+  client.activity_.wait_end_ = Instant::never();
   --state_.counts.waiting;
-  if (client.has_many_watches()) {
+  if (client.watches_.are_many()) {
     --waiting_with_many_;
     return;
   }
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    Watch& watch = *client.watches_[i];
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    Watch& watch = *client.watches_.list_[i];
     watch.tube->waiting.remove(watch);
     --watch.tube->waiting_clients;
   }
-  state_.steps += client.watches_.size();
+  state_.steps += client.watches_.list_.size();
+}
+
+void Watching::end_wait_by(Client& client, Instant end) {
+  client.activity_.wait_end_ = end;
+  state_.arm_client(client);
 }
 
 void Watching::end_wait_without_job(Client& client, Delivery::Kind why) {
   const bool is_empty_batch =
-      client.waits_for_ == WaitFor::batch && why == Delivery::Kind::timed_out;
+      client.activity_.waits_for_ == WaitFor::batch && why == Delivery::Kind::timed_out;
   end_wait(client);
   deliver({.client = &client, .kind = is_empty_batch ? Delivery::Kind::reserved_in_batch : why});
 }
 
 std::uint64_t Watching::wait_number(const Client& client) {
-  return client.has_many_watches() ? client.index_->wait_number : client.watches_[0]->wait_number;
+  return client.watches_.are_many() ? client.watches_.index_->wait_number
+                                    : client.watches_.list_[0]->wait_number;
 }
 
 Client* Watching::first_waiting(Tube& tube) {
@@ -257,18 +265,19 @@ std::uint32_t Watching::offer_steps(const Tube& tube) const {
   // The client with few watches that has waited longest; one with many costs little in any case.
   const Watch* first = tube.waiting.first();
   if (first == nullptr || tube.paused) return told;
-  return told + state_.clients[first->client]->watches_.size() + QueueState::kStepsPerDelivery;
+  return told + state_.clients[first->client]->watches_.list_.size() +
+         QueueState::kStepsPerDelivery;
 }
 
 std::uint32_t Watching::watch_steps(const Client& client) {
-  const bool becomes_many = client.watches_.size() + 1 == WatchIndex::kManyFrom;
-  return becomes_many ? client.watches_.size() * QueueState::kStepsPerJob : 0;
+  const bool becomes_many = client.watches_.list_.size() + 1 == WatchIndex::kManyFrom;
+  return becomes_many ? client.watches_.list_.size() * QueueState::kStepsPerJob : 0;
 }
 
 std::uint32_t Watching::ignore_steps(const Client& client) {
   const bool becomes_few =
-      client.has_many_watches() && client.watches_.size() <= WatchIndex::kFewAgain + 1;
-  return becomes_few ? client.watches_.size() * QueueState::kStepsPerJob : 0;
+      client.watches_.are_many() && client.watches_.list_.size() <= WatchIndex::kFewAgain + 1;
+  return becomes_few ? client.watches_.list_.size() * QueueState::kStepsPerJob : 0;
 }
 
 // Returns the client with many watches that has waited on the tube longest, if its wait is older
@@ -278,9 +287,10 @@ Client* Watching::first_of_many_waiting(Tube& tube, std::uint64_t before) {
   const Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
     Client* client = state_.clients[watch->client];
-    if (client == nullptr || !client->is_waiting() || client->index_->wait_number >= before)
+    if (client == nullptr || !client->is_waiting() ||
+        client->watches_.index_->wait_number >= before)
       continue;
-    before = client->index_->wait_number;
+    before = client->watches_.index_->wait_number;
     found = client;
   }
   state_.steps += tube.many_watchers;

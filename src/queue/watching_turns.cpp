@@ -13,16 +13,16 @@ namespace haricot {
 
 // Returns the tube with the best job that the client could reserve now, or null.
 Tube* Watching::best_tube(const Client& client) {
-  if (client.has_many_watches()) {
-    const Watch* watch = client.index_->best_offer();
+  if (client.watches_.are_many()) {
+    const Watch* watch = client.watches_.index_->best_offer();
     return watch == nullptr ? nullptr : watch->tube;
   }
-  if (client.is_weighted()) [[unlikely]]
+  if (client.watches_.are_weighted()) [[unlikely]]
     return best_weighted(client);
   Tube* best = nullptr;
-  const std::uint32_t watches = client.watches_.size();
+  const std::uint32_t watches = client.watches_.list_.size();
   for (std::uint32_t i = 0; i < watches; ++i) {
-    Tube& tube = *client.watches_[i]->tube;
+    Tube& tube = *client.watches_.list_[i]->tube;
     if (!tube.offers_job()) continue;
     if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
   }
@@ -31,11 +31,11 @@ Tube* Watching::best_tube(const Client& client) {
 }
 
 Tube* Watching::tube_behind(const Client& client) {
-  if (client.has_many_watches()) return client.index_->tube_behind();
-  const std::uint32_t watches = client.watches_.size();
+  if (client.watches_.are_many()) return client.watches_.index_->tube_behind();
+  const std::uint32_t watches = client.watches_.list_.size();
   state_.steps += watches;
   for (std::uint32_t i = 0; i < watches; ++i) {
-    if (client.watches_[i]->tube->offers_job_later()) return client.watches_[i]->tube;
+    if (client.watches_.list_[i]->tube->offers_job_later()) return client.watches_.list_[i]->tube;
   }
   return nullptr;
 }
@@ -43,24 +43,24 @@ Tube* Watching::tube_behind(const Client& client) {
 // Returns the maximum number of watchers with many watches that the tube of the client's next job
 // has: of its best offer or, if it has few watches, of any tube that offers a job.
 std::uint32_t Watching::most_told(const Client& client) {
-  if (client.has_many_watches()) {
-    const Watch* watch = client.index_->best_offer();
+  if (client.watches_.are_many()) {
+    const Watch* watch = client.watches_.index_->best_offer();
     return watch == nullptr ? 0 : watch->tube->many_watchers;
   }
   std::uint32_t most = 0;
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    const Tube& tube = *client.watches_[i]->tube;
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    const Tube& tube = *client.watches_.list_[i]->tube;
     if (tube.offers_job()) most = std::max(most, tube.many_watchers);
   }
   return most;
 }
 
 void Watching::update_offer(Client& client, Watch& watch) {
-  if (watch.index >= client.index_->indexed_watches) return;
-  if (client.is_weighted()) {
-    client.index_->update_offer(watch, *client.weights_);
+  if (watch.index >= client.watches_.index_->indexed_watches) return;
+  if (client.watches_.are_weighted()) {
+    client.watches_.index_->update_offer(watch, *client.watches_.weights_);
   } else {
-    client.index_->update_offer(watch);
+    client.watches_.index_->update_offer(watch);
   }
 }
 
@@ -69,11 +69,11 @@ void Watching::update_offer(Client& client, Watch& watch) {
 Tube* Watching::best_weighted(const Client& client) {
   Tube* best = nullptr;
   std::uint64_t best_pass = 0;
-  const std::uint32_t watches = client.watches_.size();
+  const std::uint32_t watches = client.watches_.list_.size();
   for (std::uint32_t i = 0; i < watches; ++i) {
-    Tube& tube = *client.watches_[i]->tube;
+    Tube& tube = *client.watches_.list_[i]->tube;
     if (!tube.offers_job()) continue;
-    const std::uint64_t pass = client.weights_->pass(i);
+    const std::uint64_t pass = client.watches_.weights_->pass(i);
     if (best != nullptr && pass >= best_pass) continue;
     best = &tube;
     best_pass = pass;
@@ -86,44 +86,44 @@ Tube* Watching::best_weighted(const Client& client) {
 // watches.
 void Watching::charge_weighted(Client& client, Tube& tube) {
   const Watch* watch = find_watch(client, tube);
-  if (watch != nullptr) client.weights_->charge(watch->index);
+  if (watch != nullptr) client.watches_.weights_->charge(watch->index);
 }
 
 Outcome Watching::watch(Client& client, Tube& tube, std::uint32_t weight) {
-  CHECK(client.weights_ != nullptr);
+  CHECK(client.watches_.weights_ != nullptr);
   Watch* watch = find_watch(client, tube);
   if (watch == nullptr) {
     if (!add_watch(client, tube)) return Outcome::out_of_memory;
-    watch = client.watches_.back();
+    watch = client.watches_.list_.back();
   }
-  client.weights_->set_weight(watch->index, weight);
-  if (client.has_many_watches()) update_offer(client, *watch);
+  client.watches_.weights_->set_weight(watch->index, weight);
+  if (client.watches_.are_many()) update_offer(client, *watch);
   return Outcome::done;
 }
 
 Outcome Watching::make_weights(std::unique_ptr<WatchWeights>& made, Client& client,
                                const Budget& budget) {
-  if (client.weights_ != nullptr) return Outcome::done;
+  if (client.watches_.weights_ != nullptr) return Outcome::done;
   if (made == nullptr) made.reset(new (std::nothrow) WatchWeights);
   if (made == nullptr) return Outcome::out_of_memory;
-  const std::uint32_t watches = client.watches_.size();
+  const std::uint32_t watches = client.watches_.list_.size();
   while (made->size() < watches) {
-    if (client.has_many_watches() && budget.is_used_up()) return Outcome::waiting;
+    if (client.watches_.are_many() && budget.is_used_up()) return Outcome::waiting;
     const std::uint32_t until = std::min(watches, made->size() + QueueState::kStepsPerJob);
     state_.steps += until - made->size();
     if (!made->grow_to(until)) return Outcome::out_of_memory;
   }
-  client.weights_ = std::move(made);
+  client.watches_.weights_ = std::move(made);
   return Outcome::done;
 }
 
 void Watching::take_weights(Client& client, std::unique_ptr<WatchWeights> weights) {
-  CHECK(client.weights_ == nullptr && weights->size() == client.watches_.size());
-  client.weights_ = std::move(weights);
-  if (!client.has_many_watches()) return;
-  client.index_->forget_all_offers();
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    update_offer(client, *client.watches_[i]);
+  CHECK(client.watches_.weights_ == nullptr && weights->size() == client.watches_.list_.size());
+  client.watches_.weights_ = std::move(weights);
+  if (!client.watches_.are_many()) return;
+  client.watches_.index_->forget_all_offers();
+  for (std::uint32_t i = 0; i < client.watches_.list_.size(); ++i) {
+    update_offer(client, *client.watches_.list_[i]);
   }
 }
 
@@ -135,15 +135,15 @@ Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
                               const Budget& budget) {
   const Outcome outcome = make_weights(change.made, client, budget);
   if (outcome != Outcome::done) return outcome;
-  if (!client.has_many_watches()) {
-    client.weights_->in_use = change.weighted;
+  if (!client.watches_.are_many()) {
+    client.watches_.weights_->in_use = change.weighted;
     return Outcome::done;
   }
-  const std::uint32_t watches = client.watches_.size();
-  WatchIndex& index = *client.index_;
+  const std::uint32_t watches = client.watches_.list_.size();
+  WatchIndex& index = *client.watches_.index_;
   if (!change.is_begun) index.indexed_watches = 0;
   change.is_begun = true;
-  client.weights_->in_use = change.weighted;
+  client.watches_.weights_->in_use = change.weighted;
   while (change.next == 0 && index.offers() > 0) {
     if (budget.is_used_up()) return Outcome::waiting;
     index.forget_some_offer();
@@ -151,7 +151,7 @@ Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
   }
   while (change.next < watches) {
     if (budget.is_used_up()) return Outcome::waiting;
-    Watch& watch = *client.watches_[change.next];
+    Watch& watch = *client.watches_.list_[change.next];
     index.indexed_watches = ++change.next;
     update_offer(client, watch);
     state_.steps += QueueState::kStepsPerJob;

@@ -59,7 +59,7 @@ class Places {
   }
   // Allocates room in the client's heap for one more job. Returns false if memory is short.
   [[nodiscard]] static bool allocate_reserved(Client& holder) {
-    return holder.reserved_.allocate_one();
+    return holder.held().heap_.allocate_one();
   }
 
   // Changes the priority, and so the order of a ready job; the job stays in its place.

@@ -38,6 +38,16 @@ struct QueueState {
   QueueState& operator=(const QueueState&) = delete;
 
   Tube& tube_of(JobRef ref) const { return tubes[jobs[ref].tube]; }
+  static Tube& used_by(Client& client) { return *client.used_; }
+  // Count the client as a producer, or a worker, once.
+  void mark_producer(Client& client) {
+    counts.producers += client.producer_ ? 0 : 1;
+    client.producer_ = true;
+  }
+  void mark_worker(Client& client) {
+    counts.workers += client.worker_ ? 0 : 1;
+    client.worker_ = true;
+  }
   // Frees the tube unless something refers to it, or it is the default tube.
   void free_if_unreferenced(Tube& tube);
   // Ensure that the timer of the tube, or of the client, fires in time.

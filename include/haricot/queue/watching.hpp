@@ -58,7 +58,7 @@ class Watching {
   // and no client is answered that there is no job.
   Tube* tube_behind(const Client& client);
   void charge(Client& client, Tube& tube) {
-    if (client.is_weighted()) [[unlikely]]
+    if (client.watches_.are_weighted()) [[unlikely]]
       charge_weighted(client, tube);
   }
   // Gives the client these weights, one for each watch. Requires: it has none.
@@ -81,7 +81,7 @@ class Watching {
   // or announces what it has taken. If there are clients with many watches, this scans the tubes
   // itself.
   std::uint32_t reserve_steps(const Client& client) const {
-    const std::uint32_t looks = client.has_many_watches() ? 1 : client.watches_.size();
+    const std::uint32_t looks = client.watches_.are_many() ? 1 : client.watches_.list_.size();
     const std::uint32_t told = clients_with_many_ == 0 ? 0 : most_told(client);
     return 2 * looks + told * QueueState::kStepsPerJob;
   }
@@ -97,13 +97,15 @@ class Watching {
   // Requires: allocate_deliveries() since the last wait has begun.
   void start_waiting(Client& client, Instant wait_end, WaitFor what);
   void end_wait(Client& client);
+  // Sets the end of the client's wait.
+  void end_wait_by(Client& client, Instant end);
   // Ends the wait without a job. `why` is timed_out, deadline_soon or aborted. A client that waits
   // for a batch gets an empty one if it times out.
   void end_wait_without_job(Client& client, Delivery::Kind why);
   // Returns true if the TTR of a held job ends soon.
   bool is_deadline_soon(const Client& client) const {
-    return !client.reserved_.empty() &&
-           client.reserved_.top().deadline <= state_.now + QueueState::kDeadlineMargin;
+    return !client.held_.empty() &&
+           client.held_.first().deadline <= state_.now + QueueState::kDeadlineMargin;
   }
 
   // Allocates room for one more delivery, besides those to all waiting clients and `others`. Throws
