@@ -122,9 +122,8 @@ class Inspection {
 
     CHECK(tube.watching_clients == check_watchers(tube));
     CHECK(tube.waiting_clients == check_waiting(tube));
-    CHECK(tube.using_clients == std::count_if(clients_.begin(), clients_.end(), [&](auto* client) {
-            return client->used_ == &tube;
-          }));
+    const auto uses = [&](const Client* client) { return client->used_ == &tube; };
+    CHECK(tube.using_clients == std::count_if(clients_.begin(), clients_.end(), uses));
 
     Instant wanted = Instant::never();
     if (!tube.delayed.empty()) wanted = tube.delayed.top().deadline;
@@ -254,13 +253,12 @@ class Inspection {
          watch = tube.watchers.after(*watch), ++index) {
       const Client* client = engine_.state_.clients[watch->client];
       if (client == nullptr) continue;
-      CHECK(client->watches_.are_many() == (index < tube.many_watchers));
-      if (!client->watches_.are_many()) continue;
+      const WatchedTubes& all = client->watches();
+      CHECK(all.are_many() == (index < tube.many_watchers));
+      if (!all.are_many()) continue;
       if (client->is_waiting()) ++waiting;
-      if (watch->index >= client->watches_.index()->indexed_watches) continue;
-      const bool is_weighted = client->watches_.are_weighted();
-      CHECK(client->watches_.index()->is_offer_right(
-          *watch, is_weighted ? client->watches_.weights() : nullptr));
+      if (watch->index >= all.index()->indexed_watches) continue;
+      CHECK(all.index()->is_offer_right(*watch, all.are_weighted() ? all.weights() : nullptr));
     }
     CHECK(tube.many_watchers <= index);
     return waiting;
@@ -311,8 +309,8 @@ class Inspection {
       CHECK(is_first);
     }
     CHECK(!watched.empty());
-    CHECK(client.watches_.weights() == nullptr ||
-          client.watches_.weights()->size() == client.watches_.size());
+    const WatchWeights* weights = client.watches_.weights();
+    CHECK(weights == nullptr || weights->size() == client.watches_.size());
     check_index(client);
 
     check_heap(client.held_.heap(), JobState::reserved, [&](const DeadlineEntry&, const Job& job) {
