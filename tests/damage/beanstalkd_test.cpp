@@ -1,4 +1,4 @@
-// Folders that beanstalkd 1.12 itself has written, alone and after haricotd, with damage.
+// Damaged folders that the real beanstalkd 1.12 has written, alone and after haricotd.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class RealBeanstalkd : public ::testing::Test {
     return image;
   }
 
-  // Runs it over the folder, with some jobs put and changed. Returns the highest id.
+  // Runs beanstalkd on the folder, and puts and changes jobs. Returns the highest id.
   JobId run(int puts) {
     const auto binary = test::find_server_binary(test::ServerKind::beanstalkd_1_12);
     EXPECT_TRUE(binary);
@@ -61,7 +61,7 @@ class RealBeanstalkd : public ::testing::Test {
       if (i % 4 == 2) client.ask("reserve-job " + id);
       if (i % 8 == 2) client.ask("bury " + id + " 9");
       if (i % 8 == 6) client.ask("release " + id + " 8 4000");
-      // One of an earlier file, or of the other server.
+      // Deletes a job of an earlier file or of the other server.
       if (i % 6 == 5 && highest > 20) client.ask("delete " + std::to_string(highest - 20));
     }
     EXPECT_TRUE(server.stop());

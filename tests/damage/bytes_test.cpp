@@ -1,4 +1,4 @@
-// Folders of haricotd in which bits, bytes and sectors are not what was written.
+// Folders of haricotd with damaged bits, bytes and sectors.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ constexpr std::size_t kFolders = 10;
 class HurtBytes : public ::testing::TestWithParam<std::size_t> {
  protected:
   const KnownFolder& folder() const { return *folders_of_haricotd()[GetParam()]; }
-  // Of many files some are enough: the first, the last, and two between them.
+  // Returns the files to damage. In a folder of many files these are the first, the last, and two
+  // others.
   std::vector<const KnownFile*> files() const {
     std::vector<const KnownFile*> files;
     const std::size_t count = folder().files.size();
@@ -31,8 +32,8 @@ class HurtBytes : public ::testing::TestWithParam<std::size_t> {
     }
     return files;
   }
-  // Every case in folders of few files; in the others, which take longer, one in so many. Odd
-  // numbers, so that all bits have their turn.
+  // Returns 1 for folders of few files, and more for others, which take longer. The number is odd,
+  // so that every bit is damaged in some byte.
   std::uint64_t stride() const {
     const std::size_t files = folder().files.size();
     if (kStride == 1) return files < 10 ? 1 : 11;
@@ -42,7 +43,7 @@ class HurtBytes : public ::testing::TestWithParam<std::size_t> {
   test::Random random_{GetParam() + 1 + test::given_seed().value_or(0)};
 };
 
-// The offsets of the heads of all records, and of the first bytes.
+// Returns the offsets of the first bytes, and of the heads of all records.
 std::vector<std::size_t> offsets_of_interest(const KnownFile& file) {
   std::vector<std::size_t> offsets;
   const std::size_t first = std::min<std::size_t>(file.bytes.size(), 4096);
@@ -94,7 +95,7 @@ TEST_P(HurtBytes, ASector) {
         HurtFolder hurt(folder());
         if (kind == 0) hurt.zero(file.number, at, kSectorBytes);
         if (kind == 1) hurt.overwrite(file.number, at, random_.bytes(kSectorBytes));
-        // A part of one, as by a stroke of the head.
+        // A part of a sector, as after a torn write.
         if (kind == 2) hurt.overwrite(file.number, at + random_.below(400), random_.bytes(30));
         sweep.judge(hurt);
       }
@@ -102,7 +103,7 @@ TEST_P(HurtBytes, ASector) {
   }
 }
 
-// Any part of the first sector may go.
+// Removes parts of the first sector.
 TEST_P(HurtBytes, TheBeginOfAFile) {
   Sweep sweep(5, stride());
   for (const KnownFile* file : files()) {
@@ -129,7 +130,7 @@ TEST_P(HurtBytes, ACut) {
   }
 }
 
-// A sector that was written to another place, and bytes after the end.
+// Writes sectors to another place, and appends bytes.
 TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
   Sweep sweep(1, kStride > 1 ? 3 : 1);
   const std::vector<KnownFile>& all = folder().files;
@@ -148,7 +149,7 @@ TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
       if (!sweep.is_next()) continue;
       sweep.judge(HurtFolder(folder()).append(file.number, random_.bytes(bytes)));
     }
-    // A whole record that stands a second time.
+    // A second copy of a record.
     const Piece& piece = file.pieces.size() > 2 ? file.pieces[2] : file.pieces[1];
     sweep.judge(HurtFolder(folder()).append(
         file.number, std::string_view(file.bytes).substr(piece.offset, piece.bytes)));

@@ -1,4 +1,4 @@
-// What was wrong once, each by its name.
+// Regression tests. Each is named after the former defect.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ bool holds(const Image& image, const std::string& bytes) {
   });
 }
 
-// Starts a server, deletes all jobs, and waits until the files that held them are gone.
+// Starts a server, deletes all jobs, and waits until their files are removed.
 void delete_all(SimDisk& disk) {
   Server server(disk, kWall);
   ASSERT_TRUE(server.reading().is_good) << server.reading().error;
@@ -56,7 +56,7 @@ TEST(FormerDefects, OneFlippedBitInTheLastFileOfBeanstalkdLosesTheRest) {
   for (const std::uint32_t version : {binlog::kVersion, binlog::kVersionOfBeanstalkd14}) {
     const KnownFolder& folder = of_beanstalkd(version);
     const KnownFile& last = folder.files.back();
-    // The length of a name, by which nothing after it was found any more.
+    // Damages the length of a name, after which the reader found no more records.
     const Piece& piece = last.pieces[4];
     HurtFolder hurt(folder);
     hurt.flip(last.number, piece.offset + 1, 6);
@@ -76,7 +76,7 @@ TEST(FormerDefects, Version7TurnedInto5) {
       hurt.overwrite(file.number, 0, std::string(1, 5));
       const Verdict verdict = judge(hurt, Depth::starts);
       EXPECT_EQ(verdict.wrong, "");
-      // A server that starts has all jobs. It may refuse what beanstalkd has written.
+      // If the server starts, it has all jobs. It may refuse the files of beanstalkd.
       if (verdict.reading.is_good) {
         EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(*folder)) << hurt.what();
         EXPECT_FALSE(verdict.reading.is_sound) << hurt.what();
@@ -89,7 +89,7 @@ TEST(FormerDefects, Version7TurnedInto5) {
 
 TEST(FormerDefects, ACopyUnderAnotherNumberBringsDeletedJobsBack) {
   const KnownFolder& folder = of_three_files(Ending::stopped);
-  // The first file holds jobs whose deletion stands in a later one.
+  // The first file has jobs whose deletion is recorded in a later file.
   for (std::size_t i = 0; i < 2; ++i) {
     HurtFolder hurt(folder);
     hurt.copy(folder.files[i].number, folder.last_number() + 1);
@@ -112,7 +112,7 @@ TEST(FormerDefects, AMissingLastFileIsNotTold) {
   }
 }
 
-// A crash at any moment of the first start. The one after it finishes the work.
+// Crashes the first start at every step. The second start completes the copy.
 TEST(FormerDefects, AKillWhileTheCopyIsWrittenLeavesAStubThatCountsAsTheCopy) {
   const KnownFolder& folder = of_three_files(Ending::killed);
   test::Random random(11);
@@ -139,7 +139,7 @@ TEST(FormerDefects, AKillWhileTheCopyIsWrittenLeavesAStubThatCountsAsTheCopy) {
       EXPECT_TRUE(std::any_of(after.begin(), after.end(), [&](const auto& file) {
         const bool is_end = file.first.find(".torn.") != std::string::npos &&
                             torn.find(file.second) != std::string::npos;
-        // The number of the record ends in zeros.
+        // The last number of the record ends in zeros, which may be missing.
         return file.second == torn || (is_end && file.second.size() + 8 > last.pieces.back().bytes);
       }));
       if (HasFailure()) return;
@@ -171,7 +171,7 @@ TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
   }
 }
 
-// The model and the server have to agree on what nobody need be told of.
+// The model and the server have to agree on the losses that need no report.
 TEST(FormerDefects, SeveralInjuriesAmountToALossOfPower) {
   for (const std::uint64_t seed :
        {11984921442400121842U, 10931095214252170947U, 5309874129706004706U, 8888939943232107517U,

@@ -1,4 +1,4 @@
-// Folders of haricotd whose files are gone, changed places, or are not theirs.
+// Folders of haricotd with missing, renamed and foreign files.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Kind = binlog::Problem::Kind;
 
-// Folders in which a file can be told from its neighbours.
+// Returns folders whose files can be distinguished from each other.
 std::vector<const KnownFolder*> folders() {
   return {&of_three_files(Ending::stopped),
           &of_three_files(Ending::killed),
@@ -29,7 +29,7 @@ void expect_all_jobs(const Verdict& verdict, const HurtFolder& hurt) {
   EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(hurt.known())) << hurt.what() << "\n"
                                                                        << verdict.reading.text();
 }
-// The note as an earlier version would have written it.
+// Returns the note in the form of an earlier version.
 binlog::FolderNote runs_of(const binlog::FolderNote& note) {
   return {.store_id = note.store_id, .run = note.run, .run_before = note.run_before};
 }
@@ -54,7 +54,7 @@ TEST(StrayFiles, TwoThatWereExchangedAreReadInTheRightOrder) {
   }
 }
 
-// Gives each file another number by `change`: all jobs are there, and `kind` is told.
+// Renumbers each file by `change`. Expects all jobs, and a report of `kind`.
 void expect_told_of_other_numbers(HurtFolder& (HurtFolder::*change)(std::uint64_t, std::uint64_t),
                                   Kind kind) {
   Sweep sweep(1);
@@ -145,13 +145,13 @@ TEST(StrayFiles, OneOfAnotherStoreIsLeftAside) {
   }
 }
 
-// A file that a copy of the folder began, after the two went their own ways.
+// The file was begun by a copy of the folder after both copies were used.
 TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
   Sweep sweep(1);
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
     for (std::uint64_t n = both.last_in_common + 1; n < mine->last_number(); ++n) {
-      // The file after knows which one was in front of it.
+      // The next file records its predecessor.
       HurtFolder hurt(*mine);
       hurt.add_strange(n, other->file(n).bytes);
       const Verdict verdict = sweep.judge(hurt);
@@ -160,7 +160,7 @@ TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
   }
 }
 
-// With nothing after it nobody can tell which of the two is the odd one, but that one of them is.
+// Without a next file, the reader detects that one of the two files is foreign, but not which one.
 TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
@@ -176,7 +176,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
     for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
     server.idle();
     server.close();
-    // Whatever was left aside is still there.
+    // All files that were set aside still exist.
     const Image after = image_of(disk);
     for (const binlog::Problem& problem : reading.problems) {
       if (problem.kind != Kind::contradicted) continue;
@@ -188,7 +188,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
   }
 }
 
-// After the last file in common the copy has begun one, and we have begun one.
+// Both copies have begun a file after the last common one.
 TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
   const Diverged& both = diverged();
   const std::uint64_t next = both.last_in_common + 1;
@@ -198,12 +198,12 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
     for (std::uint64_t n = next + 1; n <= mine->last_number(); ++n) hurt.remove(n);
     SimDisk disk;
     put_all(hurt.image(), disk);
-    // The file fits all others, and only the note tells.
+    // The file matches all others; only the note contradicts it.
     EXPECT_TRUE(check(disk, kWall).is_sound);
     disk.set_folder_note(mine->note);
     const bool is_newer_missing = next < mine->last_number();
     EXPECT_EQ(check(disk, kWall).tells(Kind::missing), is_newer_missing);
-    // The note of an earlier version knows no files.
+    // The note of an earlier version lists no files.
     disk.set_folder_note(runs_of(mine->note));
     const Reading reading = check(disk, kWall);
     EXPECT_TRUE(reading.is_good) << reading.error;
@@ -218,7 +218,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
   }
 }
 
-// An old backup with the note of today: newer files are missing, and nothing else tells of them.
+// An old backup with a new note: newer files are missing, and only the note shows them.
 TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
   const KnownFolder& folder = diverged().one;
   HurtFolder hurt(folder);
@@ -238,7 +238,7 @@ TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
   EXPECT_GT(reading.next_id, folder.highest_id);
 }
 
-// Also where the server was stopped after the file in front, which the seal says.
+// The report does not depend on the previous file, whose seal may say that the server was stopped.
 TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
   SimDisk disk;
   for (int life = 0; life < 3; ++life) {
@@ -264,7 +264,7 @@ TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
   EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
 }
 
-// Only the note is left of a folder.
+// The note is the only rest of a folder.
 TEST(StrayFiles, AllMissingAreTold) {
   for (const KnownFolder* folder : {&of_one_file(Ending::killed), &of_three_files(Ending::stopped),
                                     &of_three_files(Ending::killed)}) {
@@ -293,7 +293,7 @@ TEST(StrayFiles, AllMissingAreTold) {
   EXPECT_TRUE(check(disk, kWall).is_sound) << "a run that has recorded nothing had nothing";
 }
 
-// Every length that a file which a server was stopped after can be cut to.
+// Cuts the last file of a stopped server to every length.
 TEST(StrayFiles, TheNewestOneOfAStoppedServerIsNotCutUnseen) {
   const KnownFolder& folder = of_three_files(Ending::stopped);
   const KnownFile& newest = folder.files.back();
@@ -313,7 +313,7 @@ TEST(StrayFiles, TheNewestOneOfAStoppedServerIsNotCutUnseen) {
   }
 }
 
-// beanstalkd writes to files of its own, and the note stays as it is.
+// beanstalkd writes to its own files and does not change the note.
 TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   const KnownFolder& folder = of_three_files(Ending::stopped);
   const KnownFolder& legacy = of_beanstalkd(binlog::kVersion);
@@ -324,7 +324,7 @@ TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   disk.set_folder_note(folder.note);
   EXPECT_TRUE(check(disk, folder.wall).is_sound) << "beanstalkd has removed all our files";
   put_all(HurtFolder(folder).image(), disk);
-  // Both have given out the same ids here, which is told, and nothing else.
+  // Both servers have assigned the same ids, which is the only reported problem.
   for (const binlog::Problem& problem : check(disk, folder.wall).problems) {
     EXPECT_FALSE(problem.kind == Kind::missing ||
                  problem.file == binlog::binlog_file_name(folder.last_number()))
@@ -360,7 +360,7 @@ TEST(StrayFiles, NoneIsSeenWhereServersWereStoppedAndKilledInTurn) {
     disk.set_folder_note(note);
     Server server(disk, kWall, kSmallFiles, kStoreId);
     EXPECT_TRUE(server.reading().is_sound) << "life " << life << "\n" << server.reading().text();
-    // A server that is killed at once has begun a file, and may have noted nothing of it.
+    // A server that is killed at once has begun a file, which may not be in the note.
     const bool is_killed_at_once = life % 5 == 4;
     if (!is_killed_at_once) {
       note = disk.folder_note();
@@ -372,7 +372,7 @@ TEST(StrayFiles, NoneIsSeenWhereServersWereStoppedAndKilledInTurn) {
   }
 }
 
-// A number with a zero in front, or too large for any server: nobody reads it, nobody removes it.
+// A name with a leading zero, or with a number that is too large, is neither read nor removed.
 TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
   for (const std::string name : {"binlog.03", "binlog.0", "binlog.+3", "binlog.3x", "binlog.",
                                  "binlog.99999999999999999999", "BINLOG.3"}) {

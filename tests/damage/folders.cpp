@@ -18,9 +18,9 @@ using binlog::Record;
 using binlog::RecordState;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr int kTurn = 3;  // Commands.
+constexpr int kTurn = 3;  // Commands in a turn.
 constexpr std::size_t kLargeBody = 2000;
-// So large that compaction leaves the files of beanstalkd alone.
+// Large enough that compaction keeps the files of beanstalkd.
 constexpr binlog::BinlogOptions kLargeFiles{.file_bytes = 16384,
                                             .sync = binlog::SyncPolicy::every_turn};
 
@@ -51,7 +51,7 @@ void one_command(Server& server, test::Random& choice) {
   }
 }
 
-// Of a server that does that and is then stopped or killed.
+// Returns the folder of a server on which `use` is called, and which is then stopped or killed.
 KnownFolder folder_by(std::string name, SimDisk& disk, Ending ending,
                       const std::function<void(Server&)>& use, std::uint64_t store_id = kStoreId,
                       const binlog::BinlogOptions& options = kSmallFiles) {
@@ -69,14 +69,14 @@ KnownFolder folder_by(std::string name, SimDisk& disk, Ending ending,
   return folder;
 }
 
-// Works until the folder has so many files, and then some more.
+// Runs commands until the folder has `files` files, and then a few more.
 void work_until(Server& server, std::uint64_t files, std::uint64_t seed) {
   while (server.files() < files) work(server, seed++, kTurn);
   work(server, seed, 6);
 }
 
-// Compaction leaves a folder alone whose living jobs are a third of it. The job gets a file of its
-// own, and the one in front of that goes at once.
+// Compaction keeps a folder if a third of it is living jobs. The large job gets its own file, and
+// the file before it is removed at once.
 void put_a_large_job(Server& server, std::size_t bytes) {
   server.put(bytes);
   server.idle();
@@ -116,7 +116,7 @@ KnownFolder make_compacted(Ending ending) {
   return folder;
 }
 
-// Keys of one record and of seven. Those of the first files are moved.
+// Keeps keys of one record and of seven. Compaction moves those of the first files.
 KnownFolder make_with_tombstones(Ending ending) {
   SimDisk disk;
   KnownFolder folder = folder_by("kept keys", disk, ending, [](Server& server) {
@@ -135,7 +135,8 @@ KnownFolder make_with_tombstones(Ending ending) {
     server.idle();
     leave_keys(20, 34, std::string(90, 'k'));
     work(server, 12, 10);
-    // A sector of zeros that no later record knows to be durable counts for torn.
+    // Marks the last sector as durable: a sector of zeros counts as torn unless a later record
+    // marks it as durable.
     server.end_turn();
     server.put(20);
   });
@@ -156,9 +157,9 @@ KnownFolder make_restarted() {
   return folder;
 }
 
-// Of beanstalkd -----------------------------------------------------------------------------------
+// Folders of beanstalkd ---------------------------------------------------------------------------
 
-// A record of a job as beanstalkd has it: a change tells all of it but tube and body.
+// Returns a job's record of beanstalkd. A change record has all fields except tube and body.
 Record legacy_job(JobId id, std::string_view tube, std::string_view body) {
   Record record;
   record.tube_name = tube;
@@ -197,7 +198,7 @@ Image legacy_image(std::uint32_t version) {
       if (id % 5 == 0) maker.add(changed(job, RecordState::buried));
       if (id % 5 == 1) maker.add(changed(job, RecordState::delayed));
       if (id % 5 == 2) maker.add(changed(job, RecordState::deleted));
-      // A deletion in a file after that of the job.
+      // Deletes a job of an earlier file.
       if (number > 1 && id % 4 == 0) {
         maker.add(changed(legacy_job(id - 11, "mail", bodies[id - 11]), RecordState::deleted));
       }
@@ -218,7 +219,7 @@ KnownFolder make_migrated(std::uint32_t version) {
   return folder;
 }
 
-// The record of a job that stands last in a folder, for what beanstalkd makes of its padding.
+// Returns the padding of the job's last record, which beanstalkd copies.
 Padding last_padding(const KnownFolder& folder, JobId id) {
   Padding padding;
   for (const KnownFile& file : folder.files) {
@@ -240,7 +241,7 @@ KnownFolder make_there_and_back() {
     const Padding padding = last_padding(ours, id);
     const RecordState states[] = {RecordState::buried, RecordState::deleted, RecordState::ready};
     if (id % 4 == 3) {
-      maker.add(record, padding);  // A copy that beanstalkd makes when it compacts.
+      maker.add(record, padding);  // The copy of beanstalkd's compaction.
     } else {
       maker.add(changed(record, states[id % 4]), padding);
     }

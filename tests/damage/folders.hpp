@@ -1,4 +1,4 @@
-// The folders that the suite begins with. Each is made once and kept.
+// The undamaged folders of the suite. Each is made once and kept.
 
 #pragma once
 
@@ -15,28 +15,28 @@ enum class Ending : std::uint8_t { stopped, killed };
 
 inline constexpr std::int64_t kWall = 1'700'000'000'000'000'000;
 
-// Of files of haricotd, with jobs in all states, changed and deleted in the same file and in later
-// ones.
+// Folders of haricotd with jobs in all states, which were changed and deleted in the same file and
+// in later ones.
 const KnownFolder& of_one_file(Ending ending);
 const KnownFolder& of_three_files(Ending ending);
 const KnownFolder& of_eighteen_files();
-// The first files are gone, and there are copies of their jobs.
+// Compaction has removed the first files and copied their jobs.
 const KnownFolder& compacted(Ending ending);
-// Of jobs with keys that outlive them, some of which were deleted, moved and over.
+// Jobs with keys that outlive them. Some of the kept keys were deleted, moved or have expired.
 const KnownFolder& with_tombstones(Ending ending);
-// Of a server that was stopped and killed several times.
+// The server was stopped and killed several times.
 const KnownFolder& restarted();
-// Of another store.
+// A folder with another store id.
 const KnownFolder& of_another_store();
 
-// Of beanstalkd, made by a writer of ours.
+// A folder of beanstalkd, written by LegacyMaker.
 const KnownFolder& of_beanstalkd(std::uint32_t version);
-// beanstalkd first and haricotd after it.
+// beanstalkd used the folder first, and then haricotd.
 const KnownFolder& migrated(std::uint32_t version);
-// haricotd, beanstalkd, which copies our padding into its own records, and haricotd again.
+// haricotd, then beanstalkd, which copies the padding of our records into its own, then haricotd.
 const KnownFolder& there_and_back();
 
-// Two folders with the same past: one is a copy of the other, and then both were used.
+// Two folders with a common past: the folder was copied, and both copies were used.
 struct Diverged {
   KnownFolder one;
   KnownFolder other;
@@ -44,11 +44,11 @@ struct Diverged {
 };
 const Diverged& diverged();
 
-// All of files of haricotd; all with a file of beanstalkd in them.
+// All folders with files of haricotd only, and all with a file of beanstalkd.
 std::vector<const KnownFolder*> folders_of_haricotd();
 std::vector<const KnownFolder*> folders_with_beanstalkd();
 
-// Some work on a server: puts, changes and deletes, the same for the same seed.
+// Runs puts, changes and deletes on a server. The commands depend only on the seed.
 void work(Server& server, std::uint64_t seed, int commands);
 
 }  // namespace haricot::damage

@@ -1,4 +1,4 @@
-// That the folders and the model are what they are taken for: without damage all is well.
+// Tests of the folders and the model: undamaged folders are sound.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The fuzzer of the replay begins with some of the suite's folders. With HARICOT_WRITE_CORPUS=1
-// they are written anew; they need not be what the writer would write today.
+// Seeds for the fuzzer of the replay: some of the suite's folders. HARICOT_WRITE_CORPUS=1 writes
+// them again. They may differ from the files of the current writer.
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 namespace haricot::damage {
 namespace {
 
-// The fuzzer has three files at most, from number 1 on. A folder with other numbers is one whose
-// files were renamed.
+// Converts a folder to an input. The fuzzer has at most three files, from number 1 on, so files
+// with other numbers are renamed.
 binlog::ReplayInput input_of(const HurtFolder& folder) {
   binlog::ReplayInput input;
   for (const HurtFile& file : folder.files()) {
@@ -27,7 +27,7 @@ binlog::ReplayInput input_of(const HurtFolder& folder) {
   return input;
 }
 
-// `flags`: the first byte of the input.
+// Adds the note of a folder to an input. `flags` is the first byte of the input.
 binlog::ReplayInput with_note(binlog::ReplayInput input, std::uint8_t flags) {
   input.repaired = flags;
   return input;

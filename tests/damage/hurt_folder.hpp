@@ -1,4 +1,4 @@
-// A known folder with damage: each file with what it was before.
+// A known folder with damage. Each file refers to its original.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace haricot::damage {
 
-// What a copy of damaged bytes has of them.
+// Returns the bytes that a copy of damaged bytes keeps.
 inline std::string_view without_zeros_at_end(std::string_view bytes) {
   return bytes.substr(0, bytes.find_last_not_of('\0') + 1);
 }
@@ -20,29 +20,29 @@ inline std::string_view without_zeros_at_end(std::string_view bytes) {
 struct HurtFile {
   std::string name;
   std::string bytes;
-  // What it was; null for a file that does not belong to the folder.
+  // The original; null for a file that does not belong to the folder.
   const KnownFile* origin = nullptr;
-  std::size_t stray_sectors = 0;  // Written there though they belong elsewhere.
+  std::size_t stray_sectors = 0;  // Number of sectors that belong to another place.
 
   bool is_hurt() const { return origin == nullptr || bytes != origin->bytes; }
 };
 
 class HurtFolder {
  public:
-  // The folder outlives this.
+  // Requires: the known folder outlives this object.
   explicit HurtFolder(const KnownFolder& known);
 
   const KnownFolder& known() const { return *known_; }
   const std::vector<HurtFile>& files() const { return files_; }
-  // What was done, for failures.
+  // Description of the damage, for failures.
   const std::string& what() const { return what_; }
   Image image() const;
   bool has(std::uint64_t number) const;
-  // Requires: it is there.
+  // Requires: the folder has the file.
   HurtFile& file(std::uint64_t number);
 
-  // Each returns this folder. Numbers are those of names. Bytes after the end of a file are left
-  // out, but for append().
+  // These functions damage the folder and return it. Numbers are those in the names of files.
+  // Except for append(), bytes after the end of a file are ignored.
   HurtFolder& flip(std::uint64_t number, std::size_t offset, unsigned bit);
   HurtFolder& overwrite(std::uint64_t number, std::size_t offset, std::string_view bytes);
   HurtFolder& misdirect(std::uint64_t number, std::size_t offset, std::string_view sector);
@@ -53,7 +53,7 @@ class HurtFolder {
   HurtFolder& rename(std::uint64_t from, std::uint64_t to);
   HurtFolder& exchange(std::uint64_t one, std::uint64_t other);
   HurtFolder& copy(std::uint64_t from, std::uint64_t to);
-  // A file that does not belong to the folder; one of that number is replaced.
+  // Adds a file that does not belong to the folder, and replaces a file of that number.
   HurtFolder& add_strange(std::uint64_t number, std::string bytes);
 
  private:

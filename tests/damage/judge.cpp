@@ -75,7 +75,7 @@ class Judge {
   }
 
  private:
-  // Without the note, the files have to speak for themselves.
+  // Half of the cases have no note, so that only the files give evidence.
   bool has_note() const { return choice_ % 4 < 2; }
 
   void wrong(const std::string& what) {
@@ -90,7 +90,7 @@ class Judge {
     return "\n    " + binlog::to_text(job_in(state, wall_).known);
   }
 
-  // What was read ---------------------------------------------------------------------------------
+  // The reading -----------------------------------------------------------------------------------
 
   void judge_reading() {
     const Reading& reading = verdict_.reading;
@@ -221,7 +221,7 @@ class Judge {
     verdict_.after = image_of(again);
   }
 
-  // Deletes some jobs and puts others, with compaction.
+  // Deletes jobs and puts others, until compaction has run.
   void use(Server& server) {
     std::uint64_t nth = choice_;
     for (const auto& [id, job] : server.reading().jobs) {
@@ -255,7 +255,7 @@ class Judge {
     }
   }
 
-  // A number that stands for something is not given to another file.
+  // Checks that the new file has no number of a file with records.
   void judge_number(std::uint64_t number) {
     for (const KnownFile& file : folder_.known().files) {
       if (file.number != number || !file.has_records()) continue;
@@ -273,8 +273,7 @@ class Judge {
     }
   }
 
-  // What was not understood
-  // ------------------------------------------------------------------------
+  // Bytes that were not understood ----------------------------------------------------------------
 
   void judge_kept(const SimDisk& disk, std::string_view when) {
     const Image image = image_of(disk);
@@ -294,7 +293,7 @@ class Judge {
   bool is_kept(const Strange& strange, const Image& image) const {
     const std::string_view before = before_.at(strange.file);
     for (const auto& [name, bytes] : image) {
-      // Zeros at the end say nothing, and a copy has none.
+      // Zeros at the end carry no information; a copy has none.
       if (bytes.starts_with(without_zeros_at_end(before)) && before.starts_with(bytes)) return true;
       if (name.find(".torn.") == std::string::npos) continue;
       for (std::size_t at = before.find(bytes); at != std::string_view::npos && !bytes.empty();
@@ -305,7 +304,7 @@ class Judge {
     return false;
   }
 
-  // No file is kept twice.
+  // Checks that no file was copied twice.
   void judge_copies(const SimDisk& disk) {
     std::set<std::pair<std::string, std::string>> seen;
     for (const auto& [name, bytes] : image_of(disk)) {

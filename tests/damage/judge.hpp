@@ -1,4 +1,4 @@
-// Starts servers on a hurt folder and says what of the reader's promises was not kept.
+// Starts servers on a damaged folder and reports violations of the reader's guarantees.
 
 #pragma once
 
@@ -12,17 +12,17 @@
 namespace haricot::damage {
 
 enum class Depth : std::uint8_t {
-  check,   // The folder is read, as by the operator's tool.
-  starts,  // And two servers are started on it, with deletes and compaction in between.
+  check,   // Reads the folder like the operator's tool.
+  starts,  // Also starts two servers on it, with deletes and compaction between them.
 };
 
 struct Verdict {
-  std::string wrong;  // Empty: all is as it has to be.
-  Reading reading;    // What the check saw.
+  std::string wrong;  // The violations. Empty: none.
+  Reading reading;    // Result of the check.
   Image after;        // Depth::starts: the folder at the end.
 };
 
-// `choice` decides what is deleted and how the first server ends: any number.
+// `choice` is any number; it selects the deleted jobs and the end of the first server.
 Verdict judge(const HurtFolder& folder, Depth depth, std::uint64_t choice = 0);
 
 }  // namespace haricot::damage

@@ -66,7 +66,7 @@ Piece record_piece(const Record& record, std::size_t offset, std::size_t head_by
   piece.state = record.state;
   piece.job = job_of(record);
   piece.mark = binlog::mark_of(record);
-  // Remembers an id, and is no job.
+  // The record keeps an id and is no job.
   if (binlog::is_marker(record)) piece.kind = Piece::Kind::pseudo;
   return piece;
 }
@@ -150,7 +150,7 @@ KnownFolder know(std::string name, const Image& image, JobId highest_id) {
 }
 
 Image image_of(const SimDisk& disk) {
-  // Listing is a call of the disk, which is counted, so not for a disk that is const.
+  // list() is not const, because the disk counts its calls.
   std::vector<std::string> names;
   CHECK(const_cast<SimDisk&>(disk).list(names) == binlog::DiskStatus::ok);
   Image image;

@@ -1,5 +1,5 @@
-// Folders of binlog files of which everything is known: which bytes are which record, which jobs
-// follow from them, and which ids were ever given out.
+// Folders of binlog files with known contents: the record of each byte, the jobs that the records
+// define, and the highest id that was assigned.
 
 #pragma once
 
@@ -33,20 +33,20 @@ struct ModelJob {
 };
 using Jobs = std::map<JobId, ModelJob>;
 
-// A part of a file that is one thing: hurt or whole, the reader has to judge it as one.
+// The smallest part of a file that the reader accepts or rejects as a whole.
 struct Piece {
   enum class Kind : std::uint8_t { version, signature, full, change, pseudo, seal };
 
   Kind kind = Kind::version;
   std::size_t offset = 0;
-  std::size_t head_bytes = 0;  // All in front of the body.
+  std::size_t head_bytes = 0;  // Bytes before the body.
   std::size_t bytes = 0;
   JobId id = 0;
   binlog::RecordState state = binlog::RecordState::ready;
-  // What the record makes of its job. Tube, body and its length: only of a full record.
+  // The job after the record. Only a full record sets tube, body and length.
   ModelJob job = {};
-  bool ends_a_run = false;  // A seal: the server was stopped after it.
-  // What the server knew to be durable when it wrote the record or the seal.
+  bool ends_a_run = false;  // For a seal: the server was stopped after it.
+  // The bytes that the server knew to be durable when it wrote the record or the seal.
   std::optional<binlog::Mark> mark = {};
 
   bool is_record() const { return kind == Kind::full || kind == Kind::change; }
@@ -58,32 +58,32 @@ struct KnownFile {
   Writer writer = Writer::haricot;
   std::string bytes;
   std::vector<Piece> pieces;
-  std::uint32_t run = 0;  // Of the server that has begun it. 0: of beanstalkd.
+  std::uint32_t run = 0;  // The run of the server that has begun the file. 0: beanstalkd.
 
   bool has_records() const;
-  // The bits of one byte that lead to cases of their own. Nothing looks at the byte of a body but
-  // the sum over all of them, so one bit says what the others would: another one for each byte.
+  // Returns the bits of a byte whose change is a separate case. A byte of a body enters only the
+  // checksum, so one bit is enough, which differs from byte to byte.
   std::vector<unsigned> bits_of_interest(std::size_t offset) const;
-  // Ends with the seal of a server that then began the next file.
+  // Returns true if the file ends with the seal of a server that then began the next file.
   bool is_followed() const;
 };
 
 struct KnownFolder {
   std::string name;
   std::vector<KnownFile> files;  // In order of their numbers.
-  Image others;                  // Files that are not `binlog.N`.
-  binlog::FolderNote note;       // What its last server has noted outside of its files.
-  JobId highest_id = 0;          // The highest that was ever given out.
-  std::int64_t wall = 0;         // A time right after the last record was written.
+  Image others;                  // Files with other names than `binlog.N`.
+  binlog::FolderNote note;       // The note of its last server.
+  JobId highest_id = 0;          // The highest id that was assigned.
+  std::int64_t wall = 0;         // A time right after the last record.
 
   const KnownFile& file(std::uint64_t number) const;
   std::uint64_t last_number() const { return files.back().number; }
 };
 
-// Takes a sound folder apart. Ends the program if any byte of it is neither a record nor zero.
+// Parses a sound folder. Ends the program if a byte is neither zero nor in a record.
 KnownFolder know(std::string name, const Image& image, JobId highest_id);
 
-// What an image and a simulated disk have to do with each other.
+// Convert between an image and a simulated disk.
 Image image_of(const SimDisk& disk);
 void put_all(const Image& image, SimDisk& disk);
 

@@ -1,4 +1,4 @@
-// Makes files as beanstalkd writes them, of version 7 and of version 5 (1.4 to 1.9).
+// Writes files like beanstalkd, of version 7 and of version 5 (1.4 to 1.9).
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace haricot::damage {
 
-// What stands in the padding of a block of version 7. beanstalkd copies what it has read there.
+// The padding of a record of version 7. beanstalkd copies the padding that it has read.
 struct Padding {
   std::uint32_t at_12 = 0;
   std::uint32_t at_36 = 0;
   std::uint32_t at_77 = 0;  // Three bytes.
 };
-// Requires: a record of version 7 stands at the begin of `bytes`.
+// Returns the padding of the record. Requires: `bytes` begins with a record of version 7.
 Padding padding_of(std::string_view bytes);
 
 class LegacyMaker {
@@ -24,7 +24,7 @@ class LegacyMaker {
   explicit LegacyMaker(std::uint32_t version);
 
   void add(const binlog::Record& record, const Padding& padding = {});
-  // beanstalkd takes the space of a file in front.
+  // Returns the file with zeros at its end: beanstalkd preallocates its files.
   std::string padded(std::size_t zeros = 700) const { return bytes_ + std::string(zeros, '\0'); }
 
  private:

@@ -1,5 +1,5 @@
-// Folders with files of beanstalkd. Nothing proves its records, so one that is hurt may say
-// something else; but all others have to be there, and what cannot be read has to be told.
+// Folders with files of beanstalkd. Its records have no checksum, so a damaged record may be read
+// wrongly. All other records have to be read, and unreadable bytes have to be reported.
 
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ RecordedState after(RecordedState state, const Piece& piece) {
   return state.full == nullptr ? RecordedState{} : RecordedState{state.full, &piece};
 }
 
-// A record whose body is damaged says of a job that is known what it is now.
+// A full record with a damaged body changes the state of a known job only.
 RecordedState after_head_of(RecordedState state, const Piece& piece) {
   return state.full == nullptr ? RecordedState{} : RecordedState{state.full, &piece};
 }
@@ -44,10 +44,10 @@ void add(States& states, RecordedState state) {
   if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
 }
 
-// Files in the order in which they were written, each origin once.
+// An original file and its files in the damaged folder.
 struct Placed {
   const KnownFile* known = nullptr;
-  std::vector<const HurtFile*> files;  // None: missing. More than one: copies.
+  std::vector<const HurtFile*> files;  // Empty: missing. More than one: copies.
 };
 
 std::vector<Placed> placed_files(const HurtFolder& folder) {
@@ -103,7 +103,7 @@ class Expecting {
   }
 
  private:
-  // What of the end of the folder a crash could have taken as well.
+  // Finds the pieces at the end of the folder that a crash could have torn off.
   void find_torn() {
     for (std::size_t i = placed_.size(); i > 0; --i) {
       const Placed& here = placed_[i - 1];
@@ -112,12 +112,12 @@ class Expecting {
       torn_file_ = here.known;
       torn_from_ = pieces.size();
       if (here.files.empty()) {
-        // Whether there was one is only known by the seal of the file in front, and by the note.
+        // Only the seal of the previous file and the note show that the file existed.
         if (i == 1 || was_followed(placed_[i - 2]) || is_noted(*here.known)) return;
         gone_.insert(here.known);
         continue;
       }
-      // A noted file has a record at least; and all of them, if a server was stopped after it.
+      // A file in the note has at least one record; all of its pieces, if the server was stopped.
       constexpr std::size_t kPiecesWithARecord = 3;
       std::size_t known = 0;
       if (is_noted(*here.known)) known = note_.end != 0 ? pieces.size() : kPiecesWithARecord;
@@ -128,12 +128,12 @@ class Expecting {
       return;
     }
   }
-  // A crash takes any sectors of what was not durable, in the last file and in those that the same
-  // server has begun before it. They leave zeros; and what is whole tells nothing of them.
+  // Finds holes that a crash could have left in the last file and in earlier files of its run: zeros
+  // in sectors that no undamaged piece marks as durable.
   void find_torn_holes() {
     std::uint32_t run = 0;
-    bool is_end_known = false;  // By the head of the file after it.
-    bool is_durable = false;    // By what files of its run after it tell.
+    bool is_end_known = false;  // The head of the next file has the end of this one.
+    bool is_durable = false;    // Later files of the run show that this one is durable.
     for (std::size_t i = placed_.size(); i > 0; --i) {
       const Placed& here = placed_[i - 1];
       const KnownFile& known = *here.known;
@@ -144,7 +144,7 @@ class Expecting {
       const MarksLeft marks = marks_left(file);
       is_durable = is_durable || (is_noted(known) && note_.end != 0);
       if (!is_durable) find_torn_holes_of(file, marks.durable_bytes, is_end_known);
-      // Without it nothing tells which files are of the same run.
+      // Only the head shows the run of a file.
       is_end_known = wholeness(file, known.pieces[1]) == Wholeness::whole;
       if (is_end_known) run = known.run;
       is_durable = is_end_known && (is_durable || marks.has_durable_past);
@@ -166,13 +166,13 @@ class Expecting {
   void find_torn_holes_of(const HurtFile& file, std::uint64_t durable_bytes, bool is_end_known) {
     const std::vector<Piece>& pieces = file.origin->pieces;
     for (auto begin = pieces.begin(); begin != pieces.end(); ++begin) {
-      // The head of a file is one thing, and what follows it another.
+      // The head of a file and the rest are separate stretches.
       const bool is_head = begin->kind == Kind::version || begin->kind == Kind::signature;
       const auto end = std::find_if(
           begin, is_head ? pieces.begin() + 2 : pieces.end(),
           [&](const Piece& piece) { return wholeness(file, piece) == Wholeness::whole; });
       if (end == begin) continue;
-      // What an open end has lost may be the zeros after it.
+      // Lost pieces at an unknown end look like the zeros after it.
       const bool looks_torn = (end == pieces.end() && !is_end_known) ||
                               ends_in_zeros(file.bytes, begin->offset, end[-1].end());
       if (looks_torn && end[-1].offset >= durable_bytes) {
@@ -184,7 +184,7 @@ class Expecting {
       begin = end - 1;
     }
   }
-  // What follows a torn stretch may have had text in it, and does not count then.
+  // Marks the record after a torn stretch as torn if its text may have been in the stretch.
   template <typename Iterator>
   void note_half_written(Iterator piece, Iterator end) {
     while (piece != end && piece->kind == Kind::pseudo) ++piece;
@@ -193,8 +193,8 @@ class Expecting {
     const bool may_have_text = !piece->mark || piece->mark->text_records > 0;
     if (is_put_or_end && may_have_text) torn_.insert(&*piece);
   }
-  // Whether any sector that has those bytes is zero from their begin on, or they reach behind the
-  // end.
+  // Returns true if the bytes exceed the file, or if one of their sectors is zero from the first of
+  // these bytes in it.
   static bool ends_in_zeros(std::string_view bytes, std::size_t begin, std::size_t end) {
     if (end > bytes.size()) return true;
     for (std::size_t at = begin; at < end;
@@ -219,7 +219,7 @@ class Expecting {
           is_all = false;
           continue;
         }
-        // A change that beanstalkd has written says nothing without its job.
+        // A change record of beanstalkd is meaningless without its job.
         const bool is_change = file.pieces[i].kind == Kind::change;
         if (file.writer != Writer::haricot && is_change) continue;
         if (misread_.contains(&file.pieces[i])) continue;
@@ -227,7 +227,7 @@ class Expecting {
       }
     }
     if (is_all) result_.highest_known = folder_.known().highest_id;
-    // What is left of it looks like a file that was just begun, and is replaced by the next one.
+    // A file with only its head left looks newly begun, and the next file replaces it.
     const auto& left = torn_file_->pieces;
     const bool has_records =
         std::any_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(torn_from_),
@@ -246,15 +246,16 @@ class Expecting {
     });
   }
 
-  // Whether the reader knows a file of ours as what it is.
+  // Returns true if the reader recognises a file of haricotd.
   bool is_known_as_ours(const HurtFile& file) const {
     const std::vector<Piece>& pieces = file.origin->pieces;
     if (wholeness(file, pieces[0]) == Wholeness::whole &&
         wholeness(file, pieces[1]) == Wholeness::whole) {
       return true;
     }
-    // Without its head a file is only known under its own number, in a folder whose id something
-    // tells: the server does not guess it, as `haricot binlog repair` does.
+    // Without its head, a file is recognised only under its own number, and only if a head or the
+    // note has the id of the store. Unlike `haricot binlog repair`, the server does not guess the
+    // id.
     if (note_.store_id == 0 && !any_head_is_whole()) return false;
     if (file.name != binlog::binlog_file_name(file.origin->number)) return false;
     std::size_t evidence = 0;
@@ -265,7 +266,7 @@ class Expecting {
         sectors.insert(pieces[i].offset / binlog::kSectorBytes);
       }
     }
-    // Records that stand elsewhere agree among themselves, too. Such a sector may be a whole file.
+    // The records of a stray sector match each other, too, so they are no evidence.
     if (sectors.size() <= file.stray_sectors) return false;
     if (evidence >= 2) return true;
     return evidence > 0 &&
@@ -275,12 +276,12 @@ class Expecting {
            });
   }
 
-  // The reader has to see that something is wrong there: something that was understood follows, or
-  // a file that knows of it.
+  // Notes that the reader has to report the damage of a piece: a later piece or another file shows
+  // that the piece existed.
   void tell(const HurtFile& file, std::size_t piece, std::size_t silent) {
     const std::vector<Piece>& pieces = file.origin->pieces;
     if (piece >= silent) return;
-    if (pieces[piece].kind == Kind::seal) return;  // It says nothing new.
+    if (pieces[piece].kind == Kind::seal) return;  // A seal adds no information.
     if (!torn_.contains(&pieces[piece])) result_.must_tell = true;
   }
 
@@ -288,7 +289,7 @@ class Expecting {
     const KnownFile& known = *file.origin;
     if (!file.is_hurt()) return;
     std::size_t at = 0;
-    std::size_t taken_until = 0;  // By a record of beanstalkd that looks longer than it was.
+    std::size_t taken_until = 0;  // End of a damaged record of beanstalkd that seems longer.
     for (std::size_t i = 0; i < known.pieces.size(); ++i) {
       const Piece& piece = known.pieces[i];
       const bool is_whole = wholeness(file, piece) == Wholeness::whole;
@@ -307,7 +308,8 @@ class Expecting {
     note_strange(file, at, file.bytes.size());
   }
 
-  // A sector at the begin of a file may make it another one, which is read as far as it is whole.
+  // Returns the end of the undamaged pieces of another file at the beginning of this one, or 0:
+  // with a stray sector at its beginning, a file is read as that other file.
   std::size_t end_of_another(const HurtFile& file) const {
     for (const KnownFile& known : folder_.known().files) {
       if (&known == file.origin || known.writer != Writer::haricot) continue;
@@ -334,7 +336,7 @@ class Expecting {
     result_.strange.push_back({file.name, begin, end});
   }
 
-  // beanstalkd's records have no sums: one that is hurt may still be one.
+  // Returns the length of a damaged record of beanstalkd if it is still valid: it has no checksum.
   static std::optional<std::size_t> legacy_length(const HurtFile& file, const Piece& piece) {
     if (piece.offset > file.bytes.size()) return std::nullopt;
     const std::string_view rest = std::string_view(file.bytes).substr(piece.offset);
@@ -348,9 +350,9 @@ class Expecting {
     return head + body.size();
   }
 
-  // From which piece on a file of beanstalkd has nothing any more, which nothing tells: it may have
-  // been written no further. The number of pieces, if it ends as it did, or if a file of ours
-  // after it knows how long it was.
+  // Returns the index of the first piece of a file of beanstalkd whose loss nothing shows: only
+  // zeros follow, as if the file had ended there. Returns the number of pieces if the end is
+  // undamaged, or if the next file is of haricotd, which records the length.
   std::size_t silent_end(std::size_t place) const {
     const Placed& here = placed_[place];
     const std::vector<Piece>& pieces = here.known->pieces;
@@ -368,8 +370,8 @@ class Expecting {
     return end;
   }
 
-  // If nothing else is left of a file, a sector that was written there by mistake, and is hurt, may
-  // pass for records of beanstalkd.
+  // Notes jobs of a stray sector: if nothing else is left of the file, a damaged sector may be read
+  // as records of beanstalkd.
   void note_stray_ones(const HurtFile& file) {
     if (file.stray_sectors == 0 || is_known_as_ours(file)) return;
     const std::string_view bytes = file.bytes;
@@ -382,14 +384,14 @@ class Expecting {
     }
   }
 
-  // The jobs that a hurt record of beanstalkd may be about now.
+  // Notes the jobs that a damaged record of beanstalkd may now refer to.
   void note_unknowable(const HurtFile& file, const Piece& piece) {
     result_.unknowable.insert(piece.id);
     if (legacy_length(file, piece)) misread_.insert(&piece);
     if (const auto length = legacy_length(file, piece)) {
       const std::size_t end = piece.offset + *length;
       for (const Piece& other : file.origin->pieces) {
-        // It may have taken others for its body.
+        // The record may be longer now and include others in its body.
         if (other.offset > piece.offset && other.offset < end) result_.unknowable.insert(other.id);
       }
     }
@@ -416,7 +418,7 @@ class Expecting {
         whole += how == Wholeness::whole;
         with_head += how == Wholeness::body_hurt;
         is_known = is_known && (!is_ours || is_known_as_ours(*file));
-        // Rubbish in which nothing proves what it was may be of a version that nobody knows.
+        // Bytes without evidence of their origin may look like an unknown version.
         if (!is_known && wholeness(*file, here.known->pieces[0]) != Wholeness::whole) {
           result_.may_be_refused = true;
         }
@@ -432,8 +434,8 @@ class Expecting {
     }
   }
 
-  // Whether a sector that was written to the wrong place has the piece there. At another offset
-  // only a file of which nothing else is left can pass for one of which that is a part.
+  // Returns true if a stray sector contains the piece. At another offset this counts only if the
+  // file is not recognised.
   bool is_elsewhere(const KnownFile& known, const Piece& piece) const {
     const std::string_view bytes = std::string_view(known.bytes).substr(piece.offset, piece.bytes);
     return std::any_of(folder_.files().begin(), folder_.files().end(), [&](const HurtFile& file) {
@@ -460,12 +462,12 @@ class Expecting {
   const HurtFolder& folder_;
   std::vector<Placed> placed_;
   binlog::FolderNote note_;
-  // What a crash could have left out: these files, these pieces, and this file from that piece on.
+  // Losses that a crash could have caused: files, pieces, and torn_file_ from piece torn_from_ on.
   std::set<const KnownFile*> gone_;
   std::set<const Piece*> torn_;
   const KnownFile* torn_file_ = nullptr;
   std::size_t torn_from_ = 0;
-  // Records of beanstalkd that are hurt and still look like one.
+  // Damaged records of beanstalkd that are still valid.
   std::set<const Piece*> misread_;
   Expectation result_;
 };

@@ -1,5 +1,5 @@
-// What has to come out when a hurt folder is read, from the records that are whole and from what
-// was acknowledged when they were written.
+// Computes the expected result of reading a damaged folder, from its undamaged records and the
+// changes that were acknowledged.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace haricot::damage {
 
-// What records make of a job: the last full one, and the last of all. No job: both are null.
+// The state of a job after records: its last full record, and its last record. No job: both null.
 struct RecordedState {
   const Piece* full = nullptr;
   const Piece* last = nullptr;
@@ -24,35 +24,37 @@ struct RecordedState {
 };
 using States = std::vector<RecordedState>;
 
-// Bytes of a file that are no whole record and not zero.
+// Bytes of a file that are neither zero nor an undamaged record.
 struct Strange {
   std::string file;
-  std::size_t begin = 0;  // The first of them.
-  std::size_t end = 0;    // After the last one.
+  std::size_t begin = 0;  // Offset of the first byte.
+  std::size_t end = 0;    // Offset after the last byte.
 };
 
 struct Expectation {
-  // By the records that are whole: one state, or some where the reader cannot know.
+  // States by the undamaged records: one, or several if the reader cannot distinguish them.
   std::map<JobId, States> states;
   std::map<JobId, RecordedState> acknowledged;
-  // The same without what a crash may have torn off as well: then nothing need be told of it.
+  // Acknowledged states without the records that a crash may have torn off: the reader need not
+  // report the loss of these records.
   std::map<JobId, RecordedState> without_torn;
-  // Of beanstalkd's records, which nothing proves: whatever becomes of these jobs.
+  // Jobs of damaged records of beanstalkd, which have no checksum: every state is accepted.
   std::set<JobId> unknowable;
   std::vector<Strange> strange;
   bool must_tell = false;
   bool may_be_refused = false;
-  JobId highest_whole = 0;  // Of the records that are whole.
-  JobId highest_known = 0;  // That was given out, but for what a crash may have torn off.
-  // Files that are gone, and nothing tells that they were ever there.
+  JobId highest_whole = 0;  // Highest id in the undamaged records.
+  JobId highest_known = 0;  // Highest assigned id, without records that a crash may have torn off.
+  // Numbers of missing files without evidence that they existed.
   std::set<std::uint64_t> forgotten;
 };
 
-// `has_note`: the reader knows what the last server has noted outside of the files.
+// `has_note`: the reader has the note of the last server.
 Expectation expect(const HurtFolder& folder, bool has_note);
-// A job in that state at that time: a delay may be over. Requires: there is one.
+// Returns the job in that state at that time, when its delay may have ended. Requires: the state
+// has a job.
 ModelJob job_in(const RecordedState& state, std::int64_t wall);
-// The jobs of a sound folder.
+// Returns the jobs of a sound folder.
 Jobs acknowledged_jobs(const KnownFolder& folder);
 
 }  // namespace haricot::damage

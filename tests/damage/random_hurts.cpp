@@ -18,11 +18,11 @@ class Hurting {
   explicit Hurting(std::uint64_t seed) : random_(seed), hurt_(choose()) {}
 
   HurtFolder run() {
-    // What was moved or replaced can be told as long as the rest of the folder speaks for itself:
-    // one such hurt at most. Nothing tells which file of beanstalkd a file is.
+    // At most one file is moved or replaced, because the rest of the folder has to show that. Files
+    // of beanstalkd do not show their place.
     if (is_all_ours() && below(3) == 0) {
       move_a_file();
-      first_ = 600;  // And the heads stay whole, which tell where a file belongs.
+      first_ = 600;  // Keeps the heads, which show the place of a file.
     }
     const std::size_t count = 1 + below(5);
     for (std::size_t i = 0; i < count; ++i) hurt_some_bytes();
@@ -105,7 +105,7 @@ class Hurting {
         hurt_.overwrite(number, sector, random_.bytes(kSectorBytes));
         break;
       case 7: {
-        // Nothing tells that a record of beanstalkd stands in the wrong place.
+        // Nothing shows that a record of beanstalkd is in the wrong place.
         if (!is_all_ours()) break;
         const std::string& other = hurt_.known().file(any_number()).bytes;
         const std::size_t from = below(other.size()) / kSectorBytes * kSectorBytes;
@@ -122,7 +122,7 @@ class Hurting {
 
   test::Random random_;
   HurtFolder hurt_;
-  std::size_t first_ = 0;  // No byte in front of that is hurt.
+  std::size_t first_ = 0;  // Offset of the first byte that may be damaged.
 };
 
 }  // namespace

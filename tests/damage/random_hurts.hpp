@@ -1,4 +1,4 @@
-// Damage by chance: one folder, and one to five hurts of any kind.
+// Random damage: a random folder with one to five damages of any kind.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace haricot::damage {
 
-// The same for the same seed.
+// Returns a damaged folder, which depends only on the seed.
 HurtFolder hurt_at_random(std::uint64_t seed);
 
 }  // namespace haricot::damage

@@ -1,4 +1,4 @@
-// Folders that are refused: then not a byte of them is changed.
+// Folders that the server refuses. It must not change a byte of them.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr binlog::BinlogOptions kStrict{
     .file_bytes = 4096, .sync = binlog::SyncPolicy::every_turn, .strict = true};
 
-// What a strict server says; empty if it starts.
+// Returns the error of a strict server, or an empty string if it starts.
 std::string refusal(const Image& image, const binlog::BinlogOptions& options) {
   SimDisk disk;
   put_all(image, disk);
@@ -47,7 +47,7 @@ TEST(RefusedFolder, AStrictServerStartsOnlyWhereNothingIsLost) {
         EXPECT_EQ(error.empty(), reading.is_sound) << hurt.what() << "\n"
                                                    << reading.text() << error;
         if (reading.is_sound) continue;
-        // It names what was found first.
+        // The error names the first problem.
         const std::string sentence = binlog::to_sentence(reading.problems.front());
         EXPECT_NE(error.find(sentence), std::string::npos) << error << "\n" << sentence;
       }
@@ -85,7 +85,8 @@ TEST(RefusedFolder, HasANumberNearTheLastThatBeanstalkdCanRead) {
 
 TEST(RefusedFolder, HasIdsNearTheLastOne) {
   for (const std::uint64_t id : {~std::uint64_t{0} - 1, kJobIdLast + 1}) {
-    // Not stopped: the next file is missing, and the ids that it may have had are passed over.
+    // If the server was not stopped, the next file may be missing, and its possible ids are
+    // skipped.
     for (const bool was_stopped : {true, false}) {
       binlog::LogMaker maker(1);
       maker.add(binlog::full_record(id, "tube", "body\r\n"));

@@ -1,9 +1,9 @@
-// Hurts folders at random, seed after seed, and judges what is read.
+// Damages folders at random, and checks the result of reading them.
 //
 //   damage_rounds [--runs N] [--seconds N] [--series N]
 //
-// A series is always the same; without one, each run has new seeds.
-// HARICOT_SEED=S judges that seed alone. A round that went wrong prints the line that repeats it.
+// The seeds of a series are always the same. Without one, each run has new seeds.
+// HARICOT_SEED=S runs only that seed. A failed round prints the command that repeats it.
 
 #include <chrono>
 #include <cinttypes>
@@ -50,8 +50,8 @@ bool judge_one(std::uint64_t seed) {
 
 int main(int count, char** words) {
   std::uint64_t runs = 2000;
-  std::uint64_t seconds = 0;  // Not 0: rounds until the time is over.
-  std::uint64_t series = 0;   // 0: a new one each time.
+  std::uint64_t seconds = 0;  // Duration. 0: limited by --runs.
+  std::uint64_t series = 0;   // 0: new seeds.
   for (int i = 1; i < count; i += 2) {
     const std::string_view word = words[i];
     std::uint64_t* value = nullptr;

@@ -44,7 +44,7 @@ Jobs jobs_of(const Engine& engine, Duration wall_offset) {
     const JobId id = engine.jobs()[ref].id;
     ModelJob job{binlog::known_from(engine, ref, wall_offset),
                  std::string(engine.jobs().body(ref))};
-    // They stand in records of their own, which may be hurt alone: binlog_tags_test.
+    // Tags have records of their own, which may be damaged alone (binlog_tags_test).
     job.known.tags.clear();
     CHECK(jobs.try_emplace(id, std::move(job)).second);
   };
@@ -145,7 +145,7 @@ void Server::idle() {
   constexpr int kTurnsMax = 2000;
   const Instant end = now_ + Duration::seconds(10);
   int turns = 0;
-  bool sync_ended = true;  // The end of a sync is a reason for a turn, too.
+  bool sync_ended = true;  // The end of a sync causes another turn.
   while ((sync_ended || binlog_.next_event() <= end) && ++turns < kTurnsMax) {
     if (!sync_ended) now_ = std::max(now_, binlog_.next_event());
     const std::uint64_t before = disk_.calls(binlog::DiskCall::start_sync);

@@ -1,5 +1,5 @@
-// A server without sessions on a simulated folder, as light as can be: the suite starts hundreds of
-// thousands of them.
+// A minimal server without sessions on a simulated folder. The suite starts hundreds of thousands
+// of them.
 
 #pragma once
 
@@ -15,11 +15,11 @@
 namespace haricot::damage {
 
 inline constexpr std::uint64_t kStoreId = 0x6b8f3c51;
-// Small files, so that they come and go fast.
+// Small files, so that files are begun and removed often.
 inline constexpr binlog::BinlogOptions kSmallFiles{.file_bytes = 4096,
                                                    .sync = binlog::SyncPolicy::every_turn};
 
-// What a reader says of a folder.
+// The result of reading a folder.
 struct Reading {
   bool is_good = false;
   std::string error;
@@ -32,10 +32,10 @@ struct Reading {
   std::string text() const;  // The problems, for failures.
 };
 
-// All jobs of an engine that nobody holds.
+// Returns all jobs of an engine without holders.
 Jobs jobs_of(const Engine& engine, Duration wall_offset);
 
-// What the operator's tool does to check a folder: it only reads.
+// Checks a folder like the operator's tool, which only reads.
 Reading check(SimDisk& disk, std::int64_t wall);
 
 class Server {
@@ -45,14 +45,14 @@ class Server {
   ~Server() { engine_.close(client_, now_); }
 
   const Reading& reading() const { return reading_; }
-  // The jobs as they are now.
+  // Returns the current jobs.
   Jobs jobs() const { return jobs_of(engine_, wall_offset_); }
   JobId next_id() const { return engine_.next_id(); }
   std::uint64_t current_file() const { return binlog_.numbers().current_index; }
-  // From the oldest to the current one.
+  // Returns the number of files from the oldest to the current one.
   std::uint64_t files() const { return current_file() - binlog_.numbers().oldest_index + 1; }
 
-  // Commands. They have to work out, and none ends the turn.
+  // Commands. Requires: they succeed. They do not end the turn.
   JobId put(std::size_t body_bytes, std::uint32_t priority = 100, std::uint32_t delay_s = 0,
             std::string_view tags = {});
   void use(const std::string& tube);
@@ -62,7 +62,7 @@ class Server {
   void kick(JobId id);
 
   void end_turn();
-  // Turns for as long as the binlog wants them: compaction comes to its end.
+  // Runs turns until the binlog needs no more, so that compaction ends.
   void idle();
   void close();
 

@@ -1,4 +1,4 @@
-// Judges one hurt folder after the other, and tells the test what was wrong with the first few.
+// Checks many damaged folders, and reports the first failures to the test.
 
 #pragma once
 
@@ -22,8 +22,8 @@
 
 namespace haricot::damage {
 
-// Of what is done by the thousand, a sanitized build does one in so many: some bits of each field.
-// The release build does all of them.
+// A sanitized build checks one in kStride cases of large sweeps: some bits of each field. The
+// release build checks all.
 #if defined(HARICOT_IS_SANITIZED)
 inline constexpr std::uint64_t kStride = 23;
 #else
@@ -32,8 +32,8 @@ inline constexpr std::uint64_t kStride = 1;
 
 class Sweep {
  public:
-  // Every so many cases, servers are started on the folder; all others are only read. Of every
-  // `stride` cases one is judged: always the same one, or, with a seed, the one that it tells.
+  // Starts servers in one of `starts_every` checked cases; the others are only read. Checks one of
+  // `stride` cases, which the seed selects; without a seed, the first.
   explicit Sweep(std::uint64_t starts_every, std::uint64_t stride = 1)
       : starts_every_(starts_every),
         stride_(stride),
@@ -47,7 +47,7 @@ class Sweep {
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
-  // Whether the next case is one to be judged: ask before it is made.
+  // Returns true if the next case has to be checked. Requires: called once for each case.
   bool is_next() { return !is_over() && nth_++ % stride_ == first_; }
   bool is_over() const { return failures_ >= kFailuresMax; }
 
@@ -75,7 +75,7 @@ class Sweep {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// For tests that go through folders: their names for the test's own.
+// Converts the name of a folder to the name of a parameterised test.
 inline std::string test_name(std::string text) {
   for (char& letter : text) {
     if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
