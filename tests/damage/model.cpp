@@ -128,8 +128,8 @@ class Expecting {
       return;
     }
   }
-  // Finds holes that a crash could have left in the last file and in earlier files of its run: zeros
-  // in sectors that no undamaged piece marks as durable.
+  // Finds holes that a crash could have left in the last file and earlier files of its run: sectors
+  // of zeros that no undamaged piece marks as durable.
   void find_torn_holes() {
     std::uint32_t run = 0;
     bool is_end_known = false;  // The head of the next file has the end of this one.
@@ -350,9 +350,8 @@ class Expecting {
     return head + body.size();
   }
 
-  // Returns the index of the first piece of a file of beanstalkd whose loss nothing shows: only
-  // zeros follow, as if the file had ended there. Returns the number of pieces if the end is
-  // undamaged, or if the next file is of haricotd, which records the length.
+  // Returns the index of the first piece of a file of beanstalkd that is lost without evidence:
+  // only zeros follow. Returns the number of pieces if none is, or if the next file is haricotd's.
   std::size_t silent_end(std::size_t place) const {
     const Placed& here = placed_[place];
     const std::vector<Piece>& pieces = here.known->pieces;
