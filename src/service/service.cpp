@@ -31,8 +31,9 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       engine_(now, journal, key),
       dispatcher_(engine_, journal, info, cushion_, now),
       shares_(engine_.steps()),
+      run_queue_(turn_),
       limits_(info.limits) {
-  now_ = now;
+  turn_.began = now;
   engine_.limit_tries(limits_.tries_max);
   if (limits_.job_memory_bytes_max > 0) engine_.memory().limit(limits_.job_memory_bytes_max);
 }
@@ -57,29 +58,28 @@ void Service::advance_tasks(Instant now) {
 }
 
 inline void Service::begin_turn(Instant now) {
-  ++turn_;
-  now_ = now;
+  turn_.begin(now);
   shares_.begin_turn();
 }
 
 inline void Service::share_out_turn() {
   hand_out_deliveries();
-  shares_.begin_reading(!backlog_.empty());
+  shares_.begin_reading(!run_queue_.is_empty());
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) mark_active(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
-  if (session.stopped_ != Stopped::needs_input) {
+  if (session.stopped() != Stopped::needs_input) {
     if (session.is_ended()) return;
-    if (!session.client_.is_busy()) session.still_since_ = CoarseInstant(now_);
+    if (!session.client().is_busy()) session.mark_still(turn_.began);
     keep_input(session, bytes);
-    if (session.client_.is_waiting_for_input()) [[unlikely]]
+    if (session.client().is_waiting_for_input()) [[unlikely]]
       abort_wait(session);
     return;
   }
-  session.still_since_ = CoarseInstant(now_);
-  if (!session.input_.empty()) {
+  session.mark_still(turn_.began);
+  if (!session.requests.input.empty()) {
     keep_input(session, bytes);
     if (!session.is_ended()) run(session, now, shares_.share_of_read());
     return;
@@ -92,49 +92,48 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0) mark_active(session);
-  session.still_since_ = CoarseInstant(now_);
-  session.reader_.took_directly(bytes);
+  session.mark_still(turn_.began);
+  session.requests.reader.took_directly(bytes);
 }
 
 void Service::peer_half_closed(Session& session) {
-  if (session.peer_ == Session::Peer::open) session.peer_ = Session::Peer::half_closed;
-  engine_.stop_waiting(session.client_, Delivery::Kind::timed_out);
+  if (session.requests.peer == Session::Peer::open)
+    session.requests.peer = Session::Peer::half_closed;
+  engine_.stop_waiting(session.client(), Delivery::Kind::timed_out);
   hand_out_deliveries();
 }
 
 void Service::end_of_input(Session& session) {
-  session.peer_ = Session::Peer::read_to_end;
+  session.requests.peer = Session::Peer::read_to_end;
   peer_half_closed(session);
   mark_to_send(session);
 }
 
-// Each session once, in their order, as far as the budget goes. One that has more is put behind the
-// others. One whose command does not fit in what is left stays in front of them, and everybody else
-// waits with it: in the next turn the budget is untouched.
+// A session that has more commands than its share goes behind the others. A session whose command
+// exceeds the rest of the budget keeps its place, and ends the round: in the next turn the budget
+// is untouched.
 //
-// A session that used its input up may want more again without having answered anything, when it
-// stands in a body, so its connection has to look at it in any case.
+// A session in a body may want input again without having answered anything, so its connection is
+// notified in any case.
 void Service::run_backlog(Instant now) {
-  // Also where nobody waits any more: the journal wants turns until somebody has asked.
+  // Asked even if no session waits: the journal wants turns until it has been asked.
   if (journal_.may_try_again()) [[unlikely]]
     try_again(now);
-  if (!short_of_memory_.empty()) wake_for_pages();
-  if (backlog_.empty()) return;
-  IntrusiveList<Session, &Session::to_run_> this_turn;
-  this_turn.append(backlog_);
+  if (run_queue_.is_short_of_memory()) run_queue_.wake_for_memory(page_limit_.free_pages());
+  if (run_queue_.is_empty()) return;
+  run_queue_.begin_round();
   shares_.begin_backlog();
-  while (!this_turn.empty() && !shares_.is_used_up()) {
-    Session& session = this_turn.front();
-    this_turn.remove(session);
-    run(session, now, shares_.share_of_waiting());
-    mark_to_send(session);
-    if (session.stopped_ != Stopped::put_off) continue;
-    backlog_.remove(session);
-    this_turn.push_front(session);
-    break;
+  while (!shares_.is_used_up()) {
+    Session* const session = run_queue_.take_next();
+    if (session == nullptr) break;
+    run(*session, now, shares_.share_of_waiting());
+    mark_to_send(*session);
+    if (session->stopped() == Stopped::put_off) {
+      run_queue_.keep_place(*session);
+      break;
+    }
   }
-  this_turn.append(backlog_);
-  backlog_.append(this_turn);
+  run_queue_.end_round();
 }
 
 Session* Service::next_to_send() {
@@ -146,10 +145,10 @@ Session* Service::next_to_send() {
 
 void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
-  session.output_.consume(bytes);
-  session.output_.release_if_empty(spare_);
-  if (session.has_page_) end_page(session);
-  wake(session);
+  session.output().consume(bytes);
+  session.output().release_if_empty(spare_);
+  page_limit_.end_if_sent(session);
+  run_queue_.wake(session);
   // Its end was waiting for the last of its output.
   if (session.is_finished() && !session.has_output()) mark_to_send(session);
 }
@@ -161,7 +160,7 @@ void Service::end_turn(Instant now) {
 }
 
 Instant Service::next_event() const {
-  if (!backlog_.empty() || has_safe_answers_ || can_wake_for_pages()) return Instant{};
+  if (!run_queue_.is_empty() || has_safe_answers_ || can_wake_for_memory()) return Instant{};
   return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
 }
 
@@ -169,9 +168,9 @@ Instant Service::next_event() const {
 
 // Runs what the session has kept.
 void Service::run(Session& session, Instant now, Budget share) {
-  const std::size_t used = run_some(session, session.input_.view(), now, share);
-  session.input_.consume(used);
-  session.input_.release_if_empty();
+  const std::size_t used = run_some(session, session.requests.input.view(), now, share);
+  session.requests.input.consume(used);
+  session.requests.input.release_if_empty();
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
@@ -182,19 +181,21 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   std::size_t used = 0;
   if (session.is_answered_in_pieces() && !go_on_with_list(session, share)) [[unlikely]]
     return used;
-  while ((session.stopped_ = obstacle_of(session)) == Stopped::not_stopped) {
+  while (true) {
+    session.stop(session.obstacle(turn_.number));
+    if (session.stopped() != Stopped::not_stopped) break;
     if (share.is_used_up()) {
-      wait_in_backlog(session, Stopped::has_had_share);
+      run_queue_.push(session, Stopped::has_had_share);
       break;
     }
     // Most often the last command has used all that there is, and the reader need not look.
     if (used == input.size()) {
-      session.stopped_ = Stopped::needs_input;
+      session.stop(Stopped::needs_input);
       break;
     }
-    const RequestPiece piece = session.reader_.next(input.substr(used));
+    const RequestPiece piece = session.requests.reader.next(input.substr(used));
     if (piece.kind == RequestPiece::Kind::nothing) {
-      session.stopped_ = Stopped::needs_input;
+      session.stop(Stopped::needs_input);
       break;
     }
     if (!run_piece(session, piece, now, share)) break;
@@ -203,15 +204,15 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     if (session.is_answered_in_pieces()) [[unlikely]]
       break;
   }
-  CHECK(session.stopped_ != Stopped::not_stopped);
-  if (used < input.size() && session.client_.is_waiting_for_input()) [[unlikely]] {
-    wait_in_backlog(session, Stopped::has_had_share);
+  CHECK(session.stopped() != Stopped::not_stopped);
+  if (used < input.size() && session.client().is_waiting_for_input()) [[unlikely]] {
+    run_queue_.push(session, Stopped::has_had_share);
     abort_wait(session);
   }
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) shares_.count_busy();
-  if (session.has_output() && session.stopped_ != Stopped::held_back) {
+  if (session.has_output() && session.stopped() != Stopped::held_back) {
     engine_.steps() += turn_limits::kStepsPerSend;
   }
   if (session.is_finished()) {
@@ -223,7 +224,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
 
 // What the client sends ends a wait for it.
 void Service::abort_wait(Session& session) {
-  engine_.stop_waiting(session.client_, Delivery::Kind::aborted);
+  engine_.stop_waiting(session.client(), Delivery::Kind::aborted);
   hand_out_deliveries();
 }
 
@@ -240,12 +241,12 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
       answer(session, {ReplyCode::bad_format});
       break;
     case RequestPiece::Kind::body_without_end:
-      dispatcher_.forget_put(session.reader_.put());
+      dispatcher_.forget_put(session.requests.reader.put());
       answer(session, {ReplyCode::expected_crlf});
       break;
     case RequestPiece::Kind::end_of_refused:
       engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
-      answer(session, {session.reader_.put().refusal});
+      answer(session, {session.requests.reader.put().refusal});
       break;
     case RequestPiece::Kind::part_of_body:
     case RequestPiece::Kind::thrown_away:
@@ -259,7 +260,7 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
 
 bool Service::run_line(Session& session, std::string_view line, Instant now, const Budget& share) {
   Command command;
-  const ParseResult parsed = parse_command(line, command, session.commands_);
+  const ParseResult parsed = parse_command(line, command, session.requests.commands);
   // Where there are few tubes, none of beanstalkd's commands takes long: a kick goes on as a task.
   const bool are_many_tubes = engine_.tubes().size() >= WatchIndex::kIndexedFrom;
   if (are_many_tubes || is_extended(command.verb)) [[unlikely]] {
@@ -268,15 +269,15 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
     if (has_price && put_off(session, command)) return false;
   }
   engine_.steps() += turn_limits::kStepsPerCommand;
-  ++session.commands_run_;
+  session.count_command();
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
-    session.stopped_ = Stopped::quit;
+    session.stop(Stopped::quit);
     return true;
   }
   if (command.verb == Verb::put) {
-    session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
+    session.requests.reader.expect_body(dispatcher_.begin_put(session.client(), command));
     return true;
   }
   if (are_many_tubes && is_long_list(session, command)) [[unlikely]] {
@@ -286,14 +287,14 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
-    const Reply reply = dispatcher_.run(session.client_, command, session.commands_, now);
+    const Reply reply = dispatcher_.run(session.client(), command, session.requests.commands, now);
     static_assert(ReplyCode::none < ReplyCode::not_yet &&
                   ReplyCode::not_yet < ReplyCode::bad_format);
     if (reply.code <= ReplyCode::not_yet) [[unlikely]] {
       if (reply.code == ReplyCode::not_yet) {
         dispatcher_.count_less(command.verb);
-        --session.commands_run_;
-        defer(session);
+        session.uncount_command();
+        run_queue_.defer(session);
         return false;  // The command stays where it is.
       }
       CHECK(row_of(command.verb).answer == Answer::may_wait);
@@ -305,7 +306,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   }
   hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
-  if (!session.peer_may_write()) engine_.stop_waiting(session.client_, Delivery::Kind::timed_out);
+  if (!session.peer_may_write()) engine_.stop_waiting(session.client(), Delivery::Kind::timed_out);
   hand_out_deliveries();
   return true;
 }
@@ -314,21 +315,21 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
 bool Service::put_off(Session& session, const Command& command) {
   const Answer answer = row_of(command.verb).answer;
   const bool begins_page = answer == Answer::page || answer == Answer::tubes_in_pieces;
-  if (begins_page && pages_to_begin() == 0) {
-    wait_for_memory(session);
+  if (begins_page && page_limit_.free_pages() == 0) {
+    run_queue_.wait_for_memory(session);
     return true;
   }
-  if (!shares_.admit(price_of(engine_, session.client_, command))) {
-    wait_in_backlog(session, Stopped::put_off);
+  if (!shares_.admit(price_of(engine_, session.client(), command))) {
+    run_queue_.push(session, Stopped::put_off);
     return true;
   }
   // An answer that is held back may be taken back, and a list in pieces could not be. The session
   // runs again when its answers are safe.
-  if (session.is_held_back_ && is_long_list(session, command)) {
-    session.stopped_ = Stopped::held_back;
+  if (session.is_held_back() && is_long_list(session, command)) {
+    session.stop(Stopped::held_back);
     return true;
   }
-  if (begins_page) begin_page(session);
+  if (begins_page) page_limit_.begin(session);
   return false;
 }
 
@@ -362,20 +363,20 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
     Command put;
     put.verb = Verb::put;
     if (put_off(session, put)) {
-      session.reader_.take_back_body();
+      session.requests.reader.take_back_body();
       return false;
     }
   }
-  PutPlan& plan = session.reader_.put();
+  PutPlan& plan = session.requests.reader.put();
   std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
     NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
-    const Reply reply = dispatcher_.finish_put(session.client_, plan, body, now);
+    const Reply reply = dispatcher_.finish_put(session.client(), plan, body, now);
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       plan.body = std::move(body.blob);
-      session.reader_.take_back_body();
-      defer(session);
+      session.requests.reader.take_back_body();
+      run_queue_.defer(session);
       return false;
     }
     // It reports what another put has recorded, perhaps not long ago.
@@ -395,11 +396,11 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
 
 // Inlined into answer(), as a call would make every command dearer.
 [[gnu::always_inline]] inline void Service::add_to_output(Session& session, const Reply& reply) {
-  session.output_.take_memory(spare_);
-  bool is_added = session.output_.add(reply);
+  session.output().take_memory(spare_);
+  bool is_added = session.output().add(reply);
   if (!is_added) {
     cushion_.give_up();
-    is_added = session.output_.add(reply);
+    is_added = session.output().add(reply);
   }
   // An answer that cannot be given would shift all later ones: the connection has to go.
   if (!is_added) end(session, Stopped::quit);
@@ -407,10 +408,10 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
 
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) {
-    session.still_since_ = CoarseInstant(now_);  // It waits from here on.
+    session.mark_still(turn_.began);  // It waits from here on.
     return;
   }
-  ++session.held_back_answers_;
+  ++session.send.answers;
   if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
   add_to_output(session, reply);
   if (reply.code == ReplyCode::reserved_batch) [[unlikely]] {
@@ -423,9 +424,9 @@ void Service::answer(Session& session, const Reply& reply) {
 
 // What is answered from here on may come to be held back.
 void Service::begin_answers(Session& session) {
-  if (session.is_held_back_) return;
-  session.held_back_mark_ = session.output_.mark();
-  session.held_back_answers_ = 0;
+  if (session.is_held_back()) return;
+  session.send.mark = session.output().mark();
+  session.send.answers = 0;
 }
 
 void Service::hand_out_each_delivery() {
@@ -433,54 +434,32 @@ void Service::hand_out_each_delivery() {
     CHECK(delivery.client->owner() != nullptr);
     Session& session = *static_cast<Session*>(delivery.client->owner());
     CHECK(!session.is_answered_in_pieces());
-    session.still_since_ = CoarseInstant(now_);
+    session.mark_still(turn_.began);
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.
     if (delivery.may_tell_of_records()) hold_back_if_recorded(session, 0);
-    wake(session);
+    run_queue_.wake(session);
   }
   engine_.clear_deliveries();
 }
 
 void Service::keep_input(Session& session, std::string_view rest) {
-  if (rest.empty() || session.input_.append(rest)) return;
+  if (rest.empty() || session.requests.input.append(rest)) return;
   cushion_.give_up();
-  if (session.input_.append(rest)) return;
+  if (session.requests.input.append(rest)) return;
   end(session, Stopped::quit);  // No memory: what comes next would not be what was sent.
-}
-
-// An obstacle of the session has ended. If there is no other, it goes on, if there is anything to
-// go on with.
-void Service::look_for_obstacle(Session& session) {
-  session.stopped_ = obstacle_of(session);
-  if (session.stopped_ != Stopped::not_stopped) return;
-  if (session.input_.empty() && !session.is_answered_in_pieces()) {
-    session.stopped_ = Stopped::needs_input;
-  } else {
-    wait_in_backlog(session, Stopped::has_had_share);
-  }
 }
 
 // Ends it, whatever stops it now.
 void Service::end(Session& session, Stopped how) {
-  leave_backlog(session);
-  session.stopped_ = how;
+  run_queue_.remove(session);
+  session.stop(how);
   mark_to_send(session);
 }
 
-void Service::wait_in_backlog(Session& session, Stopped why) {
-  session.stopped_ = why;
-  backlog_.push_back(session);
-}
-
 void Service::mark_to_send(Session& session) {
-  if (!session.to_send_.linked()) to_send_.push_back(session);
-}
-
-// What is kept already comes before what arrives next, so there is no direct way past it.
-std::span<char> Session::direct_space() {
-  return input_.empty() ? reader_.direct_space() : std::span<char>();
+  if (!session.send.hook.linked()) to_send_.push_back(session);
 }
 
 }  // namespace haricot

@@ -16,15 +16,12 @@ bool Service::admit_connection() {
 Session* Service::open(void* owner, bool is_local) {
   CommandSet commands = dispatcher_.info().commands;
   if (is_local && commands == CommandSet::extended) commands = CommandSet::operators;
-  auto* session = new (std::nothrow) Session(owner, commands);
+  auto* session = new (std::nothrow) Session(owner, commands, turn_.began);
   if (session == nullptr) return nullptr;
-  if (!engine_.open(session->client_)) {
+  if (!engine_.open(session->client())) {
     delete session;
     return nullptr;
   }
-  session->active_ = now_;
-  session->came_ = CoarseInstant(now_);
-  session->still_since_ = CoarseInstant(now_);
   sessions_.push_back(*session);
   dispatcher_.count_connection();
   return session;
@@ -32,13 +29,13 @@ Session* Service::open(void* owner, bool is_local) {
 
 void Service::close(Session& session, Instant now) {
   forget_list(session);
-  if (session.has_page_) --pages_;
-  dispatcher_.forget_put(session.reader_.put());
-  engine_.close(session.client_, now);
-  leave_backlog(session);
-  if (session.is_held_back_) {
+  page_limit_.remove(session);
+  dispatcher_.forget_put(session.requests.reader.put());
+  engine_.close(session.client(), now);
+  run_queue_.remove(session);
+  if (session.is_held_back()) {
     held_back_.remove(session);
-  } else if (session.to_send_.linked()) {
+  } else if (session.send.hook.linked()) {
     to_send_.remove(session);
   }
   sessions_.remove(session);

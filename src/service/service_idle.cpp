@@ -38,15 +38,10 @@ constexpr Duration kTimeToRead = Duration::seconds(1);
 }  // namespace
 
 void Service::mark_active(Session& session) {
-  session.active_ = now_;
-  session.was_occupied_ = is_occupied(session);
+  session.idle.active = turn_.began;
+  session.idle.was_occupied = session.is_occupied();
   sessions_.remove(session);
   sessions_.push_back(session);
-}
-
-bool Service::is_occupied(const Session& session) const {
-  return session.client_.is_busy() || session.client_.held_jobs() > 0 || session.is_held_back_ ||
-         session.to_run_.linked();
 }
 
 void Service::look_for_idle(Instant now) {
@@ -56,7 +51,7 @@ void Service::look_for_idle(Instant now) {
   const Budget budget(engine_.steps(), turn_limits::kStepsOfIdle);
   while (!budget.is_used_up() && next_idle_look() <= now) {
     Session& session = sessions_.front();
-    const bool ends = !session.was_occupied_ && !is_occupied(session);
+    const bool ends = !session.idle.was_occupied && !session.is_occupied();
     if (ends && next_idle_look() > read_until) return;
     mark_active(session);
     engine_.steps() += turn_limits::kStepsPerTimer;
@@ -66,7 +61,7 @@ void Service::look_for_idle(Instant now) {
 
 Instant Service::next_idle_look() const {
   if (limits_.idle_timeout_s == 0 || sessions_.empty()) return Instant::never();
-  return std::max(sessions_.front().active_ + Duration::seconds(limits_.idle_timeout_s),
+  return std::max(sessions_.front().idle.active + Duration::seconds(limits_.idle_timeout_s),
                   no_end_before_);
 }
 
@@ -75,7 +70,7 @@ Instant Service::next_idle_look() const {
 void Service::end_idle(Session& session) {
   if (session.was_idle()) return;
   engine_.steps() += turn_limits::kStepsPerClose;
-  session.output_.cut_back({});
+  session.output().cut_back({});
   dispatcher_.count_idle_connection();
   end(session, Stopped::idle);
 }

@@ -31,20 +31,20 @@ constexpr std::uint32_t kNamesPerPiece = 64;
 bool Service::is_long_list(const Session& session, const Command& command) const {
   const Answer answer = row_of(command.verb).answer;
   if (answer == Answer::tubes_in_pieces) return engine_.tubes().size() > TubeList::kTubesPerPage;
-  return answer == Answer::watched_in_pieces && session.client_.counted_name_bytes() > 0;
+  return answer == Answer::watched_in_pieces && session.client().counted_name_bytes() > 0;
 }
 
 // Requires: no answer of the session is held back, because that one may be taken back.
 void Service::begin_list(Session& session, const Command& command, const Budget& share) {
-  CHECK(!session.is_held_back_);
+  CHECK(!session.is_held_back());
   dispatcher_.count(command.verb);
   try {
     auto list = std::make_unique<Session::LongList>();
     if (row_of(command.verb).answer == Answer::tubes_in_pieces) {
       begin_list_of_tubes(*list);
-      session.list_ = std::move(list);
+      session.list = std::move(list);
     } else {
-      session.list_ = std::move(list);
+      session.list = std::move(list);
       begin_list_of_watched(session);
     }
   } catch (const std::bad_alloc&) {
@@ -54,9 +54,9 @@ void Service::begin_list(Session& session, const Command& command, const Budget&
 }
 
 void Service::begin_list_of_watched(Session& session) {
-  const Client& client = session.client_;
-  session.list_->number = client.watched_tubes();
-  session.list_->kind = Session::List::watched_tubes;
+  const Client& client = session.client();
+  session.list->number = client.watched_tubes();
+  session.list->kind = Session::List::watched_tubes;
   begin_text(session, client.counted_name_bytes() + kBytesAroundName * client.watched_tubes());
 }
 
@@ -70,12 +70,12 @@ void Service::begin_list_of_tubes(Session::LongList& list) {
 
 void Service::begin_text(Session& session, std::uint64_t bytes) {
   answer(session, {.code = ReplyCode::ok_in_pieces, .number = kListHead.size() + bytes});
-  if (!session.output_.add_text(kListHead)) end(session, Stopped::quit);
+  if (!session.output().add_text(kListHead)) end(session, Stopped::quit);
 }
 
 void Service::end_text(Session& session) {
-  session.list_.reset();
-  if (!session.output_.add_text("\r\n")) end(session, Stopped::quit);
+  session.list.reset();
+  if (!session.output().add_text("\r\n")) end(session, Stopped::quit);
   mark_to_send(session);
 }
 
@@ -84,28 +84,28 @@ void Service::end_text(Session& session) {
 bool Service::go_on_with_list(Session& session, const Budget& share) {
   bool has_to_wait = false;
   while (session.is_answered_in_pieces() && !has_to_wait) {
-    session.stopped_ = obstacle_of(session);
-    if (session.stopped_ != Stopped::not_stopped) break;
+    session.stop(session.obstacle(turn_.number));
+    if (session.stopped() != Stopped::not_stopped) break;
     has_to_wait = share.is_used_up();
     if (has_to_wait) break;
-    if (session.list_->kind == Session::List::watched_tubes) {
+    if (session.list->kind == Session::List::watched_tubes) {
       add_watched(session);
     } else {
       has_to_wait = !add_tubes(session);
     }
   }
-  if (has_to_wait) wait_in_backlog(session, Stopped::has_had_share);
+  if (has_to_wait) run_queue_.push(session, Stopped::has_had_share);
   return !session.is_answered_in_pieces();
 }
 
 void Service::add_watched(Session& session) {
-  const Client& client = session.client_;
-  const auto left = static_cast<std::uint32_t>(session.list_->number);
+  const Client& client = session.client();
+  const auto left = static_cast<std::uint32_t>(session.list->number);
   CHECK(left > 0 && left <= client.watched_tubes());
   const std::uint32_t first = client.watched_tubes() - left;
   const std::uint32_t names = std::min(left, kNamesPerPiece);
   for (std::uint32_t i = first; i < first + names; ++i) {
-    Output& output = session.output_;
+    Output& output = session.output();
     const bool is_added =
         output.add_text("- ") && output.add_text(client.watched(i).name) && output.add_text("\n");
     if (!is_added) {
@@ -113,20 +113,20 @@ void Service::add_watched(Session& session) {
       return;
     }
   }
-  session.list_->number -= names;
+  session.list->number -= names;
   engine_.steps() += std::uint64_t{names} * turn_limits::kStepsPerName;
   mark_to_send(session);
-  if (session.list_->number == 0) end_text(session);
+  if (session.list->number == 0) end_text(session);
 }
 
 // Adds a page, or begins. False: the list is not complete.
 bool Service::add_tubes(Session& session) {
-  if (session.list_->waits_for_pages()) return begin_pages(session);
-  Session::LongList& list = *session.list_;
+  if (session.list->waits_for_pages()) return begin_pages(session);
+  Session::LongList& list = *session.list;
   engine_.steps() += turn_limits::kStepsPerPage;
   if (list.next_page == list.pages->size()) {
     end_text(session);
-  } else if (!session.output_.add_blob((*list.pages)[list.next_page++])) {
+  } else if (!session.output().add_blob((*list.pages)[list.next_page++])) {
     end(session, Stopped::quit);  // Half an answer cannot be taken back.
   }
   mark_to_send(session);
@@ -136,12 +136,12 @@ bool Service::add_tubes(Session& session) {
 bool Service::begin_pages(Session& session) {
   const TubeList& list = engine_.tube_list();
   engine_.steps() += turn_limits::kStepsPerTimer;
-  if (!list.is_complete(session.list_->number)) return false;
+  if (!list.is_complete(session.list->number)) return false;
   if (list.has_failed()) {
-    session.list_.reset();
+    session.list.reset();
     answer(session, {ReplyCode::out_of_memory});
   } else {
-    session.list_->pages = list.share_pages();
+    session.list->pages = list.share_pages();
     begin_text(session, list.bytes());
   }
   stop_waiting_for_tubes();
@@ -150,13 +150,13 @@ bool Service::begin_pages(Session& session) {
 
 // Adds all pages that are left, whatever the output holds.
 void Service::add_all_pages(Session& session) {
-  const bool has_pages = session.is_answered_in_pieces() && session.list_->pages != nullptr;
+  const bool has_pages = session.is_answered_in_pieces() && session.list->pages != nullptr;
   while (has_pages && session.is_answered_in_pieces() && !session.is_ended()) add_tubes(session);
 }
 
 // The session goes, and will not take the list that it waits for.
 void Service::forget_list(Session& session) {
-  const auto list = std::move(session.list_);
+  const auto list = std::move(session.list);
   if (list != nullptr && list->waits_for_pages()) stop_waiting_for_tubes();
 }
 

@@ -28,7 +28,7 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
   std::vector<const Client*> clients;
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
-    clients.push_back(&session->client_);
+    clients.push_back(&session->client());
   }
   to.begin(kService);
   to.value(bodies);
@@ -50,25 +50,26 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
 
 void ServiceTransfer::write_session(StateWriter& to, const Session& session) const {
   to.begin(kSession);
-  to.value(session.stopped_);
-  to.value(session.peer_);
+  // A restart ends the shortage of memory.
+  const bool lacks_memory = session.stopped() == Session::Stopped::lacks_memory;
+  to.value(lacks_memory ? Session::Stopped::deferred : session.stopped());
+  to.value(session.requests.peer);
   // Where nobody looked who is idle, that begins now.
   const bool is_watched = service_.limits_.idle_timeout_s > 0;
-  to.value(is_watched ? session.was_occupied_ : service_.is_occupied(session));
-  to.value(is_watched ? session.active_ : service_.now_);
-  to.value(session.commands_run_);
-  to.value(session.came_);
-  to.value(session.still_since_);
+  to.value(is_watched ? session.idle.was_occupied : session.is_occupied());
+  to.value(is_watched ? session.idle.active : service_.turn_.began);
+  Session::FactFields::write(to, session);
   const Session::LongList none;
-  const Session::LongList& list = session.list_ == nullptr ? none : *session.list_;
+  const Session::LongList& list = session.list == nullptr ? none : *session.list;
   to.value(list.kind);
   to.value(list.number);
-  to.value(session.input_.view());
-  session.output_.write(to);
-  session.reader_.write(to);
-  const bool is_in_body = session.reader_.is_in_body();
-  to.value(is_in_body ? service_.dispatcher_.tags_of(session.reader_.put()) : std::string_view{});
-  service_.engine_.transfer().write_client(to, session.client_);
+  to.value(session.requests.input.view());
+  session.output().write(to);
+  session.requests.reader.write(to);
+  const bool is_in_body = session.requests.reader.is_in_body();
+  to.value(is_in_body ? service_.dispatcher_.tags_of(session.requests.reader.put())
+                      : std::string_view{});
+  service_.engine_.transfer().write_client(to, session.client());
 }
 static_assert(sizeof(Session) == 384, "a new field is written above, or need not go on");
 
@@ -90,7 +91,7 @@ bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local
   if (session == nullptr) return false;
   const bool is_good = try_to_read(from, *session);
   if (is_good && owner != nullptr) {
-    clients_.back() = &session->client_;
+    clients_.back() = &session->client();
     return true;
   }
   service_.close(*session, now);
@@ -111,40 +112,40 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   if (!from.begin(kSession)) return false;
   std::string_view input;
   std::string_view tags;
-  from.value(session.stopped_);
-  from.value(session.peer_);
-  from.value(session.was_occupied_);
-  from.value(session.active_);
-  from.value(session.commands_run_);
-  from.value(session.came_);
-  from.value(session.still_since_);
+  auto stopped = Session::Stopped::needs_input;
+  from.value(stopped);
+  session.stop(stopped);
+  from.value(session.requests.peer);
+  from.value(session.idle.was_occupied);
+  from.value(session.idle.active);
+  Session::FactFields::read(from, session);
   auto list = std::make_unique<Session::LongList>();
   from.value(list->kind);
   from.value(list->number);
   from.value(input);
-  const bool has_bytes = session.output_.read(from) &&
-                         (input.empty() || session.input_.append(input)) &&
-                         session.reader_.read(from);
+  const bool has_bytes = session.output().read(from) &&
+                         (input.empty() || session.requests.input.append(input)) &&
+                         session.requests.reader.read(from);
   from.value(tags);
-  PutPlan& plan = session.reader_.put();
-  if (session.reader_.is_in_body() && !check_id(plan)) from.refuse();
+  PutPlan& plan = session.requests.reader.put();
+  if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
   if (!is_tag_text(tags)) return forget(session);
   // Who is in the middle of a list goes on with it, whatever comes in.
-  const bool waits = session.stopped_ == Session::Stopped::needs_input;
+  const bool waits = session.stopped() == Session::Stopped::needs_input;
   if (waits && list->kind != Session::List::none) return forget(session);
   if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
-  if (!service_.engine_.transfer().read_client(from, session.client_)) return forget(session);
+  if (!service_.engine_.transfer().read_client(from, session.client())) return forget(session);
   if (list->kind == Session::List::none) return true;
   if (list->kind == Session::List::watched_tubes) {
-    const bool is_right = list->number > 0 && list->number <= session.client_.watched_tubes();
+    const bool is_right = list->number > 0 && list->number <= session.client().watched_tubes();
     if (!is_right) return forget(session);
   } else {
     // It gets the tubes that there are now.
     list->number = service_.engine_.tube_list().ask();
     ++service_.waiting_for_tubes_;
   }
-  session.list_ = std::move(list);
+  session.list = std::move(list);
   return true;
 }
 
@@ -159,14 +160,14 @@ bool ServiceTransfer::check_id(PutPlan& plan) {
 
 // What was read of it cannot be: it can be closed.
 bool ServiceTransfer::forget(Session& session) {
-  session.stopped_ = Session::Stopped::needs_input;
-  session.list_.reset();
-  session.reader_.put().has_tags = false;
+  session.stop(Session::Stopped::needs_input);
+  session.list.reset();
+  session.requests.reader.put().has_tags = false;
   return false;
 }
 
 bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
-  service_.now_ = now;
+  service_.turn_.began = now;
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
@@ -176,11 +177,11 @@ bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
     // It has one answer at a time.
-    if (session->is_answered_in_pieces() && session->client_.is_busy()) return false;
+    if (session->is_answered_in_pieces() && session->client().is_busy()) return false;
     service_.mark_to_send(*session);
-    if (session->is_ended() || session->stopped_ == Session::Stopped::needs_input) continue;
+    if (session->is_ended() || session->stopped() == Session::Stopped::needs_input) continue;
     // Whatever stopped it: what does so now is asked for.
-    service_.look_for_obstacle(*session);
+    service_.run_queue_.find_obstacle(*session);
   }
   service_.hand_out_deliveries();
   return from.is_at_end();

@@ -96,6 +96,8 @@ PARTS = {
     "service": {
         "prices": set(),
         "turn_shares": set(),
+        "run_queue": set(),
+        "page_limit": set(),
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
@@ -104,7 +106,7 @@ PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/e
 NO_PARTS = {
     "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
-    "service": {"dispatcher", "server_info", "session"},
+    "service": {"dispatcher", "server_info", "session", "turn"},
 }
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
@@ -139,6 +141,7 @@ WITHOUT_TEST = {
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/commands.hpp": "run by the dispatcher: dispatcher_test, and the conformance scripts",
+    "service/turn.hpp": "plain values, which the parts of the service share: tested with each of them",
     "service/server_info.hpp": "plain values, read by the reports: report_test",
     "binlog/disk.hpp": "an interface; tested through what implements it",
     "binlog/binlog_options.hpp": "plain values, read by the parts of the binlog: binlog_test",

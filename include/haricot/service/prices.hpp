@@ -19,6 +19,6 @@ namespace haricot {
 // protocol/command_rows.inc; 0 if it is cheap. For a put that is the price of finishing it, when
 // the body is there.
 [[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Engine& engine, const Client& client,
-                                     const Command& command);
+                                                    const Command& command);
 
 }  // namespace haricot

@@ -24,8 +24,11 @@
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/dispatcher.hpp"
+#include "haricot/service/page_limit.hpp"
+#include "haricot/service/run_queue.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
+#include "haricot/service/turn.hpp"
 #include "haricot/service/turn_shares.hpp"
 
 namespace haricot {
@@ -110,18 +113,6 @@ class Service {
   using Stopped = Session::Stopped;
 
   void run(Session& session, Instant now, Budget share);
-  // What does not let the session run, even if it has commands.
-  //
-  // A session whose answers are held back goes on to the end of the turn, so that one sync is
-  // enough for all that a client sent at once; and no further, because each new record would put
-  // the moment off at which they may leave.
-  Stopped obstacle_of(const Session& session) const {
-    if (session.is_ended()) [[unlikely]]
-      return session.stopped_;
-    if (session.client_.is_busy()) return Stopped::waits_for_delivery;
-    if (session.is_held_back_ && session.held_back_turn_ != turn_) return Stopped::held_back;
-    return session.output_is_full() ? Stopped::output_full : Stopped::not_stopped;
-  }
   // Cold functions are not inlined, because they would make every command slower.
   [[gnu::cold, gnu::noinline]] bool put_off(Session& session, const Command& command);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
@@ -139,16 +130,9 @@ class Service {
   void add_all_pages(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   void stop_waiting_for_tubes();
-  // Pages of jobs, tubes and clients are the only answers that take much memory. While the memory
-  // limit is reached, at most so many are on their way to clients; the next ones wait
-  // (service_pages.cpp).
-  static constexpr std::uint32_t kPagesAtLimit = 4;
-  std::uint32_t pages_to_begin() const;
-  bool can_wake_for_pages() const { return !short_of_memory_.empty() && pages_to_begin() > 0; }
-  [[gnu::cold, gnu::noinline]] void wait_for_memory(Session& session);
-  [[gnu::cold, gnu::noinline]] void wake_for_pages();
-  void begin_page(Session& session);
-  [[gnu::cold, gnu::noinline]] void end_page(Session& session);
+  bool can_wake_for_memory() const {
+    return run_queue_.is_short_of_memory() && page_limit_.free_pages() > 0;
+  }
   std::size_t run_some(Session& session, std::string_view input, Instant now, Budget share);
   [[gnu::cold, gnu::noinline]] void abort_wait(Session& session);
   bool run_piece(Session& session, const RequestPiece& piece, Instant now, const Budget& share);
@@ -163,14 +147,9 @@ class Service {
   }
   [[gnu::noinline]] void hold_back_if_not_safe(Session& session, std::uint64_t records);
   void settle_held_back();
-  [[gnu::cold, gnu::noinline]] void defer(Session& session);
   [[gnu::cold, gnu::noinline]] void try_again(Instant now);
   void add_to_output(Session& session, const Reply& reply);
   void answer_as_failed(Session& session);
-  void wake(Session& session) {
-    if (session.has_obstacle()) look_for_obstacle(session);
-  }
-  [[gnu::noinline]] void look_for_obstacle(Session& session);
   [[gnu::cold, gnu::noinline]] void end(Session& session, Stopped how);
   void hand_out_deliveries() {
     if (!engine_.deliveries().empty()) hand_out_each_delivery();
@@ -178,14 +157,11 @@ class Service {
   [[gnu::noinline]] void hand_out_each_delivery();
   void keep_input(Session& session, std::string_view rest);
   void mark_active(Session& session);
-  bool is_occupied(const Session& session) const;
   void begin_turn(Instant now);
   void share_out_turn();
   void look_for_idle(Instant now);
   Instant next_idle_look() const;
   void end_idle(Session& session);
-  void wait_in_backlog(Session& session, Stopped why);
-  void leave_backlog(Session& session);
   void mark_to_send(Session& session);
 
   Journal& journal_;
@@ -196,11 +172,11 @@ class Service {
   // answer would allocate and free it.
   ByteBuffer spare_;
   CommandTrace trace_;
+  Turn turn_;
   TurnShares shares_;
+  RunQueue run_queue_;
+  PageLimit page_limit_;
   std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
-  std::uint32_t pages_ = 0;              // Sessions with Session::has_page_.
-  std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
-  Instant now_;                          // When the turn began.
   // With an idle timeout: when idle sessions were looked for last, and in the turn before that; and
   // until when none is ended.
   Instant last_look_;
@@ -208,13 +184,11 @@ class Service {
   Instant no_end_before_;
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
-  IntrusiveList<Session, &Session::all_> sessions_;
-  IntrusiveList<Session, &Session::to_run_> backlog_;          // Session::is_in_backlog().
-  IntrusiveList<Session, &Session::to_run_> deferred_;         // Stopped::deferred by the journal,
-  IntrusiveList<Session, &Session::to_run_> short_of_memory_;  // or Session::lacks_memory_.
+  IntrusiveList<Session, &Session::idle, &Session::IdleNode::hook> sessions_;
   // Has output, is finished, or may want input again; and whose answers wait for a record.
-  IntrusiveList<Session, &Session::to_send_> to_send_;
-  IntrusiveList<Session, &Session::to_send_> held_back_;  // In the order of held_back_until_.
+  using SendList = IntrusiveList<Session, &Session::send, &Session::SendNode::hook>;
+  SendList to_send_;
+  SendList held_back_;  // In the order of their records.
   bool has_safe_answers_ = false;
 };
 

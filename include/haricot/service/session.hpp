@@ -1,11 +1,14 @@
 // A session: bytes in, bytes out, no socket.
 //
-// It keeps what arrives until it is used (a RequestReader cuts it into requests), has complete
-// commands run one after another, and collects the answers. It holds memory for input only while a
-// command is incomplete or has to wait, and for output only until it is sent.
+// A session keeps what arrives until it is used (a RequestReader cuts it into requests), runs
+// complete commands one after another, and collects the answers. It has memory for input only while
+// a command is incomplete or has to wait, and for output only until that is sent.
 //
-// Why it stops running commands is one fact: Session::Stopped. What has arrived stays in the
-// session then, and the connection reads no more than kInputBytesMax ahead.
+// Session::Stopped is the one reason why a session runs no command. While it is stopped, the
+// session keeps what has arrived, and its connection reads no more than kInputBytesMax ahead.
+//
+// Each part of the service that keeps something about a session has a node in it. A part changes
+// its own node only; tests/structure enforces this.
 
 #pragma once
 
@@ -17,168 +20,238 @@
 
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/memory.hpp"
+#include "haricot/base/state_stream.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/queue/client.hpp"
-#include "haricot/queue/engine.hpp"
 #include "haricot/queue/tube_list.hpp"
-#include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
 #include "haricot/service/request_reader.hpp"
 
 namespace haricot {
 
-class Service;
-
 class Session {
  public:
-  // Beyond this much of unread answers no command is run. The buffer doubles as it grows: with the
-  // last answer it stays at 64 KiB, or at 1 MiB if that is a page.
+  // Unread answers beyond which no command runs. The buffer doubles as it grows: with the last
+  // answer it takes 64 KiB at most, or 1 MiB if that answer is a page.
   static constexpr std::size_t kOutputBytesMax = 48 * 1024;
   static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
-  // With this much of unused input no more is wanted.
+  // Unused input beyond which no more is wanted.
   static constexpr std::size_t kInputBytesMax = 16 * 1024;
-  // Bound of unread answers while the memory limit is reached. With the last answer the buffer
-  // takes 8 KiB at most, unless that is a page.
+  // Unread answers beyond which no command runs while the memory limit is reached. With the last
+  // answer the buffer takes 8 KiB at most, unless that answer is a page.
   static constexpr std::size_t kOutputBytesAtLimit = 512;
-  Session(void* owner, CommandSet commands) : client_(this), owner_(owner), commands_(commands) {
-    reader_.allow_batch_lines(commands != CommandSet::standard);
+
+  Session(void* owner, CommandSet commands, Instant now)
+      : client_(this), owner_(owner), came_(now), still_since_(now) {
+    idle.active = now;
+    requests.commands = commands;
+    requests.reader.allow_batch_lines(commands != CommandSet::standard);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // As given to Service::open().
+  // For the connection ---------------------------------------------------------------------------
+
+  // Returns the owner that was given to Service::open().
   void* owner() const { return owner_; }
   const Client& client() const { return client_; }
   Output& output() { return output_; }
-  // The output may be sent: what it reports is as safe as the operator asked for.
-  bool may_send() const { return !is_held_back_; }
+  const Output& output() const { return output_; }
+  // Returns true if the output may be sent: everything that it reports is as safe as the operator
+  // asked for.
+  bool may_send() const { return !is_held_back(); }
   bool has_output() const { return !output_.empty(); }
-  // More input is welcome. If not, it will be again after output was sent or an answer came.
+  // Returns true if more input is welcome. If it is not, it will be again after output was sent or
+  // an answer was added.
   bool wants_input() const {
-    return peer_ != Peer::read_to_end && !is_ended() && input_.size() < input_bytes_max() &&
-           !output_is_full();
+    return requests.peer != Peer::read_to_end && !is_ended() &&
+           requests.input.size() < input_bytes_max() && !output_is_full();
   }
-  // The peer may send more than what is under way, as far as is known.
-  bool peer_may_write() const { return peer_ == Peer::open; }
-  // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
+  // Returns true if the peer may send more than what is under way, as far as is known.
+  bool peer_may_write() const { return requests.peer == Peer::open; }
+  // Returns true if everything is answered and nothing more can arrive: the connection is to be
+  // closed as soon as the output is sent.
   bool is_finished() const {
-    return !is_held_back_ &&
-           (is_ended() || (peer_ == Peer::read_to_end && stopped_ == Stopped::needs_input));
+    return !is_held_back() && (is_ended() || (requests.peer == Peer::read_to_end &&
+                                              stopped() == Stopped::needs_input));
   }
-  // The idle timeout has ended it: is_finished(), and what it had not read is thrown away.
-  bool was_idle() const { return stopped_ == Stopped::idle; }
+  // Returns true if the idle timeout has ended the session. Then it is finished, and unread answers
+  // were dropped.
+  bool was_idle() const { return stopped() == Stopped::idle; }
 
-  // For list-clients: what it does, how many lines of commands were run or refused, when it came,
-  // and since when it has sent nothing, or since its wait began or ended.
+  // Returns the memory for the next bytes of a large body that is under way, so that they need no
+  // copy. Empty at any other time, and while input is kept, which comes before the next bytes.
+  std::span<char> direct_space() {
+    return requests.input.empty() ? requests.reader.direct_space() : std::span<char>();
+  }
+  // Returns the size of the last put, or of the put that is under way.
+  std::size_t last_body_bytes() const { return requests.reader.put().body_bytes; }
+
+  // For list-clients -----------------------------------------------------------------------------
+
   enum class Doing : std::uint8_t { idle, waiting, running, in_body };
   Doing doing() const {
     if (client_.is_waiting() || client_.is_waiting_for_end()) return Doing::waiting;
-    if (stopped_ != Stopped::needs_input || is_held_back_) return Doing::running;
-    return reader_.is_after_put() ? Doing::in_body : Doing::idle;
+    if (stopped() != Stopped::needs_input || is_held_back()) return Doing::running;
+    return requests.reader.is_after_put() ? Doing::in_body : Doing::idle;
   }
+  // Returns the number of command lines that were run or refused.
   std::uint64_t commands_run() const { return commands_run_; }
   CoarseInstant came() const { return came_; }
+  // Returns the later of: when bytes arrived last, and when a wait of the client last began or
+  // ended.
   CoarseInstant still_since() const { return still_since_; }
 
-  // Where the body of a large put is under way: the place for its next bytes, so that they need no
-  // copy. Empty at any other time.
-  std::span<char> direct_space();
-  // The size that the last put had, or has that is under way.
-  std::size_t last_body_bytes() const { return reader_.put().body_bytes; }
+  // For the parts of the service -----------------------------------------------------------------
 
- private:
-  friend class Service;
-  friend class ServiceTransfer;
-
-  // Why it runs no command now.
+  // The reason why a session runs no command now. The state of a server has the numbers.
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
-    needs_input,  // All that has arrived is used, or is the begin of something.
-    deferred,     // Its next command waits for the journal's disk, or for memory.
-    // It is in the backlog:
-    has_had_share,  // of the turn, or something else has ended that stopped it;
-    put_off,        // its next command is costly, and waits for a later turn.
-    // An obstacle: it does not run even if it has commands. Whatever ends one wakes the session:
-    waits_for_delivery,  // a job for a reserve that waits, or the end of a long task;
-    held_back,           // an answer of an earlier turn waits until a record is safe;
-    output_full,         // its client does not take its answers.
-    // One that nothing ends:
-    quit,  // by its client, or as there was no memory for what has to follow;
-    idle,  // by the idle timeout.
+    needs_input,  // Everything that has arrived is used, or is the beginning of something.
+    deferred,     // The next command waits for the journal's disk.
+    // The session is in the backlog:
+    has_had_share,  // It has used its share of the turn, or was woken.
+    put_off,        // The next command is expensive, and waits for a later turn.
+    // Obstacles: the session does not run even if it has commands. When an obstacle ends, the
+    // session is woken.
+    waits_for_delivery,  // A reserve waits for a job, or a long task is under way.
+    held_back,           // An answer of an earlier turn waits until a record is safe.
+    output_full,         // The client does not read its answers.
+    // Obstacles that never end:
+    quit,  // The client has quit, or memory was short for something that had to follow.
+    idle,  // The idle timeout has ended the session.
+    // The next command waits until memory is free (PageLimit). The state has `deferred` instead.
+    lacks_memory,
   };
   friend constexpr Stopped last_of(Stopped) { return Stopped::idle; }
-  // What is known of the peer's writing side.
+
+  // What is known about the peer's writing side.
   enum class Peer : std::uint8_t {
     open,
-    half_closed,  // No more comes than what is under way.
-    read_to_end,  // All of it has been received.
+    half_closed,  // Nothing arrives any more except what is under way.
+    read_to_end,  // Everything has been received.
   };
   friend constexpr Peer last_of(Peer) { return Peer::read_to_end; }
 
-  // A list that is the answer to the last command, and of which not all is written yet
-  // (service_lists.cpp).
-  enum class List : std::uint8_t { none, watched_tubes, all_tubes };
-  friend constexpr List last_of(List) { return List::all_tubes; }
-  struct LongList {
-    List kind = List::none;
-    // watched_tubes: how many are left; all_tubes: the number of the list.
-    std::uint64_t number = 0;
-    // all_tubes: the pages, as soon as they are complete, and the index of the next one.
-    std::shared_ptr<const TubeList::Pages> pages = nullptr;
-    std::size_t next_page = 0;
+  Client& client() { return client_; }
+  Stopped stopped() const { return requests.stopped; }
+  // Changes the reason of a session that is in no list of RunQueue.
+  void stop(Stopped why) { requests.stopped = why; }
+  bool is_ended() const { return stopped() == Stopped::quit || stopped() == Stopped::idle; }
+  bool is_in_backlog() const {
+    return stopped() == Stopped::has_had_share || stopped() == Stopped::put_off;
+  }
+  bool has_obstacle() const {
+    return stopped() == Stopped::waits_for_delivery || stopped() == Stopped::held_back ||
+           stopped() == Stopped::output_full || is_ended();
+  }
+  // Returns the obstacle that the session has in the turn of that number; not_stopped if it has
+  // none.
+  //
+  // A session whose answers are held back runs until the end of the turn, so that one sync is
+  // enough for everything that a client has sent at once. It runs no longer, because each new
+  // record would delay the moment at which the answers may be sent.
+  Stopped obstacle(std::uint32_t turn) const {
+    if (is_ended()) [[unlikely]]
+      return stopped();
+    if (client_.is_busy()) return Stopped::waits_for_delivery;
+    if (is_held_back() && send.turn != turn) return Stopped::held_back;
+    return output_is_full() ? Stopped::output_full : Stopped::not_stopped;
+  }
+  // Returns true if there may be something to run: kept input, or the rest of an answer.
+  bool has_work() const { return !requests.input.empty() || is_answered_in_pieces(); }
+  bool is_held_back() const { return send.until != SendNode::kNothing; }
+  // Returns true if the answer to the last command is not complete.
+  bool is_answered_in_pieces() const { return list != nullptr; }
+  // Returns true if the client waits for the server, or holds jobs: it is not idle, even if nothing
+  // arrives.
+  bool is_occupied() const {
+    return client_.is_busy() || client_.held_jobs() > 0 || is_held_back() || to_run.linked();
+  }
 
-    bool waits_for_pages() const { return kind == List::all_tubes && pages == nullptr; }
-  };
+  void mark_still(Instant now) { still_since_ = CoarseInstant(now); }
+  void count_command() { ++commands_run_; }
+  void uncount_command() { --commands_run_; }
 
+ private:
   bool output_is_full() const {
     const std::size_t bytes = output_.owned_bytes();
     return bytes >= kOutputBytesMax || output_.pending_bytes() >= kOutputWithBodiesBytesMax ||
            (bytes >= kOutputBytesAtLimit && Memory::is_at_limit());
   }
-
-  // The longest line, or a little more than a turn's commands. While the memory limit is reached, a
-  // session that cannot use its input gets no more.
+  // Allows the longest line, or a little more than the commands of a turn. While the memory limit
+  // is reached, a session that cannot use its input gets no more.
   std::size_t input_bytes_max() const {
-    if (reader_.is_in_batch_line()) return kBatchLineBytesMax;
-    return stopped_ != Stopped::needs_input && Memory::is_at_limit() ? 1 : kInputBytesMax;
+    if (requests.reader.is_in_batch_line()) return kBatchLineBytesMax;
+    return stopped() != Stopped::needs_input && Memory::is_at_limit() ? 1 : kInputBytesMax;
   }
-
-  bool is_answered_in_pieces() const { return list_ != nullptr; }
-  bool is_ended() const { return stopped_ >= Stopped::quit; }
-  bool is_in_backlog() const {
-    return stopped_ == Stopped::has_had_share || stopped_ == Stopped::put_off;
-  }
-  bool has_obstacle() const { return stopped_ >= Stopped::waits_for_delivery; }
 
   Client client_;
   void* owner_;
-  ByteBuffer input_;  // What has arrived and was not used yet.
   Output output_;
-
-  Stopped stopped_ = Stopped::needs_input;
-  Peer peer_ = Peer::open;
-  CommandSet commands_;        // What its client has.
-  bool was_occupied_ = false;  // When it was active or looked at last: see service_idle.cpp.
-  bool is_held_back_ = false;  // Its answers wait until a record is safe.
-  bool lacks_memory_ = false;  // With Stopped::deferred: its next command waits for memory.
-  bool has_page_ = false;      // Its last page is not sent, or not complete.
-  std::uint64_t held_back_until_ = 0;    // The record that has to be safe before anything is sent.
-  std::uint32_t held_back_turn_ = 0;     // The turn in which that began.
-  Output::Mark held_back_mark_;          // Where the answers begin that are held back,
-  std::uint32_t held_back_answers_ = 0;  // and how many there are.
-
-  RequestReader reader_;
-  std::unique_ptr<LongList> list_;
-
   std::uint64_t commands_run_ = 0;
   CoarseInstant came_;
   CoarseInstant still_since_;
-  Instant active_;    // With an idle timeout: since when nothing came or was taken.
-  ListHook all_;      // In Service::sessions_.
-  ListHook to_run_;   // In Service::backlog_, Service::deferred_ or Service::short_of_memory_.
-  ListHook to_send_;  // In Service::held_back_, as `is_held_back_` says, or in Service::to_send_.
+
+ public:
+  using FactFields = FieldList<&Session::commands_run_, &Session::came_, &Session::still_since_>;
+
+  // Nodes of the parts ---------------------------------------------------------------------------
+
+  // RequestRunner: what the session runs, and why it runs nothing now.
+  struct RequestNode {
+    [[no_unique_address]] ByteBuffer input;      // What has arrived and is not used yet.
+    CommandSet commands = CommandSet::standard;  // Commands that the client has.
+    Peer peer = Peer::open;
+    Stopped stopped = Stopped::needs_input;  // See stop().
+    RequestReader reader;
+  };
+  RequestNode requests;
+
+  ListHook to_run;  // RunQueue: place among the sessions that wait to run.
+
+  // Outbox: place among the sessions that may send, or whose answers are held back.
+  struct SendNode {
+    static constexpr std::uint64_t kNothing = 0;
+
+    ListHook hook;
+    // Number of the record that has to be safe before anything is sent; kNothing: no answer is held
+    // back.
+    std::uint64_t until = kNothing;
+    // Answers that may have to be held back: their beginning in the output, and their number.
+    Output::Mark mark;
+    std::uint32_t answers = 0;
+    std::uint32_t turn = 0;  // Number of the turn in which the hold began.
+  };
+  SendNode send;
+
+  // IdleWatch: place in the list of all sessions.
+  struct IdleNode {
+    ListHook hook;
+    Instant active;             // With an idle timeout: when bytes last arrived or were sent,
+    bool was_occupied = false;  // and is_occupied() then, or when the session was checked since.
+  };
+  [[no_unique_address]] IdleNode idle;
+
+  bool has_page = false;  // PageLimit: the last page is not sent or not complete.
+
+  // LongLists: a list that answers the last command and is not complete.
+  enum class List : std::uint8_t { none, watched_tubes, all_tubes };
+  friend constexpr List last_of(List) { return List::all_tubes; }
+  struct LongList {
+    List kind = List::none;
+    // Of watched_tubes: how many are left. Of all_tubes: the number of the list (TubeList::ask).
+    std::uint64_t number = 0;
+    // Of all_tubes: the pages, as soon as they are complete, and the index of the next one.
+    std::shared_ptr<const TubeList::Pages> pages = nullptr;
+    std::size_t next_page = 0;
+
+    bool waits_for_pages() const { return kind == List::all_tubes && pages == nullptr; }
+  };
+  std::unique_ptr<LongList> list;
 };
 static_assert(sizeof(Session) <= 384, "every idle connection pays for one");
 

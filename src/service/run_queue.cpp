@@ -1,0 +1,94 @@
+#include "haricot/service/run_queue.hpp"
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+void RunQueue::push(Session& session, Stopped why) {
+  session.stop(why);
+  backlog_.push_back(session);
+}
+
+// A command that cannot be recorded before the disk has moved stays in the input of its session.
+// The session runs nothing until then, and no more than kInputBytesMax is read from it. So a client
+// that writes faster than the disk is slowed down, and no other client is.
+void RunQueue::defer(Session& session) {
+  session.stop(Stopped::deferred);
+  deferred_.push_back(session);
+}
+
+void RunQueue::wait_for_memory(Session& session) {
+  session.stop(Stopped::lacks_memory);
+  short_of_memory_.push_back(session);
+}
+
+void RunQueue::remove(Session& session) {
+  if (!session.to_run.linked()) return;
+  switch (session.stopped()) {
+    case Stopped::has_had_share:
+    case Stopped::put_off:
+      backlog_.remove(session);  // Or from the round.
+      break;
+    case Stopped::deferred:
+      deferred_.remove(session);
+      break;
+    case Stopped::lacks_memory:
+      short_of_memory_.remove(session);
+      break;
+    case Stopped::not_stopped:
+    case Stopped::needs_input:
+    case Stopped::waits_for_delivery:
+    case Stopped::held_back:
+    case Stopped::output_full:
+    case Stopped::quit:
+    case Stopped::idle:
+      break;
+  }
+}
+
+void RunQueue::find_obstacle(Session& session) {
+  session.stop(session.obstacle(turn_.number));
+  if (session.stopped() != Stopped::not_stopped) return;
+  if (session.has_work()) {
+    push(session, Stopped::has_had_share);
+  } else {
+    session.stop(Stopped::needs_input);
+  }
+}
+
+Session* RunQueue::take_next() {
+  if (round_.empty()) return nullptr;
+  Session& session = round_.front();
+  round_.remove(session);
+  return &session;
+}
+
+void RunQueue::keep_place(Session& session) {
+  CHECK(session.stopped() == Stopped::put_off);
+  backlog_.remove(session);
+  round_.push_front(session);
+}
+
+void RunQueue::end_round() {
+  round_.append(backlog_);
+  backlog_.append(round_);
+}
+
+void RunQueue::retry_deferred() {
+  for (Session* session = deferred_.first(); session != nullptr;
+       session = deferred_.after(*session)) {
+    CHECK(session->stopped() == Stopped::deferred);
+    session->stop(Stopped::has_had_share);
+  }
+  backlog_.append(deferred_);
+}
+
+void RunQueue::wake_for_memory(std::uint32_t sessions) {
+  for (std::uint32_t i = 0; i < sessions && !short_of_memory_.empty(); ++i) {
+    Session& session = short_of_memory_.front();
+    short_of_memory_.remove(session);
+    push(session, Stopped::has_had_share);
+  }
+}
+
+}  // namespace haricot
