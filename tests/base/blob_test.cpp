@@ -55,7 +55,7 @@ TEST(BlobRef, TheBytesLiveAsLongAsAnyOwner) {
 TEST(BlobRef, MovingKeepsTheNumberOfOwners) {
   BlobRef first = blob_of("bytes");
   const BlobRef second = std::move(first);
-  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): it is what is tested.
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the test is about it.
   EXPECT_EQ(second.owners(), 1u);
 }
 
@@ -88,9 +88,9 @@ TEST(BlobRef, AdoptingNothingGivesNull) {
 }
 
 TEST(BlobRef, IsNullWhereThereIsNoMemory) {
-  // Not a constant that the compiler sees, or it would warn of the absurd size.
+  // Not a constant for the compiler, which would warn of the absurd size.
   const volatile std::size_t absurd = std::numeric_limits<std::size_t>::max() / 4;
-  // Called so that the compiler cannot see that nothing is done with the memory, and leave it out.
+  // Called indirectly, so that the compiler cannot remove an allocation whose memory is unused.
   BlobRef (*volatile allocate)(std::size_t) = &BlobRef::allocate;
   EXPECT_FALSE(allocate(absurd));
 }

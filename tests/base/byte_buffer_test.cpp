@@ -75,10 +75,10 @@ TEST(ByteBuffer, ASpareOneKeepsTheMemoryOfOneThatIsEmpty) {
   first.consume(3);
   second.consume(3);
   first.release_if_empty(spare);
-  second.release_if_empty(spare);  // It has some already.
+  second.release_if_empty(spare);  // It has memory already.
   EXPECT_EQ(spare.size(), 0u);
   second.take_memory(spare);
-  first.take_memory(spare);  // It has none any more.
+  first.take_memory(spare);  // It has no memory any more.
   ASSERT_TRUE(second.append("ghi"));
   ASSERT_TRUE(first.append("jkl"));
   EXPECT_EQ(second.view().data(), memory);
@@ -143,7 +143,7 @@ TEST(ByteBuffer, ASteadyStreamThroughItDoesNotMakeItGrow) {
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_TRUE(buffer.append(piece));
     buffer.consume(100);
-    if (i < 100) {  // It may find its size first.
+    if (i < 100) {  // It may first grow to its size.
       lowest = highest = buffer.view().data();
       continue;
     }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The sum as its definition has it: one bit after the other.
+// The CRC according to its definition: bit by bit.
 std::uint32_t bit_by_bit(std::uint32_t before, std::string_view bytes) {
   std::uint32_t rest = ~before;
   for (const char byte : bytes) {
@@ -99,7 +99,7 @@ TEST(Crc32c, OfTwoPartsCanBeJoined) {
 }
 
 TEST(Crc32c, OfPartsOfAnyLengthCanBeJoined) {
-  // Zeros alone change a CRC, too; by squaring the time for 4 GiB of them is that for 4 bytes.
+  // Zeros change a CRC, too. Squaring makes the time for 4 GiB of them equal to that for 4 bytes.
   constexpr std::uint64_t kBytes = (std::uint64_t{1} << 32) + 5;
   constexpr std::uint64_t kHalf = kBytes / 2;
   const std::uint32_t at_once = crc32c_joined(0x12345678, 0x9abcdef0, kBytes);

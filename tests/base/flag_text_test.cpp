@@ -21,7 +21,7 @@ TEST(FlagText, ANameWithoutALetterStandsInTheSameColumn) {
 
 TEST(FlagText, OneBlankAtLeastIsInFrontOfTheHelp) {
   const std::string fits(20, 'n');   // Its blank is the last one before the column of the help.
-  const std::string moves(40, 'n');  // Longer ones move the help.
+  const std::string moves(40, 'n');  // Longer names move the help.
   EXPECT_EQ(to_line({0, fits, "N", "help"}, " ").find("help"), kHelpColumn);
   EXPECT_EQ(to_line({0, fits + "n", "N", "help"}, " ").find("help"), kHelpColumn + 1);
   EXPECT_EQ(to_line({0, moves, "N", "help"}, " "), "     --" + moves + " N help\n");

@@ -43,8 +43,8 @@ TEST(HashTable, TellsElementsOfOneHashApart) {
   EXPECT_EQ(find(table, 43, 5), nullptr);
 }
 
-// Every number of buckets from 1 to 300 is passed on the way up, and those that are not kept on the
-// way down. Then it begins with those that were kept.
+// Passes every number of buckets from 1 to 300 while growing, and those that are not kept while
+// shrinking. Then starts again from those that were kept.
 TEST(HashTable, FindsEverythingAtEverySizeItGrowsAndShrinksThrough) {
   HashTable<Entry> table;
   std::deque<Entry> entries;
@@ -103,7 +103,7 @@ TEST(HashTable, WithoutMemoryForMoreBucketsItGoesOnWithLongerChains) {
   }
   EXPECT_TRUE(inserted);
   for (Entry& entry : entries) ASSERT_EQ(find(table, entry.hash, entry.number), &entry);
-  // Where there is memory again, it grows again; and it shrinks as ever.
+  // When there is memory again, the table grows and shrinks as usual.
   std::vector<Entry> more(1000);
   for (std::size_t i = 0; i < more.size(); ++i) {
     more[i] = {i * 0x9e3779b97f4a7c15, nullptr, static_cast<int>(1000 + i)};
@@ -130,7 +130,7 @@ TEST(HashTable, DoesWhatAMapWouldDo) {
     const std::size_t target = random.below(1500);
     while (model.size() != target) {
       const int number = static_cast<int>(random.below(2000));
-      // A tenth of the hashes meet each other in full.
+      // A tenth of the elements have equal hashes.
       const std::uint64_t hash =
           number % 10 == 0 ? 5 : static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15;
       const auto found = model.find(number);
@@ -148,8 +148,8 @@ TEST(HashTable, DoesWhatAMapWouldDo) {
   }
 }
 
-// However many buckets there are: a walk that goes on after an element meets each one once that is
-// there all the while.
+// With any number of buckets, a walk that continues after an element visits each element once that
+// exists all the time.
 TEST(HashTable, HasAnOrderThatStaysWhileItGrowsAndShrinks) {
   test::Random chance(17);
   HashTable<Entry> table;

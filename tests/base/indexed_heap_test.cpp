@@ -24,7 +24,7 @@ struct HeapEntry {
   }
 };
 
-// Remembers where each element stands, as its owner would.
+// Stores the index of each element, like its owner.
 struct Indexes {
   std::map<std::uint32_t, std::uint32_t> index_of;
   void moved(const HeapEntry& entry, std::uint32_t index) { index_of[entry.element] = index; }
@@ -79,7 +79,7 @@ TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
 }
 
 //        1
-//     10    2        Where 11 was, 4 is put, which has to rise above 10.
+//     10    2        4 replaces 11, and has to rise above 10.
 //   11 12  3 4
 TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
   IndexedHeap<HeapEntry> heap;
@@ -138,7 +138,7 @@ TEST(IndexedHeap, AMovedOneLeavesAnEmptyHeapBehind) {
   Indexes indexes;
   push(from, {3, 1}, indexes);
   const IndexedHeap<HeapEntry> to(std::move(from));
-  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): it is what is tested.
+  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the test is about it.
   EXPECT_EQ(to.top().key, 3u);
 }
 
@@ -158,7 +158,7 @@ TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
   std::uint32_t next = 0;
   for (int step = 0; step < 20'000; ++step) {
     const std::uint64_t what = random.below(10);
-    const std::uint64_t key = random.below(200);  // Few, so that equal keys meet.
+    const std::uint64_t key = random.below(200);  // Few, so that equal keys occur.
     if (keys.empty() || what < 5) {
       push(heap, {key, next}, indexes);
       model.insert({key, next});

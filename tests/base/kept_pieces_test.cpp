@@ -25,7 +25,7 @@ class KeptPiecesTest : public testing::Test {
     kept_.keep(memory, bytes);
     return memory;
   }
-  // How many bytes the piece has that was taken; 0: there was none.
+  // Returns the size of the piece that was taken; 0: none.
   std::size_t take_and_free(std::size_t bytes) {
     const KeptPieces::Piece piece = kept_.take(bytes);
     std::free(piece.memory);
@@ -91,7 +91,7 @@ TEST_F(KeptPiecesTest, ALargeOneGoesPartByPart) {
   for (std::size_t left = kept_.bytes(); left > 0; ++calls) {
     const std::size_t gone = kept_.give_back(2 * kMebibyte);
     EXPECT_GE(gone, std::min(left, 2 * kMebibyte));
-    // A remainder that is small goes with the rest.
+    // A small remainder is freed with the rest.
     EXPECT_LT(gone, 2 * kMebibyte + 192 * 1024);
     left -= gone;
     EXPECT_EQ(kept_.bytes(), left);

@@ -83,7 +83,7 @@ TEST(KeyTag, IsKeptWithItsTimeInOneForm) {
   EXPECT_EQ(kept.unique_key, "k");
   EXPECT_EQ(kept.tombstone_s, 60U);
   EXPECT_EQ(kept.unique_key.data(), text.view().data() + 10);
-  // One after the other in one text.
+  // The text is reused.
   ASSERT_TRUE(read_tags("idp:other", tags));
   EXPECT_EQ(text.write(tags).tombstone_s, 0U);
   EXPECT_EQ(text.view(), "idp:other");

@@ -52,7 +52,7 @@ class Pair {
     ASSERT_EQ(set.erase({elements.key(ref), ref}), 1U);
   }
   void compare() const { ASSERT_EQ(heap.top(), set.empty() ? Number{} : set.begin()->second); }
-  // All that is in it, with its order and its ranks.
+  // Checks all elements, their order and their ranks.
   void check() {
     std::size_t found = 0;
     (void)check(heap.top(), Number{}, found);
@@ -134,7 +134,7 @@ TEST(LinkedHeap, DoesWhatASetDoes) {
   }
 }
 
-// The same however the elements came: in order, in the reverse order, from both sides.
+// For elements in any order: ascending, descending, or alternating.
 TEST(LinkedHeap, ComparesFewElementsForEachStep) {
   constexpr std::uint32_t kElements = 100'000;
   const std::uint64_t most = 2 * std::bit_width(kElements);
@@ -156,7 +156,7 @@ TEST(LinkedHeap, ComparesFewElementsForEachStep) {
       const std::uint64_t before = elements.comparisons;
       // Every second one from the middle of the heap.
       const Number ref = i % 2 == 0 ? pair.heap.top() : Number{i};
-      if (elements.links(ref).rank == 0) continue;  // It has gone already.
+      if (elements.links(ref).rank == 0) continue;  // It was removed already.
       pair.heap.remove(ref, elements);
       elements.links(ref).rank = 0;
       note(before);

@@ -31,7 +31,7 @@ TEST(MemoryCushion, GivesAllOfItUpAndTakesItAgainWhenThereIsMemory) {
   EXPECT_EQ(live_allocations(), before);
   bool held = true;
   {
-    const AllocationFailure failure(2);  // Not enough for all of it.
+    const AllocationFailure failure(2);  // Not enough for all pieces.
     held = cushion.fill();
   }
   EXPECT_FALSE(held);

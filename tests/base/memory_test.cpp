@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-// The program has one memory, so what a test sets is taken back.
+// The program has one memory, so tests restore their settings.
 class MemoryTest : public testing::Test {
  protected:
   ~MemoryTest() override { Memory::limit(SIZE_MAX); }
@@ -113,7 +113,7 @@ TEST_F(MemoryTest, PiecesOfOtherThreadsAreNotCounted) {
   EXPECT_TRUE(Memory::is_uncounted(piece));
   EXPECT_EQ(Memory::used_bytes(), before);
   Memory::free_uncounted(piece);
-  // The main thread frees what they left as if it were its own.
+  // The main thread frees memory of another thread like its own.
   Memory::free(Memory::allocate_uncounted(10'000'000));
   EXPECT_EQ(Memory::used_bytes(), before);
   void* const counted = Memory::allocate(100);

@@ -20,7 +20,7 @@ TEST(NameBytes, AreLettersDigitsAndSomeSigns) {
   }
 }
 
-// Spelt out a second time, and in another way than in the source.
+// An independent definition, in another form than in the source.
 bool is_allowed(char c) {
   if (c >= 'A' && c <= 'Z') return true;
   if (c >= 'a' && c <= 'z') return true;

@@ -62,7 +62,7 @@ TEST(PagedArray, AFullPageStaysWhereItIsWhenTheArrayGrows) {
 
 TEST(PagedArray, GrowsByOnePageAtATime) {
   Array array;
-  fill(array, 64 * Array::kPageElements);  // Far from where the directory grows.
+  fill(array, 64 * Array::kPageElements);  // Far from the sizes at which the directory grows.
   fill(array, 65 * Array::kPageElements);
   const std::int64_t before = made_allocations();
   fill(array, 66 * Array::kPageElements);
@@ -146,13 +146,13 @@ TEST(PagedArray, MovingLeavesAnEmptyOneBehindThatCanBeUsed) {
   Array to(std::move(from));
   EXPECT_EQ(to.size(), 1000u);
   EXPECT_EQ(to[999], 999u);
-  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): it is what is tested.
+  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the test is about it.
   fill(from, 10);
   EXPECT_EQ(from[9], 9u);
   EXPECT_EQ(to[9], 9u);
 }
 
-// At every size at which the array allocates, each of its allocations is made to fail once.
+// At every size at which the array allocates, each of its allocations fails once.
 TEST(PagedArray, AFailedReserveChangesNothing) {
   for (const std::uint32_t size : {0u, 4u, 8u, 256u, 512u, 1024u, 1536u, 2048u, 4096u}) {
     for (const int succeeding : {0, 1}) {

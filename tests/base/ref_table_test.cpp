@@ -78,7 +78,7 @@ TEST(RefTable, GivesItsMemoryBackWhenNoNumberIsTaken) {
 TEST(RefTable, AddingWithoutMemoryGivesNoReference) {
   Table table;
   int one = 1;
-  // The table fills up to where it has to grow, at whatever size that is.
+  // The table fills up until it has to grow, whatever its size is then.
   for (int i = 0; i < 1500; ++i) {
     Ref ref{};
     bool failed = false;

@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-// The key of the published vectors is the bytes 0, 1, 2 and so on, and their texts are as well.
+// The key of the published vectors is the bytes 0, 1, 2 and so on, and so are their texts.
 constexpr HashKey kPublishedKey{0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
 std::string counting_bytes(std::size_t bytes) {
@@ -32,7 +32,7 @@ TEST(SipHash, OfTwoAndFourRoundsIsWhatItsAuthorsPublished) {
 
 TEST(SipHash, OfOneAndThreeRoundsIsWhatOthersComputeAsWell) {
   EXPECT_EQ((SipHash<1, 3>::of(kPublishedKey, "")), 0xabac0158050fc4dcU);
-  // These are what Python 3.11 computes with PYTHONHASHSEED=0, which is a key of zeros.
+  // Results of Python 3.11 with PYTHONHASHSEED=0, which is a key of zeros.
   const HashKey zeros;
   EXPECT_EQ(hash_of(zeros, "a"), 0x407448d2b89b1813U);
   EXPECT_EQ(hash_of(zeros, "abcdefg"), 0x6db12aae9070f506U);

@@ -89,7 +89,7 @@ TEST(Slabs, WhatNobodyNeedsGoesAfterTwoTimes) {
   EXPECT_GE(all, 800U * 60'000);
   slabs.age();
   EXPECT_EQ(slabs.bytes_to_go(), 0U);
-  // A part of it is needed meanwhile.
+  // A part is needed meanwhile.
   void* const needed = slabs.allocate(60'000);
   slabs.free(needed);
   slabs.age();

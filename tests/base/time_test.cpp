@@ -85,8 +85,7 @@ TEST(Instant, NeverIsLaterThanEverything) {
   EXPECT_EQ(std::min(Instant::never(), Instant::at(5)), Instant::at(5));
 }
 
-// It is never told too few seconds, and a whole second too many at most in the last 67 ms before
-// it.
+// The result is never too small, and a second too large only in the last 67 ms before that second.
 TEST(CoarseInstant, TellsTheSecondsThatHavePassed) {
   for (std::int64_t begin = 0; begin < 2'000'000'000; begin += 31'415'927) {
     const Instant then = Instant::at(7'000'000'000 + begin);

@@ -22,14 +22,14 @@ Instant after_ms(std::int64_t ms) {
   return Instant() + Duration::milliseconds(ms);
 }
 
-// A deadline, rounded up to where a tick begins: when its timer may go off at the latest.
+// Rounds a deadline up to the begin of a tick: the latest time at which its timer may fire.
 Instant rounded_up(Instant deadline) {
   if (deadline.count() <= 0) return Instant();
   const Instant begun = Instant::at(deadline.count() / kTick * kTick);
   return begun == deadline ? begun : begun + Duration::nanoseconds(kTick);
 }
 
-// Advances from one event to the next until a timer is due, or until nothing is set.
+// Advances from event to event until a timer is due or none is set.
 Instant time_of_next_timer(TimerWheel& wheel) {
   while (!wheel.has_due()) {
     const Instant next = wheel.next_event();
@@ -174,7 +174,7 @@ TEST(TimerWheel, WithoutTimersHasNoEvent) {
   EXPECT_EQ(wheel.pop_due(), nullptr);
 }
 
-// Each border between levels, from both sides, seen from each side of it.
+// Each border between levels, from both sides, as seen from both sides of it.
 TEST(TimerWheel, IsExactAroundEveryBorderOfItsLevels) {
   for (unsigned bit = 6; bit <= 42; bit += 6) {
     const std::int64_t border = std::int64_t{1} << bit;
@@ -206,7 +206,7 @@ TEST(TimerWheel, AThousandTimersOfOneTickAllGoOffInIt) {
   EXPECT_EQ(due, 1000);
 }
 
-// A deadline at any of the wheel's distances: each power of two is equally likely.
+// Returns one of the wheel's distances; each power of two is equally likely.
 Duration random_distance(test::Random& random) {
   const std::uint64_t nanoseconds = random.bits() >> (2 + random.below(60));
   return Duration::nanoseconds(static_cast<std::int64_t>(
@@ -245,7 +245,7 @@ TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
         chosen.deadline = Instant::never();
         wheel.cancel(chosen.timer);
       } else if (what < 18) {
-        // Exactly to the next event, as the daemon would wait for it.
+        // Exactly to the next event, like the daemon.
         const Instant next = wheel.next_event();
         if (next != Instant::never()) now = std::max(now, next);
         wheel.advance_to(now);
@@ -264,7 +264,7 @@ TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
         timer.deadline = Instant::never();
         ASSERT_FALSE(due->is_set());
       }
-      // Nothing that is over is left, and the next event is not later than it has to be.
+      // No timer that is due is left, and the next event is not too late.
       const Instant first = earliest(timers);
       ASSERT_GT(rounded_up(first), Instant::at(now.count() / kTick * kTick)) << "late";
       ASSERT_LE(wheel.next_event(), first == Instant::never() ? first : rounded_up(first));
@@ -278,7 +278,8 @@ TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
   }
 }
 
-// More timers in one slot than one call moves: they come in pieces, all of them, and none early.
+// If more timers are in one slot than a call moves, they move in pieces: all of them, and none
+// early.
 TEST(TimerWheel, VeryManyTimersOfOneSlotAreMovedInPieces) {
   constexpr std::uint32_t kTimers = 3 * TimerWheel::kMovesPerCall + 100;
   const Instant start = Instant::at(1'000'000'000'000);
@@ -293,7 +294,7 @@ TEST(TimerWheel, VeryManyTimersOfOneSlotAreMovedInPieces) {
   std::uint32_t calls = 0;
   wheel.advance_to(end - Duration::milliseconds(1));
   EXPECT_EQ(wheel.pop_due(), nullptr);
-  // One of those on their way is cancelled, another one gets another deadline.
+  // One of the moving timers is cancelled, another gets a new deadline.
   wheel.cancel(*timers[kTimers - 1]);
   wheel.set(*timers[kTimers - 2], end + Duration::seconds(1));
   while (wheel.next_event() <= end) {

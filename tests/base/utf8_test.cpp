@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-// A character by the rule of the bits, whether it may be one or not.
+// Encodes a character by the rule of the bits, even if it is not allowed.
 std::string with_bytes(std::uint32_t code, int bytes) {
   constexpr unsigned kLead[] = {0, 0, 0xc0, 0xe0, 0xf0};
   if (bytes == 1) return {static_cast<char>(code)};

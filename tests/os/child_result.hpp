@@ -1,4 +1,4 @@
-// What a child of the test says of a state that belongs to the whole process.
+// Results of child processes, for tests of states that belong to the whole process.
 
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace haricot::os {
 
-// What a child returns when all is as it should be; any other number is the step that was not.
+// Exit status of a child that found no error; any other number is the failed step.
 inline constexpr int kGood = 0;
 
-// Waits for the end of a child. Returns what waitpid() says of it.
+// Waits for the end of a child. Returns its exit status as of waitpid().
 inline int wait_for(pid_t child) {
   int raw = 0;
   EXPECT_EQ(::waitpid(child, &raw, 0), child);
   return raw;
 }
 
-// Runs it in a child, whose state it may spoil. Returns what it returned, or 1 if an expectation in
-// it failed.
+// Runs the function in a child, whose state it may change. Returns its result, or 1 if an
+// expectation in it failed.
 inline int result_in_child(const std::function<int()>& function) {
-  std::fflush(nullptr);  // What was not written yet, the child would write too.
+  std::fflush(nullptr);  // The child would write unflushed output, too.
   const pid_t child = ::fork();
   if (child == 0) {
     const int result = function();

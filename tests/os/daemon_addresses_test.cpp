@@ -1,4 +1,4 @@
-// The next server is asked to listen on other addresses than the one before.
+// Take-overs in which the next server listens on other addresses.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ class OtherAddresses : public HandOverTest,
     ASSERT_TRUE(start_with(manager_.passing(std::move(options)))) << server_.failure();
     port_ = server_.port();
   }
-  // The next server, which is `next_` or the one that the manager starts.
+  // Options of the next server, which is `next_` or started by the manager.
   ServerOptions options_to(const Addresses& addresses) {
     std::vector<std::string> words = words_of(addresses);
     words.insert(words.end(), {"-l", with_path(addresses[0]), "-p", std::to_string(port_)});
@@ -128,7 +128,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
   }
   const std::uint16_t port_before = port_;
   if (change.has_other_port) {
-    // The kernel chooses one that is free.
+    // The kernel chooses a free one.
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     socklen_t length = sizeof address;
@@ -146,7 +146,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
     ASSERT_NE(client, nullptr) << address;
     EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n") << address;
   }
-  // Every listener that takes connections is served.
+  // Every listener that accepts connections is served.
   const bool has_any = change.to[0] == "0.0.0.0" || change.to[0] == "::";
   if (change.has_other_port) port_ = port_before;
   for (const std::string& address : change.from) {
@@ -157,7 +157,7 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
   }
 }
 
-// The next server may still fail after it has opened its listeners.
+// The next server may still fail after opening its listeners.
 TEST_P(OtherAddresses, AreNotListenedOnWhenTheNextServerFails) {
   const auto& [change, by_socket] = GetParam();
   if (!by_socket || change.has_other_port || change.from[0] == "::") return;

@@ -1,4 +1,4 @@
-// Large bodies, in and out, and the others who are served meanwhile.
+// Large bodies in both directions, and other clients that are served meanwhile.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 class DaemonBodies : public DaemonTest, public ::testing::WithParamInterface<std::size_t> {
  protected:
-  // Has another client served once, and remembers the longest time that it took.
+  // Makes a request of another client, and updates the longest time that one took.
   void serve_another(WireClient& other) {
     const auto start = Clock::now();
     ASSERT_EQ(other.ask("list-tube-used"), "USING default\r\n");
@@ -74,12 +74,12 @@ TEST_F(DaemonLargeBodies, AJobDeletedWhileItIsSentArrivesWhole) {
   slow->send_line("peek 1");
   ASSERT_TRUE(slow->has_input_within(kAnswerDeadline));
   ASSERT_EQ(client->ask("delete 1"), "DELETED\r\n");
-  // What would take the place of the job's memory.
+  // A body that would reuse the job's memory.
   ASSERT_EQ(client->put(varied_bytes(20'000'000, 6)), "INSERTED 2\r\n");
   EXPECT_TRUE(slow->read_answer() == "FOUND 1 20000000\r\n" + body + "\r\n");
 }
 
-// Bodies on both sides of what is copied and what is referred to, small answers between them.
+// Bodies below and above the limit of copying, with small answers between them.
 TEST_F(DaemonLargeBodies, PipelinedBodiesOfAllSizesKeepTheirOrder) {
   ASSERT_TRUE(start({"-z", "2000000"})) << server_.failure();
   std::vector<std::string> bodies;
@@ -102,9 +102,9 @@ TEST_F(DaemonLargeBodies, PipelinedBodiesOfAllSizesKeepTheirOrder) {
   EXPECT_TRUE(client->read_exact(answers.size()) == answers);
 }
 
-// More commands than a session may run in a turn, so that the put is cut off its body, or the body
-// in two, while there is more of it in the socket. The lengths of the commands decide how much of
-// the body one read brings along.
+// More commands than a session may run in a turn, so that the put is separated from its body, or
+// the body is split, while the rest is still in the socket. The lengths of the commands determine
+// how much of the body the first read includes.
 TEST_F(DaemonLargeBodies, ABodyBehindManyCommandsArrivesWhole) {
   ASSERT_TRUE(start({"-z", "100000"})) << server_.failure();
   const std::string body = varied_bytes(100'000, 9);
@@ -141,8 +141,8 @@ TEST_F(DaemonLargeBodies, ABodyThatIsTooBigBehindManyCommandsIsThrownAwayWhole) 
   }
 }
 
-// After a large body little is read at first, so that the next one needs no copy: wherever in its
-// line, its body or what is after it that first part ends.
+// After a large body the next read is small at first, so that the next body needs no copy: wherever
+// the small part ends, in the line, in the body or after it.
 TEST_F(DaemonLargeBodies, ABodyBehindAnotherArrivesWhole) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client client = connect();
@@ -151,7 +151,7 @@ TEST_F(DaemonLargeBodies, ABodyBehindAnotherArrivesWhole) {
     for (std::size_t before = 2; before < 540; before += before < 470 ? 78 : 3) {
       SCOPED_TRACE(std::to_string(size) + " behind " + std::to_string(before));
       ASSERT_EQ(client->put(varied_bytes(50'000, 3)), "INSERTED " + std::to_string(++id) + "\r\n");
-      // Lines that are too long are thrown away up to their end.
+      // Lines that are too long are discarded up to their end.
       const std::string body = varied_bytes(size, static_cast<std::uint32_t>(before));
       client->send(std::string(before - 2, 'x') + "\r\nput 0 0 60 " + std::to_string(size) +
                    "\r\n" + body + "\r\npeek " + std::to_string(++id) + "\r\n");

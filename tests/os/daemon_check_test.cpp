@@ -1,4 +1,4 @@
-// --check: whether a server could start, found out beside one that runs.
+// --check: determines whether a server could start, while another one runs.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ namespace {
 
 class Check : public DaemonTest {
  protected:
-  // Checks these flags, which have to be good, beside the server of the test.
+  // Checks these flags, which are correct, while the server of the test runs.
   static void expect_good(std::vector<std::string> flags) {
     flags.emplace_back("--check");
     ServerProcess check;
@@ -26,7 +26,7 @@ class Check : public DaemonTest {
     EXPECT_EQ(check.standard_output(), "the server can start\n");
     EXPECT_EQ(check.standard_error(), "");
   }
-  // Checks these flags, which a start refuses with that status. Both say the same at last.
+  // Checks these flags, with which a start ends with this status. Both end with the same message.
   void expect_refused(const std::vector<std::string>& flags, int status, const std::string& why) {
     std::vector<std::string> with_check = flags;
     with_check.insert(with_check.begin(), "--check");

@@ -1,4 +1,4 @@
-// Peers that close half their connection, all of it, or are killed, in every state.
+// Peers that close half of their connection, or all of it, or are killed, in every state.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 class DaemonHalfClose : public DaemonTest {
  protected:
-  // What the client gets between closing its side and the end of the connection.
+  // Returns the data between the shutdown of the client's side and the end of the connection.
   static std::string answers_to_the_end(WireClient& client) {
     client.shutdown_write();
     std::string answers;
@@ -58,7 +58,7 @@ TEST_F(DaemonHalfClose, WhatWasSentBeforeItIsAnswered) {
   EXPECT_TRUE(eventually([this] { return server_stat("current-jobs-ready") == 1; }));
 }
 
-// More than the server reads ahead of a client that waits.
+// More than the server reads ahead for a waiting client.
 TEST_F(DaemonHalfClose, ALongBatchBehindAWaitingReserveIsAnswered) {
   constexpr int kCommands = 3000;
   ASSERT_TRUE(start()) << server_.failure();
@@ -91,7 +91,7 @@ TEST_F(DaemonHalfClose, AnIncompleteCommandIsDropped) {
   EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
 }
 
-// The end of the connection comes after answers that did not fit into the socket at first.
+// The connection ends after answers that did not fit into the socket at first.
 TEST_F(DaemonHalfClose, AfterTheLastOfManyUnreadAnswersTheConnectionEnds) {
   constexpr int kCommands = 6000;
   ASSERT_TRUE(start()) << server_.failure();
@@ -125,7 +125,7 @@ TEST_F(DaemonHalfClose, AfterALargeUnreadBodyTheConnectionEnds) {
   EXPECT_TRUE(quitting->at_eof()) << quitting->failure();
 }
 
-// Peers that go -----------------------------------------------------------------------------------
+// Peers that leave --------------------------------------------------------------------------------
 
 class DaemonClosing : public DaemonTest {};
 
@@ -173,11 +173,11 @@ TEST_F(DaemonClosing, AJobIsNotGivenToAWorkerThatHasGone) {
   EXPECT_EQ(next->read_answer(), "RESERVED 1 3\r\njob\r\n");
 }
 
-// A client that is a process, so that it can be killed as a crash would end it.
+// A client in a process of its own, so that it can be killed like in a crash.
 struct ClientState {
   const char* name;
   std::string sent;
-  int answers;  // It reads so many before it is where it has to be.
+  int answers;  // Answers that it reads before it is in the state.
 };
 
 std::vector<ClientState> client_states() {
@@ -199,7 +199,7 @@ std::vector<ClientState> client_states() {
 
 class DaemonKilledClient : public DaemonTest, public ::testing::WithParamInterface<ClientState> {
  protected:
-  // Returns once the client is in its state.
+  // Returns when the client is in its state.
   pid_t start_client(const ClientState& state) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);

@@ -1,4 +1,4 @@
-// Descriptors: the standard ones, running out of them, not losing any.
+// Descriptors: the standard ones, running out of them, leaking none.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class DaemonDescriptors : public DaemonTest {
   }
 };
 
-// A client's socket in the place of stderr would get the log as an answer.
+// A client's socket in the place of stderr would receive the log.
 TEST_F(DaemonDescriptors, NoSocketEverTakesThePlaceOfAStandardStream) {
   for (const char* closed : {"0<&-", "1>&-", "2>&-", "0<&- 1>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"}) {
     SCOPED_TRACE(closed);
@@ -91,7 +91,7 @@ TEST_F(DaemonDescriptors, WithoutAFreeOneItServesWhomItHasAndWaitsQuietly) {
       std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - started);
   EXPECT_LE(complaints(), static_cast<std::size_t>(seconds.count()) + 2);
 
-  // Who leaves makes room for who waits, one for one and then all.
+  // Each client that leaves makes room for one that waits; then all leave.
   clients[3]->close();
   EXPECT_EQ(clients[served]->read_answer(), "USING default\r\n");
   for (std::size_t i = 0; i < served; ++i) clients[i]->close();
@@ -130,7 +130,7 @@ TEST_F(DaemonDescriptors, ThousandsOfShortConnectionsLeaveNothingBehind) {
   come_and_go(kConnections / 5);
   const std::size_t memory = resident_bytes(server_.pid());
   come_and_go(kConnections);
-  // The last connection of server_stat() may still be open, and so was perhaps that of start().
+  // The last connection of server_stat() may still be open, and perhaps that of start().
   const auto count = [this] { return open_descriptors(server_.pid()).size(); };
   EXPECT_TRUE(eventually([&] { return count() <= descriptors; })) << count();
   EXPECT_EQ(server_stat("current-tubes"), 1U);

@@ -1,5 +1,5 @@
-// Failed starts under a service manager: the manager keeps the connections, jobs and holds of the
-// last server until a start succeeds.
+// Failed starts under a service manager, which keeps the connections, jobs and holds of the last
+// server until a start succeeds.
 
 #include <gtest/gtest.h>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 class FailedStart : public HandOverTest {
  protected:
-  // A job that is held, one that is ready, and a client that waits.
+  // Makes a reserved job, a ready job, and a waiting client.
   void begin_clients() {
     holder_ = connect();
     waiting_ = connect();
@@ -33,8 +33,8 @@ class FailedStart : public HandOverTest {
     EXPECT_EQ(producer->put("new"), "INSERTED 3\r\n");
     EXPECT_EQ(waiting_->read_answer(), "RESERVED 3 3\r\nnew\r\n");
   }
-  // The next start has these flags in place of those of the first one, and ends with that status;
-  // its log has the words.
+  // Starts with these flags instead of those of the first server, and expects this exit status and
+  // these words in the log.
   void expect_failed_start(std::vector<std::string> flags, int status, const std::string& words) {
     const std::size_t kept = manager_.kept();
     ASSERT_GT(kept, 0U);
@@ -148,7 +148,7 @@ TEST_F(FailedStart, NewFolderTakesJobsOfEachKind) {
   EXPECT_EQ(again->put("next"), "INSERTED 13\r\n");
 }
 
-// Each of the folders, and the memory between them, has the jobs in turn.
+// Each folder has the jobs by turns, and memory in between.
 TEST_F(FailedStart, JobsAndHoldsGoFromFolderToFolderAndToMemory) {
   TemporaryFolder first;
   TemporaryFolder second;

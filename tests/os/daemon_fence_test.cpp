@@ -1,8 +1,8 @@
 // A folder that two servers open: the first one loses it, and notices before it acknowledges
 // anything.
 //
-// Both are on one machine here, so the first one's lock has to go out of the way, as a volume lets
-// go of it: the file is given another name, and the second server makes its own.
+// Both are on one machine here, so the first one's lock has to be lost, as a volume may lose it:
+// the file is renamed, and the second server makes its own.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,12 +29,12 @@ class DaemonFence : public DaemonTest {
     return {"-b", folder_.path(), "-f", "0", "--fence-after", seconds};
   }
   void lose_lock() const { fs::rename(folder_.path() + "/lock", folder_.path() + "/old-lock"); }
-  // A second server on the folder, which the first one does not know of yet.
+  // Starts a second server on the folder, of which the first one does not know yet.
   [[nodiscard]] bool take_over() {
     lose_lock();
     if (!second_.start(options_with(arguments()))) return false;
     Client client = connect_second();
-    return client->ask("stats-tube default").starts_with("OK");  // The jobs are back.
+    return client->ask("stats-tube default").starts_with("OK");  // The jobs are restored.
   }
   Client connect_second() {
     auto client = std::make_unique<WireClient>();
@@ -89,13 +89,13 @@ TEST_F(DaemonFence, AServerNoticesByItself) {
   EXPECT_TRUE(client->at_eof());
 }
 
-// What was answered before the second server read the folder is there, under load. The rest has no
-// answer.
+// Everything that was answered before the second server read the folder exists there, under load.
+// The rest has no answer.
 TEST_F(DaemonFence, WhatAServerHasAcknowledgedUnderLoadIsTheNextOnes) {
   ASSERT_TRUE(start(arguments()));
   Client client = connect();
-  // Each put is acknowledged by itself, as fast as that goes, until the server is fenced. The
-  // second server starts meanwhile: it needs its time to settle.
+  // Each put is acknowledged by itself, as fast as possible, until the server is fenced. The second
+  // server starts meanwhile, which takes its settle time.
   EXPECT_EQ(client->put("1"), "INSERTED 1\r\n");
   lose_lock();
   ASSERT_TRUE(second_.launch([this] {
@@ -119,8 +119,8 @@ TEST_F(DaemonFence, WhatAServerHasAcknowledgedUnderLoadIsTheNextOnes) {
   }
 }
 
-// A worker may hold a job at both for a while. What it does with the job at the first is not
-// acknowledged.
+// A worker may hold a job at both servers for a while. Its commands for the job at the first one
+// are not acknowledged.
 TEST_F(DaemonFence, NoChangeOfAJobIsAcknowledgedAtBoth) {
   ASSERT_TRUE(start(arguments()));
   Client client = connect();
@@ -148,7 +148,7 @@ TEST_F(DaemonFence, AServerThatIsStoppedAfterItHasLostItsFolderSaysSo) {
   EXPECT_EQ(server_.wait_exit(kEnd), kFenced);
 }
 
-// The volume stands still: here its file is gone, so that each check fails.
+// The volume hangs: here its file is missing, so that each check fails.
 TEST_F(DaemonFence, AVolumeThatFailsForTooLongIsGivenUp) {
   ASSERT_TRUE(start(arguments("2")));
   Client client = connect();
@@ -167,7 +167,7 @@ TEST_F(DaemonFence, AServerThatWaitsForItsVolumeSaysSoAtOnceAndWhenItIsBack) {
   EXPECT_EQ(client->put("one"), "INSERTED 1\r\n");
   fs::rename(folder_.path() + "/epoch", folder_.path() + "/away");
   EXPECT_TRUE(client->send("put 0 0 60 3\r\ntwo\r\n"));
-  // Long before it gives the volume up.
+  // Long before it gives up the volume.
   EXPECT_TRUE(eventually([&] { return has_said("event=volume-waits"); }, kEnd));
   EXPECT_TRUE(has_said("cannot read the file epoch")) << server_.standard_error();
   EXPECT_FALSE(has_said("event=volume-answers"));
@@ -191,8 +191,7 @@ TEST_F(DaemonFence, TheSandboxKnowsItsCalls) {
   EXPECT_FALSE(has_said("level=error")) << server_.standard_error();
 }
 
-// The epoch stands where beanstalkd does not look, and a server without an epoch may come in
-// between.
+// beanstalkd ignores the epoch, and a server without an epoch may run in between.
 TEST_F(DaemonFence, BeanstalkdAndAServerWithoutAFenceTakeTurnsOnTheFolder) {
   const auto beanstalkd = find_server_binary(ServerKind::beanstalkd_1_12);
   if (!beanstalkd) GTEST_SKIP() << "there is no beanstalkd";

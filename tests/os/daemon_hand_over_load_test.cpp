@@ -1,5 +1,5 @@
-// Twenty restarts in a row while clients of all kinds are at work: no connection is lost, no answer
-// is wrong, no job is lost, and none comes twice.
+// Twenty restarts in a row with clients of all kinds at work: no connection is lost, no answer is
+// wrong, and each job comes exactly once.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class HandOverUnderLoad : public HandOverTest, public ::testing::WithParamInterf
   static constexpr int kRestarts = 20;
   static constexpr int kOfEachKind = 20;
 
-  // Takes each job of the tube that all share, until no producer is left and the tube is empty.
+  // Takes jobs of the shared tube until all producers have ended and the tube is empty.
   void work() {
     WireClient client;
     if (!client.connect_tcp(port_)) return complain("no connection");
@@ -67,7 +67,7 @@ class HandOverUnderLoad : public HandOverTest, public ::testing::WithParamInterf
   std::mutex lock_;
   std::mutex complaints_;
   std::set<std::string> put_, taken_;
-  std::atomic<bool> is_over_ = false;  // No more is produced.
+  std::atomic<bool> is_over_ = false;  // The producers stop.
   std::atomic<bool> has_failed_ = false;
   std::string wrong_;
 };

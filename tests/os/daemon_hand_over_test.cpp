@@ -1,5 +1,5 @@
 // A restart under a service manager that keeps descriptors: connections, reservations, waits,
-// bodies that are under way and answers that nobody has read go on in the next process.
+// incomplete bodies and unread answers continue in the next process.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 class HandOver : public HandOverTest {
  protected:
-  // Other bytes take the place of the state that was given.
+  // Replaces the stored state by other bytes.
   void exchange_state(const std::string& bytes) {
     const int other = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_EQ(::write(other, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -52,7 +52,7 @@ TEST_F(HandOver, ConnectionsJobsAndWaitsGoOn) {
   ASSERT_TRUE(in_line->send("stats-jo"));
   const std::string body(60'000, 'b');
   ASSERT_TRUE(in_body->send("put 0 0 60 60000\r\n" + body.substr(0, 40'000)));
-  // They are all with the server: it answers those that came later.
+  // The server has received them all: it answers later ones.
   ASSERT_EQ(producer->ask("stats-job 1").find("NOT_FOUND"), std::string::npos);
 
   restart();
@@ -112,7 +112,7 @@ TEST_F(HandOver, PutUnderWayGoesIntoAnotherFolder) {
   EXPECT_EQ(client->ask("peek 2"), "FOUND 2 4\r\nnext\r\n");
 }
 
-// The last server has no job to lose, so its connections stay, with the jobs of the folder.
+// The last server has no jobs to lose, so its connections stay, with the jobs of the folder.
 TEST_F(HandOver, PutUnderWayGetsAnIdThatNoJobOfAnotherFolderHas) {
   TemporaryFolder other;
   ASSERT_TRUE(start({"-b", other.path()}));
@@ -137,14 +137,14 @@ TEST_F(HandOver, AStartThatEndsInTheMiddleTakesNothingAway) {
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
   stop();
-  // One cannot listen, and ends; another one is killed.
+  // One start cannot listen and ends; another one is killed.
   EXPECT_FALSE(manager_.start(server_, at_address({"-l", "203.0.113.1", "-p", "1"})));
   EXPECT_EQ(server_.wait_exit(), (ExitStatus{.code = 111})) << server_.standard_error();
   manager_.hear_no_removals();
   start_again();
   EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
   server_.kill_hard();
-  // The manager has not heard that it need not keep them, and begins again.
+  // The manager has missed that it may drop them, and starts again.
   manager_.hear_removals();
   start_again();
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
@@ -165,7 +165,7 @@ TEST_F(HandOver, AStateThatIsDamagedIsForgottenAndTheServerServes) {
   EXPECT_NE(said.find("the state is damaged"), std::string::npos) << said;
 }
 
-// Up and down: what another version has left is not read, and the binlog has the jobs.
+// In both directions: a state of another version is not read, and the binlog has the jobs.
 TEST_F(HandOver, AStateOfAnotherVersionIsRefusedAndNoJobIsLost) {
   start_first({"-b", folder_.path(), "-f", "0"});
   for (const int step : {1, -1}) {

@@ -1,4 +1,4 @@
-// The limits that an operator can set, from outside.
+// Limits that an operator can set, from outside.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_F(DaemonLimits, ConnectionsBeyondTheLimitAreClosedAndLittleIsSaidOfIt) {
   EXPECT_EQ(report_value(report, "current-connections"), "20");
   for (const Client& client : clients) EXPECT_EQ(client->ask("use u"), "USING u\r\n");
 
-  // Who leaves makes room.
+  // A client that leaves makes room.
   clients.pop_back();
   ASSERT_TRUE(eventually(
       [&] { return report_value(clients[0]->ask("stats"), "current-connections") == "19"; }));
@@ -71,7 +71,7 @@ TEST_F(DaemonLimits, IdleConnectionsAreClosedAndOthersStay) {
 
   EXPECT_TRUE(silent->at_eof());
   EXPECT_TRUE(half->at_eof());
-  // Who asks is a third one each time, lest it be idle itself.
+  // Each query uses another connection, which is not idle itself.
   EXPECT_TRUE(eventually([this] {
     const std::string report = connect()->ask("stats");
     return report_value(report, "idle-closed") == "3" &&
@@ -106,7 +106,7 @@ TEST_F(DaemonLimits, PutsStopWhereTheMemoryForJobsEnds) {
   EXPECT_TRUE(client->put(body).starts_with("INSERTED "));
 }
 
-// There may be memory for the job although the heap of its tube cannot grow.
+// There may be memory for the job even if the heap of its tube cannot grow.
 TEST_F(DaemonLimits, PutsAtTheMemoryLimitAreRefusedAndNotBuried) {
   constexpr std::size_t kWorkers = 100;
   constexpr int kTubesPerSend = 500;
@@ -127,7 +127,7 @@ TEST_F(DaemonLimits, PutsAtTheMemoryLimitAreRefusedAndNotBuried) {
     for (const std::string& tube : tubes) requests += "use " + tube + "\r\nput 0 0 60 1\r\nx\r\n";
     ASSERT_TRUE(producer->send(requests));
     for (std::size_t i = 0; i < tubes.size(); ++i) {
-      ASSERT_TRUE(producer->read_line());  // Of `use`, which may be refused, too.
+      ASSERT_TRUE(producer->read_line());  // Answer to `use`, which may be refused, too.
       const std::string answer = *producer->read_line();
       ASSERT_TRUE(answer.starts_with("INSERTED ") || answer == "OUT_OF_MEMORY") << answer;
       ++(answer == "OUT_OF_MEMORY" ? refused : inserted);
@@ -164,7 +164,7 @@ TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreTold) {
   EXPECT_EQ(server_stat("memory-full"), 0U);
   EXPECT_TRUE(eventually([&] { return lines_with(" level=info event=memory-again ") == 1; }));
 
-  // The log leaves out for a while what comes and goes after that.
+  // The log omits changes for a while after that.
   const auto started = std::chrono::steady_clock::now();
   for (int round = 0; round < 20; ++round) {
     const std::string answer = client->put(body);

@@ -1,4 +1,4 @@
-// Commands that arrive in any pieces a network can make of them.
+// Commands that arrive in all pieces that a network can produce.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -22,21 +22,21 @@ TEST_F(DaemonLines, OneByteAtATimeIsAsGoodAsAllAtOnce) {
                             "delete 1\r\nlist-tube-used\r\n";
   for (const char byte : bytes) {
     ASSERT_TRUE(client->send(std::string_view(&byte, 1)));
-    // What was sent has to leave as a segment of its own and be read as one.
+    // The bytes must leave as one segment and be read as such.
     ::poll(nullptr, 0, 0);
   }
   const std::string answers =
       "USING tube\r\nINSERTED 1\r\nUNKNOWN_COMMAND\r\nWATCHING 2\r\n"
       "RESERVED 1 200\r\n" +
       body + "\r\nEXPECTED_CRLF\r\nUNKNOWN_COMMAND\r\nDELETED\r\nUSING tube\r\n";
-  // The put's trailer is "yz", and the command after it an empty line.
+  // The put's trailer is "yz", and the next command is an empty line.
   EXPECT_EQ(escaped(client->read_exact(answers.size()).value_or(client->failure())),
             escaped(answers));
 }
 
-// Wherever a line is cut, the command after it is answered. Both parts are read by the server on
-// their own: the second is sent once it has taken the first, which another connection's answer
-// tells.
+// A line is cut at every byte, and the command after it is answered. The server reads both parts
+// separately: the second one is sent after the answer on another connection shows that the first
+// was read.
 TEST_F(DaemonLines, ALineCutAnywhereNeverSwallowsTheCommandBehindIt) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client client = connect();
@@ -57,7 +57,7 @@ TEST_F(DaemonLines, ALineCutAnywhereNeverSwallowsTheCommandBehindIt) {
   }
 }
 
-// The CR of the line end, or one that only looks like it, is the last byte of a read.
+// The last byte of a read is the CR of the line end, or another CR.
 TEST_F(DaemonLines, ACarriageReturnAloneEndsNoLine) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client client = connect();

@@ -1,4 +1,4 @@
-// The log on stderr: what is in it, and that it never keeps anybody waiting.
+// The log on stderr: its content, and that it never blocks the server.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST_F(DaemonLog, DrainModeIsToldWhenItBeginsAndWhenItEnds) {
   EXPECT_EQ(said.find(begin, said.find(begin) + 1), std::string::npos) << said;
 }
 
-// Clients that may drain cannot fill the log, and what it said last is true in the end.
+// Clients that may drain cannot fill the log, and its last line about draining is correct.
 TEST_F(DaemonLog, DrainModeThatComesAndGoesIsToldOnceASecond) {
   ASSERT_TRUE(start({"--allow-drain"})) << server_.failure();
   const Client client = connect();
@@ -189,7 +189,7 @@ TEST_F(DaemonLog, AFullPipeThatNobodyReadsDoesNotHoldUpTheServer) {
   }
   EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
 
-  // Once it is read again, it says what was lost.
+  // Once it is read again, it reports the lost lines.
   ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
   std::string said;
   const auto told = [&] {

@@ -1,4 +1,4 @@
-// What clients can make the server hold: bounded, whatever they send and do not read.
+// Memory that clients can make the server hold is bounded, whatever they send and do not read.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 class DaemonMemory : public DaemonTest {
  protected:
-  // Prints what was measured, and checks it where it means something.
+  // Prints the measurement, and checks it if it is meaningful.
   static void expect_growth_below(const char* what, std::size_t bytes, std::size_t limit) {
     std::printf("memory: %s: %.1f MiB more\n", what,
                 static_cast<double>(bytes) / static_cast<double>(kMebibyte));
@@ -29,7 +29,7 @@ class DaemonMemory : public DaemonTest {
     }
   }
 
-  // Requests whose answers show which request they belong to.
+  // Returns requests whose answers identify the request.
   static std::string numbered_requests(int count) {
     std::string requests;
     for (int i = 0; i < count; ++i) requests += "use tube-" + std::to_string(i) + "\r\n";
@@ -42,8 +42,8 @@ class DaemonMemory : public DaemonTest {
     EXPECT_TRUE(client.stays_silent_for(milliseconds(0)));
   }
 
-  // Sends the same text over all connections until the server takes no more of it from any.
-  // Returns how much of it each has sent.
+  // Sends the same text over all connections until the server accepts no more from any. Returns the
+  // bytes that each has sent.
   static std::vector<std::size_t> send_until_stuck(const std::vector<Client>& clients,
                                                    std::string_view text) {
     constexpr int kIdleRounds = 20;
@@ -71,7 +71,7 @@ class DaemonMemory : public DaemonTest {
 TEST_F(DaemonMemory, RequestsOfClientsThatReadNothingWait) {
   constexpr int kRequests = 200'000;
   constexpr std::size_t kClients = 100;
-  // What the kernel keeps of a unix socket is small, so the server's own share soon counts.
+  // The kernel buffers little for a unix socket, so the server's own part soon dominates.
   ServerOptions options;
   options.listen_address = "unix:" + folder_.file("socket");
   ASSERT_TRUE(start_with(options)) << server_.failure();
@@ -84,8 +84,8 @@ TEST_F(DaemonMemory, RequestsOfClientsThatReadNothingWait) {
   for (const std::size_t bytes : sent) EXPECT_LT(bytes, requests.size() / 2);
   EXPECT_EQ(other->ask("list-tube-used"), "USING default\r\n");
   EXPECT_EQ(other->put("job"), "INSERTED 1\r\n");
-  // 48 KiB of answers and up to 48 KiB of requests each, and the smaller buffers that they had
-  // before, which are kept for a second.
+  // 48 KiB of answers and up to 48 KiB of requests each, and their earlier, smaller buffers, which
+  // are kept for a second.
   expect_growth_below("100 clients that do not read their answers", peak.growth(), 20 * kMebibyte);
 
   // One of them reads after all.
@@ -146,7 +146,7 @@ TEST_F(DaemonMemory, ABodyThatIsTooBigIsThrownAwayAsItComes) {
   ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
   const MemoryPeak peak(server_.pid());
   client->send_line("put 0 0 60 " + std::to_string(kBytes));
-  // What is thrown away looks like commands.
+  // The discarded bytes look like commands.
   const std::string piece = repeated("delete 1\r\n", 100'000);
   for (std::size_t sent = 0; sent < kBytes; sent += piece.size()) {
     ASSERT_TRUE(client->send(piece));
@@ -183,7 +183,7 @@ TEST_F(DaemonMemory, ADeletedLargeJobGivesItBack) {
     ASSERT_EQ(client->put(std::string(20'000'000, 'x')), "INSERTED " + number + "\r\n");
     ASSERT_EQ(client->ask("delete " + number), "DELETED\r\n");
   }
-  // It goes back over the next turns, which nobody has to bring about.
+  // It is returned over the next turns, without any input.
   const auto growth = [&] {
     const std::size_t after = resident_bytes(server_.pid());
     return after > before ? after - before : 0;
@@ -212,15 +212,15 @@ TEST_F(DaemonMemory, AMillionDeletedJobsGiveItBack) {
     ASSERT_TRUE(client->send(deletes));
     for (int i = 0; i < kJobsEach; ++i) ASSERT_EQ(client->read_line(), "DELETED");
   }
-  // What was freed last is kept for a second or two, for the next jobs.
+  // The memory freed last is kept for a second or two, for the next jobs.
   EXPECT_TRUE(kIsSanitized ||
               eventually([&] { return resident_bytes(server_.pid()) < 30 * kMebibyte; }));
   expect_growth_below("a million jobs of 200 bytes put and deleted", resident_bytes(server_.pid()),
                       30 * kMebibyte);
 }
 
-// What a server has put is deleted in a random order. The smaller pieces that malloc keeps between
-// the bodies must not hold their memory.
+// Jobs of a server are deleted in random order. Smaller pieces that malloc keeps between the bodies
+// must not retain their memory.
 TEST_F(DaemonMemory, DeletedBodiesOfMiddleSizeGiveItBack) {
   constexpr int kJobs = kIsSanitized ? 100 : 2000;
   for (const bool mixed : {false, true}) {
@@ -275,8 +275,8 @@ TEST_F(DaemonMemory, HalfABodyGivesItBackWithItsClient) {
   EXPECT_TRUE(other->put("job").starts_with("INSERTED "));
 }
 
-// One job of each chunk survives, and the next jobs are a little smaller: none of them fits into
-// what the others have left.
+// One job of each chunk survives, and the next jobs are slightly smaller: none of them fits into
+// the gaps.
 TEST_F(DaemonMemory, TheLimitHoldsTheProcessWhereSizesShrink) {
   constexpr std::size_t kLimit = 32 * kMebibyte;
   ASSERT_TRUE(start({"--memory-max=32m"})) << server_.failure();
@@ -313,14 +313,14 @@ TEST_F(DaemonMemory, UnreadPagesStayWithinTheLimit) {
   options.listen_address = "unix:" + folder_.file("socket");
   ASSERT_TRUE(start_with(options)) << server_.failure();
   const Client other = connect();
-  const std::string tube(200, 't');  // Each job of a page names it.
+  const std::string tube(200, 't');  // In each job of a page.
   ASSERT_EQ(other->ask("use " + tube), "USING " + tube + "\r\n");
   ASSERT_TRUE(other->send(repeated("put 0 0 60 1\r\nx\r\n", 1000)));
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(other->read_line());
   std::vector<Client> clients = connect(kClients);
   const MemoryPeak peak(server_.pid());
   for (const Client& client : clients) client->send_line("list-jobs " + tube + " ready 1000");
-  // Each answer takes a turn, and a turn has time for one page or two.
+  // Each answer takes a turn, and a turn has time for a page or two.
   for (std::size_t i = 0; i < 2 * kClients; ++i) {
     ASSERT_EQ(other->ask("list-tube-used"), "USING " + tube + "\r\n");
   }
@@ -339,7 +339,7 @@ TEST_F(DaemonMemory, UnreadPagesStayWithinTheLimit) {
   })) << read;
 }
 
-// The commands behind a reserve that waits are not needed yet.
+// The commands after a waiting reserve are not needed yet.
 TEST_F(DaemonMemory, InputBehindWaitsStaysWithinTheLimit) {
   constexpr std::size_t kLimit = 32 * kMebibyte;
   constexpr int kRequests = 10'000;
@@ -357,7 +357,7 @@ TEST_F(DaemonMemory, InputBehindWaitsStaysWithinTheLimit) {
   for (int i = 0; i < 50; ++i) ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
   expect_growth_below("1,500 clients with input behind a wait, with a limit of 32 MiB",
                       peak.growth(), kLimit + kLimit / 10 + 4 * kMebibyte);
-  // One of them goes on when the others are gone.
+  // One of them continues when the others are gone.
   clients.resize(1);
   ASSERT_TRUE(eventually([&] { return other->put("x").starts_with("INSERTED "); }));
   EXPECT_TRUE(clients[0]->read_answer().value_or("").starts_with("RESERVED "));
@@ -382,7 +382,7 @@ TEST_F(DaemonMemory, TubesCountInTheLimit) {
                       resident_bytes(server_.pid()) - before, 22 * kMebibyte);
 }
 
-// Of tubes, keys that jobs have, lanes, and keys that outlive their jobs by a second.
+// Tubes, keys of jobs, lanes, and keys that outlive their jobs by a second.
 TEST_F(DaemonMemory, TubesKeysAndLanesOfDeletedJobsGiveItBack) {
   constexpr int kJobs = kIsSanitized ? 1000 : 60'000;
   ASSERT_TRUE(start()) << server_.failure();

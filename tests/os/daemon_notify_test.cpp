@@ -1,5 +1,4 @@
-// What the daemon tells a service manager, and when; and that systemd's own tool can hand it
-// sockets.
+// Messages of the daemon to a service manager, and sockets passed by systemd's own tool.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -21,11 +20,11 @@ namespace {
 
 class DaemonNotify : public DaemonTest {
  protected:
-  // Options under which the server's own number is in WATCHDOG_PID, as under systemd.
+  // Returns options with the server's own process id in WATCHDOG_PID, as under systemd.
   ServerOptions notifying(std::vector<std::string> arguments = {},
                           std::vector<std::string> more = {}) {
     EXPECT_TRUE(manager_.open(name_));
-    arguments.push_back("--no-hand-over");  // The manager of these tests keeps nothing.
+    arguments.push_back("--no-hand-over");  // The manager of these tests keeps no descriptors.
     ServerOptions options = options_with(std::move(arguments));
     options.environment = {"NOTIFY_SOCKET=" + name_};
     for (std::string& line : more) options.environment.push_back(std::move(line));
@@ -109,11 +108,11 @@ TEST_F(DaemonNotify, AServerThatTurnsAllTheTimeDoesNotTellTheWatchdogMore) {
   EXPECT_EQ(heard, 1u);
 }
 
-// A start that takes long ----------------------------------------------------------------------
+// A long start ------------------------------------------------------------------------------------
 
 class DaemonNotifyReplay : public DaemonNotify {
  protected:
-  // A folder with a job in each of several files.
+  // Fills a folder with a job in each of several files.
   void fill(const std::string& binlog) {
     ASSERT_EQ(::mkdir(binlog.c_str(), 0700), 0);
     ASSERT_TRUE(start({"-b", binlog, "-s", "65536"})) << server_.failure();
@@ -132,8 +131,8 @@ TEST_F(DaemonNotifyReplay, ProgressIsToldBeforeItIsReady) {
   const std::string binlog = folder_.file("binlog");
   ASSERT_NO_FATAL_FAILURE(fill(binlog));
   ServerOptions options = notifying({"-b", binlog, "-l", "unix:" + folder_.file("socket")});
-  // Each read of a file takes long, as on a disk that does not get on. (-D: strace stands aside,
-  // and the process that we started becomes the server.)
+  // Each read of a file takes long, as on a very slow disk. (-D: strace becomes a grandchild, and
+  // the started process becomes the server.)
   options.launcher = {kStrace,
                       "-D",
                       "-qq",
@@ -157,7 +156,7 @@ TEST_F(DaemonNotifyReplay, ProgressIsToldBeforeItIsReady) {
   }
 }
 
-// A stop that takes long -------------------------------------------------------------------------
+// A long stop -------------------------------------------------------------------------------------
 
 TEST_F(DaemonNotify, AStopThatWaitsForTheDiskAsksForMoreTime) {
   if (::access(kStrace, X_OK) != 0) GTEST_SKIP() << kStrace << " is missing";
@@ -165,7 +164,7 @@ TEST_F(DaemonNotify, AStopThatWaitsForTheDiskAsksForMoreTime) {
   ASSERT_EQ(::mkdir(binlog.c_str(), 0700), 0);
   const std::string path = folder_.file("socket");
   ServerOptions options = notifying({"-b", binlog, "-f", "600000", "-l", "unix:" + path});
-  // A sanitizer cannot look for leaks in a program that strace traces.
+  // A sanitizer cannot search for leaks in a traced program.
   options.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
   // Each sync of a file takes long.
   options.launcher = {kStrace, "-D",

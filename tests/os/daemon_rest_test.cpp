@@ -1,5 +1,5 @@
-// A server is asked for everything and has to wait, for its disk or for the next one: what becomes
-// of those who wait for it.
+// Clients of a server that is asked to hand over, and has to wait for its disk or for the next
+// server.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 class ServerAtRest : public DaemonTest {
  protected:
   std::string path() const { return folder_.file("next"); }
-  // With a watchdog. With a binlog each sync takes three seconds, if strace can be had.
+  // Starts with a watchdog. With a binlog each sync takes three seconds, if strace is available.
   void start_watched(const std::vector<std::string>& binlog) {
     ASSERT_TRUE(manager_.open(folder_.file("notify")));
     std::vector<std::string> arguments = {"-l", "unix:" + folder_.file("clients"),
@@ -67,7 +67,7 @@ TEST_F(ServerAtRest, TellsTheWatchdogWhileItWaitsForTheNextOne) {
   EXPECT_EQ(client()->put("one"), "INSERTED 1\r\n");
 }
 
-// Of a put whose answer waits for a sync, and of one whose answer does not.
+// For a put whose answer waits for a sync, and one whose answer does not.
 class ServerWithASlowDisk : public ServerAtRest,
                             public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, ServerWithASlowDisk, ::testing::Values("0", "1"),
@@ -81,7 +81,7 @@ TEST_P(ServerWithASlowDisk, TellsTheWatchdogAndEndsNoTtrBeforeItReadsAgain) {
   const Client worker = client();
   ASSERT_EQ(producer->put("one", 0, 0, 2), "INSERTED 1\r\n");
   ASSERT_TRUE(producer->send("put 0 0 60 3\r\ntwo\r\n"));
-  // The sync is under way.
+  // The sync is in progress.
   ASSERT_TRUE(
       eventually([&] { return report_number(worker->ask("stats"), "binlog-sync-lag") > 100; }));
   ASSERT_EQ(worker->ask("reserve"), "RESERVED 1 3\r\none\r\n");

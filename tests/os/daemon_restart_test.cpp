@@ -1,6 +1,6 @@
-// Clients in every state do every kind of thing, at each step of each way to replace a server. No
-// client loses its connection, its jobs or its holds, and none that has left keeps any: everything
-// is as without a restart.
+// Clients in every state act in every way, at each step of each way to replace a server. No client
+// loses its connection, its jobs or its holds, and none that has left keeps any: everything is as
+// without a restart.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace haricot::test {
 namespace {
 
-// A long job, and more answers that contain it than the buffers of sockets hold.
+// A large job, and more answers that contain it than the buffers of sockets hold.
 constexpr std::size_t kLongJob = 65'000;
 constexpr int kLongAnswers = 100;
 
@@ -31,9 +31,9 @@ struct State {
   const char* name;
   std::string (*begins)(const std::string& held);  // Bytes sent before, by the id of the held job.
   std::string rest;                                // Bytes sent later.
-  std::vector<std::string> answers;                // How the answers to both begin.
+  std::vector<std::string> answers;                // Beginnings of the answers to both.
   std::uint64_t new_jobs = 0;                      // Jobs put by both.
-  // How the answers begin if the client shuts its side down instead of sending the rest.
+  // Beginnings of the answers if the client shuts its side down instead of sending the rest.
   std::vector<std::string> last_answers = {};
 };
 
@@ -88,7 +88,7 @@ struct Cell {
   Step step;
   Client client = nullptr;
   std::string tube = {};
-  std::string held = {};  // Id of a job of that tube, which the client holds.
+  std::string held = {};  // Id of a job of that tube that the client holds.
 
   bool leaves() const { return act != Act::stays && act != Act::sends; }
   bool is_waiting() const { return std::string(state->name) == "waiting"; }
@@ -142,7 +142,7 @@ class EachClient : public HandOverTest, public ::testing::WithParamInterface<Res
     ASSERT_NO_FATAL_FAILURE(start_first({"--take-over-socket=" + path()}));
     observer_ = connect();
     for (Cell& cell : cells_) ASSERT_NO_FATAL_FAILURE(begin(cell));
-    // The server has read everything that was sent before this.
+    // The server has read all earlier input.
     ASSERT_EQ(observer_->ask("list-tube-used"), "USING default\r\n");
   }
   void begin(Cell& cell) {

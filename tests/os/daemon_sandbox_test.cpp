@@ -1,4 +1,5 @@
-// The daemon in its sandbox, from outside: when it enters it, and that all it does goes on there.
+// The daemon in its sandbox, from outside: when it enters it, and that all of its functions work
+// there.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ class DaemonSandbox : public DaemonTest {
     if (kIsSanitized) GTEST_SKIP() << "builds with a sanitizer have no sandbox";
   }
 
-  // What /proc shows for every thread: 2 stands for a filter.
+  // Checks /proc of every thread; 2 means a filter.
   static bool all_threads_have(pid_t pid, const std::string& key, const std::string& value) {
     namespace fs = std::filesystem;
     bool all = true;
@@ -124,7 +125,7 @@ TEST_F(DaemonSandbox, EveryCommandWorksInIt) {
   EXPECT_TRUE(client->at_eof());
 }
 
-// The rules of the sandbox are bound to the folder that was there at the start, not to its path.
+// The rules of the sandbox are bound to the folder at the start, not to its path.
 TEST_F(DaemonSandbox, FilesThatAreTakenAwayAreWrittenAnewAndANewFolderIsRefused) {
   const std::string folder = folder_.file("jobs");
   ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);

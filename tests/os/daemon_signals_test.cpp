@@ -1,4 +1,4 @@
-// Signals, and peers that go while answers are on their stream.
+// Signals, and peers that leave before they have read their answers.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ TEST_P(DaemonEndingSignals, ABusyServerEndsWell) {
   }
 }
 
-// To process 1 of a container the kernel delivers no signal that it does not handle.
+// The kernel delivers no signal to process 1 of a container, unless the process handles it.
 TEST_P(DaemonEndingSignals, ProcessOneOfAContainerEndsWell) {
   const std::string path = folder_.file("socket");
   ServerOptions options = options_with({"-l", "unix:" + path});
@@ -80,7 +80,7 @@ TEST_P(DaemonEndingSignals, ProcessOneOfAContainerEndsWell) {
   EXPECT_TRUE(client.at_eof());
 }
 
-// A shell starts what runs in the background with SIGINT ignored.
+// A shell starts background processes with SIGINT ignored.
 TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
   ServerOptions options;
   options.launcher = {"/bin/sh", "-c", "trap '' TERM INT; exec \"$0\" \"$@\""};
@@ -89,8 +89,7 @@ TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
   EXPECT_EQ(server_.wait_exit(), kGood);
 }
 
-// SIGHUP asks a server to read its settings anew. Here there are none, and the jobs are not to pay
-// for that.
+// SIGHUP asks a server to reload its settings. This one cannot, and must not lose the jobs.
 TEST_F(DaemonSignals, AServerThatIsToReloadSaysThatThereIsNothingAndGoesOn) {
   for (const char* flag : {"--sandbox", "--no-sandbox"}) {
     SCOPED_TRACE(flag);
@@ -118,8 +117,7 @@ TEST_F(DaemonSignals, AServerWithABinlogDoesNotEndAtAReload) {
   EXPECT_TRUE(server_.running());
 }
 
-// Process 1 of a container inherits the processes that others leave behind, and nobody else would
-// take away what is left of them.
+// Process 1 of a container inherits the children of other processes, and only it can reap them.
 TEST_F(DaemonSignals, ChildrenItInheritedLeaveNoZombies) {
   ServerOptions options;
   options.launcher = {"/bin/sh", "-c", "sleep 1000 & exec \"$0\" \"$@\""};
@@ -138,7 +136,7 @@ TEST_F(DaemonSignals, DrainModeTakesNoJobsAndGivesOutThoseThereAre) {
   ASSERT_EQ(producer->put("before"), "INSERTED 1\r\n");
   EXPECT_EQ(report_value(producer->ask("stats"), "draining"), "false");
 
-  // A put whose body is still under way counts as one that comes too late.
+  // A put whose body is incomplete counts as too late.
   producer->send("put 0 0 60 4000\r\n" + std::string(3000, 'x'));
   ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
   ASSERT_TRUE(server_.signal(SIGUSR1));
@@ -147,7 +145,7 @@ TEST_F(DaemonSignals, DrainModeTakesNoJobsAndGivesOutThoseThereAre) {
   producer->send(std::string(1000, 'x') + "\r\n");
   EXPECT_EQ(producer->read_answer(), "DRAINING\r\n");
 
-  // The body is read all the same: what is in it is no command.
+  // Its body is read all the same, not run as commands.
   EXPECT_EQ(producer->put("delete 1\r\n"), "DRAINING\r\n");
   EXPECT_EQ(producer->ask("list-tube-used"), "USING default\r\n");
   EXPECT_EQ(worker->ask("reserve"), "RESERVED 1 6\r\nbefore\r\n");
@@ -155,7 +153,7 @@ TEST_F(DaemonSignals, DrainModeTakesNoJobsAndGivesOutThoseThereAre) {
   EXPECT_EQ(worker->ask("reserve"), "RESERVED 1 6\r\nbefore\r\n");
   EXPECT_EQ(worker->ask("delete 1"), "DELETED\r\n");
 
-  ASSERT_TRUE(server_.signal(SIGUSR1));  // Said twice it means the same.
+  ASSERT_TRUE(server_.signal(SIGUSR1));  // A second signal changes nothing.
   EXPECT_EQ(producer->put("later"), "DRAINING\r\n");
   ASSERT_TRUE(server_.signal(SIGTERM));
   EXPECT_EQ(server_.wait_exit(), kGood);

@@ -1,4 +1,4 @@
-// What the daemon can listen on: unix sockets, IPv6, sockets inherited from a service manager.
+// Sockets of the daemon: unix sockets, IPv6, sockets inherited from a service manager.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(DaemonUnixSocket, WhoIsOnItDrainsTheServerAndNobodyElse) {
   EXPECT_EQ(remote->ask("undrain"), "UNKNOWN_COMMAND\r\n");
   EXPECT_EQ(local.ask("undrain"), "NOT_DRAINING\r\n");
   EXPECT_EQ(remote->put("x"), "INSERTED 2\r\n");
-  // A command ends what the signal has begun.
+  // A command ends the mode that the signal has begun.
   ASSERT_TRUE(server_.signal(SIGUSR1));
   ASSERT_TRUE(eventually([&] { return remote->put("x") == "DRAINING\r\n"; }));
   EXPECT_EQ(local.ask("undrain"), "NOT_DRAINING\r\n");
@@ -174,7 +174,7 @@ TEST_F(DaemonSeveralAddresses, OneThatCannotBeHadIsAReasonNotToStart) {
   EXPECT_NE(::lstat(path_.c_str(), &status), 0) << "the socket is left over";
 }
 
-// As in beanstalkd: a second -l may be there to close the first one, so it must not stay open.
+// As in beanstalkd: a second -l may be meant to close the first one, so that must not stay open.
 TEST_F(DaemonSeveralAddresses, ASecondListenReplacesTheFirstAndIsWarnedAbout) {
   ServerOptions options = options_with({"-l", "unix:" + path_, "-l", "unix:" + more_});
   ASSERT_TRUE(server_.launch(options)) << server_.failure();
@@ -225,7 +225,7 @@ class DaemonInheritedSockets : public DaemonTest {
     return socket;
   }
 
-  // Options that pass all sockets on; `pid` is what a shell makes of it in the server's process.
+  // Returns options that pass all sockets; `pid` is evaluated by a shell in the server's process.
   ServerOptions passing(const std::string& pid, std::vector<std::string> arguments = {}) const {
     ServerOptions options = options_with(std::move(arguments));
     options.launcher = {"/bin/sh", "-c",

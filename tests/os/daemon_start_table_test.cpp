@@ -1,6 +1,6 @@
-// A table of restarts under a service manager: settings that change, times how the next process
-// ends while it starts. In each cell every connection, job, hold and wait is there at the end, and
-// a start that does not serve logs why.
+// A table of restarts under a service manager: changes of settings, times ways in which the next
+// process ends while it starts. In each cell every connection, job, hold and wait exists at the
+// end, and a start that does not serve logs the reason.
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -27,13 +27,13 @@ enum class Before : std::uint8_t { in_memory, in_folder };
 struct Change {
   std::string_view name;
   Before before;
-  // The flags of the next one. `OTHER`, `EMPTY`, `UNKNOWN` and `FULL` stand for folders with other
+  // Flags of the next one. `OTHER`, `EMPTY`, `UNKNOWN` and `FULL` stand for folders with other
   // jobs, without jobs, with a file of an unknown version, and on a full disk; `SAME` for that of
   // the first server.
   std::vector<std::string> flags;
-  int status = 0;               // With which a start ends; 0: it serves.
+  int status = 0;               // Exit status of a start; 0: it serves.
   std::string_view words = {};  // In the log of a start that does not serve.
-  bool is_later = false;        // The first server is a later version.
+  bool is_later = false;        // The first server has a later version.
 };
 
 const std::vector<Change> kChanges = {
@@ -125,7 +125,7 @@ class StartTable : public HandOverTest, public ::testing::WithParamInterface<Cha
     for (const std::string& word : GetParam().flags) words.push_back(folder_named(word));
     return options_with(std::move(words));
   }
-  // The next process ends somewhere on its way.
+  // Ends the next process at some point.
   void disturb(bool hangs) {
     manager_.hear_no_removals();
     ASSERT_TRUE(server_.launch(manager_.passing(changed())));
@@ -148,7 +148,7 @@ class StartTable : public HandOverTest, public ::testing::WithParamInterface<Cha
     EXPECT_NE(said.find("event=cannot-start"), std::string::npos) << said;
     EXPECT_NE(said.find(GetParam().words), std::string::npos) << said;
     EXPECT_NE(said.find("are kept"), std::string::npos) << said;
-    // The settings are put right.
+    // The settings are corrected.
     start_again();
     expect_all();
   }

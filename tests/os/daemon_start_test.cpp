@@ -1,4 +1,4 @@
-// How haricotd ends when it does not serve: exit statuses and what is said on which stream.
+// Ends of haricotd if it does not serve: exit statuses and output on both streams.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr ExitStatus kCannotListen{.code = 111};
 
 class DaemonStart : public DaemonTest {
  protected:
-  // Starts a second server, which must not be able to listen. Returns what it said.
+  // Starts a second server, which must fail to listen. Returns its output.
   std::string error_when_listening(std::vector<std::string> arguments) {
     const Ending ending = run_to_end(std::move(arguments));
     EXPECT_EQ(ending.status.code, kCannotListen.code) << ending.error;
@@ -69,7 +69,7 @@ TEST_F(DaemonStart, TheVersionIsOneLineThatOldScriptsCanRead) {
   }
 }
 
-// A package asks it of both the old program and the new one.
+// A package compares the old program with the new one.
 TEST_F(DaemonStart, TheVersionsOfAStateGoToTheOutput) {
   const Ending ending = run_to_end({"--reads-state", "-b", "/nowhere"});
   EXPECT_EQ(ending.status, kGood);
@@ -152,7 +152,7 @@ TEST_F(DaemonStart, ItSaysWhatItIsAndWhereItListens) {
   EXPECT_EQ(server_.standard_output(), "");
 }
 
-// A supervisor that has closed its end of the pipe must still see why the server ended.
+// A supervisor that has closed its end of the pipe must still get the status.
 TEST_F(DaemonStart, TheStatusIsTheSameWhenNobodyReadsTheError) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -1,5 +1,4 @@
-// How many system calls a command costs, counted by strace. Not how long they take: that is for
-// benchmarks.
+// Number of system calls per command, counted by strace. Their time is a matter for benchmarks.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +34,7 @@ class DaemonSystemCalls : public DaemonTest {
     })) << "strace could not attach to the server";
   }
 
-  // Ends it, and returns how many there were.
+  // Ends counting, and returns the number.
   double end() {
     ::kill(tracer_, SIGINT);
     ::waitpid(tracer_, nullptr, 0);
@@ -75,7 +74,7 @@ TEST_F(DaemonSystemCalls, ACommandAtATimeTakesOneReadOneSendAndAShareOfAWait) {
   const double each = end() / (kClients * kRounds);
   RecordProperty("calls_per_command", std::to_string(each));
   EXPECT_GE(each, 1.5);
-  EXPECT_LE(each, 3.1);  // Even where no two clients are ever ready together.
+  EXPECT_LE(each, 3.1);  // Even if no two clients are ever ready together.
 }
 
 TEST_F(DaemonSystemCalls, ABatchSharesThem) {

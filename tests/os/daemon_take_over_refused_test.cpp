@@ -1,4 +1,4 @@
-// A server is asked for everything, and the one that asks does not come to it.
+// Take-overs that fail: the next server asks for everything, but does not begin.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
     ASSERT_EQ(client->read_answer(), "INSERTED " + std::to_string(i) + "\r\n");
   }
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
-  // Wherever the next ones are when they end: they have not begun if the server still answers.
+  // The next servers are killed at various points: they have not begun if the first server still
+  // answers.
   for (int pause_us = 500; pause_us < 200'000; pause_us *= 2) {
     ServerProcess& before = last();
     ServerProcess& next = launch_next(arguments_);
@@ -81,11 +82,11 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
     if (has_begun) break;
     next_.pop_back();
     if (client->ask("touch 1") == "TOUCHED\r\n") continue;
-    // It was killed when everything was its own: the one before may only have to end.
+    // It was killed when it owned everything: the previous one may only have to end.
     EXPECT_TRUE(says(before, "event=handed-over")) << pause_us << before.standard_error();
     return;
   }
-  if (!last().running()) return;  // It was killed when everything was its own.
+  if (!last().running()) return;  // It was killed when it owned everything.
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
   EXPECT_EQ(client->ask("reserve"), "RESERVED 2 3\r\njob\r\n");
 }
@@ -113,7 +114,8 @@ TEST_P(TakeOver, ClientsLeaveAServerWhileTheNextOneThatWasRefusedHangs) {
   EXPECT_EQ(late.put("one"), "INSERTED 1\r\n");
 }
 
-// What arrives while the server waits for the next one was in time: no TTR ends before it is read.
+// Input that arrives while the server waits for the next one was in time: no TTR ends before it is
+// read.
 TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) {
   start_first();
   const Client worker = connect();
@@ -172,7 +174,7 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
   };
   refuses(with_other, why);
   if (GetParam()) refuses(address, "the server before has a binlog, and this one has no -b");
-  // An address that cannot be had: nothing is lost either.
+  // An address that is not available: nothing is lost either.
   std::vector<std::string> elsewhere = binlog_;
   elsewhere.insert(elsewhere.end(), {"-l", "203.0.113.1", "-p", "1"});
   ServerProcess& next = launch_next(elsewhere);
@@ -190,7 +192,7 @@ TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
   std::vector<std::string> arguments = arguments_;
   if (::geteuid() == 0) {
-    arguments.insert(arguments.end(), {"-u", "nobody"});  // All of it is root's.
+    arguments.insert(arguments.end(), {"-u", "nobody"});  // Everything belongs to root.
     ASSERT_EQ(::chmod(jobs_.path().c_str(), 0755), 0);
     for (const char* name : {"lock", "binlog.1"}) {
       ASSERT_EQ(::chmod(jobs_.file(name).c_str(), 0644), 0);
@@ -209,7 +211,7 @@ TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
 }
 
-// There is nothing left to make a parcel of: a file in memory, or a pair of sockets.
+// No descriptors are left for a parcel: a file in memory, or a pair of sockets.
 TEST_P(TakeOver, WithoutDescriptorsAServerEndsAsWithoutAHandOver) {
   const std::string clients = folder_.file("clients");
   const int manager = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-// A server that takes everything over from one that runs, by a socket.
+// A server that takes everything over from a running one, via a socket.
 
 #include <gtest/gtest.h>
 #include <pwd.h>
@@ -21,7 +21,7 @@
 namespace haricot::test {
 namespace {
 
-// Puts, reserves and deletes jobs, one at a time, until it is told to end.
+// Puts, reserves and deletes jobs, one at a time, until it is stopped.
 class Load {
  public:
   explicit Load(std::uint16_t port) : thread_([this, port] { run(port); }) {}
@@ -29,7 +29,7 @@ class Load {
   Load& operator=(const Load&) = delete;
   ~Load() { (void)end(); }
   std::uint64_t rounds() const { return rounds_; }
-  // What went wrong; empty: nothing.
+  // Returns the first error; empty: none.
   std::string end() {
     ends_ = true;
     if (thread_.joinable()) thread_.join();
@@ -57,7 +57,7 @@ class Load {
 
   std::atomic<bool> ends_ = false;
   std::atomic<std::uint64_t> rounds_ = 0;
-  std::string wrong_;  // Of the thread, until it has ended.
+  std::string wrong_;  // Written by the thread until it has ended.
   std::thread thread_;
 };
 
@@ -93,7 +93,8 @@ TEST_P(TakeOver, AChainOfServersServesALoadWithoutAMistake) {
   EXPECT_NE(::access(path().c_str(), F_OK), 0) << "the file of the socket stays";
 }
 
-// What another process has of its own, what counts the question itself, and what time changes.
+// Returns true for values that differ between processes, count the query itself, or change with
+// time.
 bool is_own_fact(const std::string& line) {
   constexpr std::string_view kKeys[] = {
       "pid",       "uptime",     "id",  "rusage-utime", "rusage-stime",
@@ -124,7 +125,7 @@ TEST_P(TakeOver, NoReportAndNoOrderChanges) {
   const auto ask = [](const Client& client, const std::string& line, const std::string& answer) {
     ASSERT_EQ(client->ask(line), answer) << line;
   };
-  // The tubes are made in another order than the jobs that a binlog brings back.
+  // The tubes are created in another order than the jobs that a binlog restores.
   ask(first, "use b", "USING b\r\n");
   ask(second, "use a", "USING a\r\n");
   ask(second, "put 9 0 60 1\r\n1", "INSERTED 1\r\n");
@@ -162,7 +163,7 @@ TEST_P(TakeOver, NoReportAndNoOrderChanges) {
     all += without_own_facts(first->ask("stats-tubes * 9"));
     return all;
   };
-  // A look counts, too: the second one is as many after the first.
+  // A query counts, too: the second one makes as many after the first.
   const std::string before = look();
   const std::string counted_before = without_own_facts(first->ask("stats"));
   take_over();
@@ -174,7 +175,7 @@ TEST_P(TakeOver, NoReportAndNoOrderChanges) {
   EXPECT_EQ(first->ask("peek-buried"), "FOUND 4 1\r\n4\r\n") << "the order of the buried";
 }
 
-// A body that is too big is thrown away as it comes, by whichever server is there then.
+// A body that is too big is discarded as it arrives, by whichever server is active.
 
 TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
   start_first();
@@ -197,7 +198,7 @@ TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
   EXPECT_EQ(piping->read_answer(), "USING default\r\n");
 }
 
-// The test stands between two servers, and the next one gets what it gets late.
+// The test relays between two servers, and delays the next one's messages.
 TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheNextOne) {
   start_first();
   const Client worker = connect();
@@ -229,7 +230,7 @@ TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheNextOne) {
   EXPECT_TRUE(there.say("yours"));
   there.close();
   EXPECT_EQ(worker->read_answer(), "DELETED\r\n");
-  // What has not been sent in time is late.
+  // Input that was not sent in time is late.
   EXPECT_EQ(worker->ask("delete 2"), "DELETED\r\n") << "nobody has taken it";
   EXPECT_EQ(report_number(worker->ask("stats"), "job-timeouts"), 1U);
 }
@@ -251,7 +252,7 @@ TEST_P(TakeOver, AnotherAddressIsListenedOnAndTheConnectionsStay) {
   EXPECT_EQ(there.ask("peek 1"), "FOUND 1 3\r\none\r\n");
   WireClient here;
   EXPECT_FALSE(here.connect_tcp(port)) << "the old listener is there";
-  // It was not asked for the socket, so nobody can take over from it.
+  // It was not started with the flag, so no server can take over from it.
   EXPECT_NE(::access(path().c_str(), F_OK), 0);
 }
 
@@ -263,7 +264,7 @@ TEST_P(TakeOver, TheFileOfAUnixSocketIsThatOfTheServerThatServes) {
   arguments.insert(arguments.end(), binlog_.begin(), binlog_.end());
   ASSERT_TRUE(server_.launch(options_with(arguments)));
   ASSERT_TRUE(says(server_, "event=ready"));
-  // One that fails when it has the sockets takes no file away.
+  // A server that fails after getting the sockets removes no file.
   std::vector<std::string> wrong = arguments;
   wrong.insert(wrong.end(), {"-u", "no-such-user"});
   ServerProcess& failing = launch_next(wrong);

@@ -1,4 +1,4 @@
-// Sources that others add to a daemon. The daemon as a black box: see daemon_*_test.cpp.
+// Sources that others add to a daemon. For the daemon as a black box, see daemon_*_test.cpp.
 
 #include "os/daemon.hpp"
 
@@ -29,7 +29,7 @@ namespace {
 
 using test::WireClient;
 
-// A daemon in this process. The signals that end it wait for it, and nobody else gets them.
+// A daemon in this process. Only it receives the signals that end it.
 class OwnDaemon : public ::testing::Test {
  public:
   static void end_run() { EXPECT_EQ(::kill(::getpid(), SIGTERM), 0); }
@@ -59,7 +59,7 @@ class OwnDaemon : public ::testing::Test {
   Notifier notifier_;
 };
 
-// A listener of another kind, all in one place: it says how many jobs there are and closes.
+// Another kind of listener in one class: it sends the number of jobs and closes.
 class CountListener {
  public:
   CountListener(const Service& service, const std::string& path) : service_(service) {
@@ -104,7 +104,7 @@ TEST_F(OwnDaemon, ServesAListenerOfAnotherKindBesideItsClients) {
   server.join();
 }
 
-// Two sources that are always ready. What their handler does is up to the test.
+// Two sources that are always ready. The test selects their handler.
 struct Pair {
   explicit Pair(Daemon& daemon_of) : daemon(daemon_of) {}
 
@@ -113,7 +113,7 @@ struct Pair {
   }
   EventSource& other(EventSource& source) { return &source == &first ? second : first; }
 
-  // The one that comes first ends the other, and itself the next time.
+  // The first one removes the other, and itself the next time.
   void end_other(EventSource& source, std::uint32_t) {
     called.push_back(&source);
     if (called.size() == 1) {
@@ -123,7 +123,7 @@ struct Pair {
       OwnDaemon::end_run();
     }
   }
-  // Each is silent after its first call until the other one's third.
+  // Each is silent after its first call until the third call of the other one.
   void take_turns(EventSource& source, std::uint32_t) {
     called.push_back(&source);
     if (called.size() == 1) daemon.change_source(source, 0);
@@ -170,12 +170,12 @@ TEST_F(OwnDaemon, SaysWhyASourceCannotBeWatched) {
   EventSource source(pair.handler, file.get());
   EXPECT_FALSE(daemon.add_source(source, EPOLLIN));
   EXPECT_EQ(errno, EPERM);
-  ASSERT_TRUE(pair.add());  // What failed has left nothing behind.
+  ASSERT_TRUE(pair.add());  // A failure leaves nothing behind.
   daemon.run();
   EXPECT_EQ(pair.called.size(), 2U);
 }
 
-// The end of a process may take long where a volume hangs. Nobody must wait for an answer then.
+// A process may take long to end if a volume hangs. Its clients must not wait for answers then.
 TEST_F(OwnDaemon, EndsItsOtherSourcesTooWhenItIsFenced) {
   CountListener counts(service_, folder_.file("counts"));
   test::TemporaryFolder jobs;
@@ -188,7 +188,7 @@ TEST_F(OwnDaemon, EndsItsOtherSourcesTooWhenItIsFenced) {
     daemon.end_fenced();
   });
   EXPECT_EQ(status, Daemon::kExitFenced);
-  // The listener is still open here, so without the end it would take connections.
+  // The listener is still open here, so it would accept connections if it was not shut down.
   WireClient client;
   EXPECT_FALSE(client.connect_unix(folder_.file("counts")));
 }

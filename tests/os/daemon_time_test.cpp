@@ -1,4 +1,4 @@
-// Deadlines on connections where nothing happens, and what a server does that has nothing to do.
+// Deadlines on idle connections, and an idle server.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,12 +21,12 @@ double milliseconds_of(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// An answer is not late as long as others had the cores.
+// An answer is not late while others have the cores.
 constexpr std::chrono::seconds kLateMost{1};
 
 class DaemonTime : public DaemonTest {
  protected:
-  // False: the machine is too slow for such a TTR.
+  // Returns false if the machine is too slow for such a TTR.
   [[nodiscard]] bool are_ready_again_after(std::chrono::seconds ttr);
 };
 
@@ -113,7 +113,7 @@ TEST_F(DaemonTime, TimersEndNeitherEarlyNorMuchLater) {
   expect_in_time("a pause of 3 s", 3);
 }
 
-// Nothing to do ---------------------------------------------------------------------------------
+// Idle servers ------------------------------------------------------------------------------------
 
 class DaemonIdle : public DaemonTest, public ::testing::WithParamInterface<bool> {
  protected:
@@ -124,7 +124,7 @@ class DaemonIdle : public DaemonTest, public ::testing::WithParamInterface<bool>
     return start_with(options);
   }
 
-  // Adds a connection that has sent this and does not read anything.
+  // Adds a connection that has sent this text and does not read.
   WireClient& add_client(const std::string& text) {
     clients_.push_back(connect_narrow());
     clients_.back()->send_without_reading(text, milliseconds(100));
@@ -133,7 +133,7 @@ class DaemonIdle : public DaemonTest, public ::testing::WithParamInterface<bool>
 
   void expect_idle(const char* what) {
     ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
-    ::poll(nullptr, 0, 50);  // For what was sent last to be dealt with.
+    ::poll(nullptr, 0, 50);  // Until the last input was processed.
     const double share = cpu_share_over(server_.pid(), milliseconds(1000));
     std::printf("%s: %.4f of a core\n", what, share);
     EXPECT_LT(share, 0.05) << what;

@@ -1,4 +1,4 @@
-// -u: whom the daemon becomes, and that nothing of root stays.
+// -u: the user of the daemon, without rights of root.
 
 #include <gtest/gtest.h>
 #include <pwd.h>
@@ -25,7 +25,7 @@ TEST_F(DaemonUser, ItBecomesThatUserInEveryWay) {
 
   ASSERT_TRUE(start({"-u", "nobody"})) << server_.failure();
   ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
-  // Real, effective, saved, and that for files.
+  // Real, effective, saved, and the one for files.
   EXPECT_EQ(status_words(server_.pid(), "Uid"), std::vector<std::string>(4, user));
   EXPECT_EQ(status_words(server_.pid(), "Gid"), std::vector<std::string>(4, group));
   for (const std::string& id : status_words(server_.pid(), "Groups")) EXPECT_EQ(id, group);

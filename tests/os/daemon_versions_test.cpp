@@ -1,4 +1,4 @@
-// Two builds of the server: the state of the later one has a version that today's does not read.
+// Two builds of the server: the later one's state has a version that today's server does not read.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class StateVersions : public HandOverTest {
   }
 };
 
-// The one that is written.
+// Returns the version that is written.
 std::string last_of(const std::string& versions) {
   const std::size_t before = versions.rfind(' ') + 1;
   return versions.substr(before, versions.size() - before - 1);

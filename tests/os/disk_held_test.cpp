@@ -1,4 +1,4 @@
-// The files of a folder as they are at one moment, while somebody else makes and removes files.
+// Files of a folder as of one moment, while another thread makes and removes files.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(HeldFiles, StayAsTheyWereUntilTheyAreReleased) {
   EXPECT_EQ(read("binlog.11"), "new");
 }
 
-// A later one would tell of files that are not held, which would seem to be missing.
+// A later note would name files that are not held and seem to be missing.
 TEST_F(HeldFiles, HaveTheNoteOfTheirMoment) {
   FolderLock lock;
   ASSERT_EQ(lock.take(disk_.descriptor()), LockStatus::taken);
@@ -118,8 +118,8 @@ TEST_F(HeldFiles, WhatIsNoPlainFileFailsWhenItIsRead) {
   EXPECT_FALSE(can_read("binlog.3"));
 }
 
-// Makes and removes files as a server does: a new file says which is the oldest and which number it
-// has, then the file in front of it is sealed, then the oldest is removed.
+// Makes and removes files like a server: a new file has its number and that of the oldest, then the
+// file before it is sealed, then the oldest is removed.
 class BusyFolder {
  public:
   static constexpr std::uint64_t kFiles = 4;
@@ -133,7 +133,7 @@ class BusyFolder {
     thread_.join();
   }
   static std::string name(std::uint64_t number) { return "binlog." + std::to_string(number); }
-  // The number of the newest file.
+  // Returns the number of the newest file.
   std::uint64_t newest() const { return newest_; }
 
  private:
@@ -206,7 +206,7 @@ TEST_F(HeldFiles, AreReadByNameWhereDescriptorsAreShort) {
     for (int i = 1; i <= kFiles; ++i) {
       EXPECT_EQ(read("binlog." + std::to_string(i)), std::to_string(i));
     }
-    // The newest is held in any case: it would be another one soon.
+    // The newest file is always held by descriptor, because another one would replace it soon.
     fs::remove(folder_.file("binlog." + std::to_string(kFiles)));
     EXPECT_EQ(read("binlog." + std::to_string(kFiles)), std::to_string(kFiles));
     return kGood;

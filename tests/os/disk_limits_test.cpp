@@ -1,6 +1,5 @@
-// What the disk says when there is no space, or a limit in the way. Each test gets a child, with
-// a limit, a small file system or a system call that is missing: what children get, nobody else
-// does.
+// The disk without space, or within limits. Each test runs in a child with a limit, a small file
+// system or a missing system call, which affects only that child.
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -32,7 +31,7 @@ using binlog::DiskStatus;
 using binlog::FileHandle;
 using binlog::SyncDone;
 
-constexpr int kSkip = 77;  // What is needed for the test is not allowed here.
+constexpr int kSkip = 77;  // The test needs rights that are missing.
 constexpr std::uint64_t kKibibyte = 1024;
 
 void limit_file_size(std::uint64_t bytes) {
@@ -42,14 +41,14 @@ void limit_file_size(std::uint64_t bytes) {
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-// A file system of that kind over the folder, for this process alone.
+// Mounts such a file system over the folder, for this process only.
 bool mount_over(const std::string& path, const char* kind, const char* options) {
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount(kind, path.c_str(), kind, 0, options) == 0;
 }
 
-// From now on the system call fails in this process.
+// Makes the system call fail in this process from now on.
 bool forbid(long call, int error) {
   std::array<sock_filter, 4> program = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -72,7 +71,7 @@ DiskStatus write(FolderDisk& disk, FileHandle file, std::uint64_t offset, std::s
   return disk.write(file, offset, std::vector<std::string_view>{bytes});
 }
 
-// A disk and a file in it that holds 3 bytes.
+// A disk with a file of 3 bytes.
 struct OpenFile {
   explicit OpenFile(const test::TemporaryFolder& folder) {
     EXPECT_TRUE(disk.open(folder.path())) << disk.last_error();
@@ -99,7 +98,7 @@ TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
               EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
               const std::string bytes(20 * kKibibyte, 'x');
               EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::full);
-              // A part was written: the loop went on after the short write.
+              // A part was written: the loop continued after the short write.
               EXPECT_EQ(folder.bytes_of("binlog.1"), bytes.substr(0, 10 * kKibibyte));
               limit_file_size(RLIM_INFINITY);
               EXPECT_EQ(open.disk.allocate(open.file, 20 * kKibibyte), DiskStatus::ok);
@@ -150,7 +149,7 @@ TEST(FolderDiskLimit, OfAFileSystemThatCannotGiveSpaceIsMadeUpForByZeros) {
   }));
 }
 
-// As where a quota ends it, of which nobody can be asked before.
+// Like a quota, which cannot be queried in advance.
 TEST(FolderDiskLimit, ThatEndsTheZerosGivesThemBack) {
   const test::TemporaryFolder folder;
   expect_pass_or_skip(result_in_child([&folder] {

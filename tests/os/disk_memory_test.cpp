@@ -1,4 +1,4 @@
-// The real disk when memory runs out: every call still says how it ended.
+// The real disk without memory: every call still returns a correct status.
 
 #include <gtest/gtest.h>
 

@@ -25,7 +25,7 @@ using binlog::DiskStatus;
 using binlog::FileHandle;
 using binlog::SyncDone;
 
-constexpr int kDiskDeadlineMs = 60'000;  // For what takes milliseconds.
+constexpr int kDiskDeadlineMs = 60'000;  // For operations that take milliseconds.
 
 class FolderDiskTest : public ::testing::Test {
  protected:
@@ -93,7 +93,7 @@ TEST_F(FolderDiskTest, WritesAndReadsManyMegabytes) {
   disk_.close(file);
 }
 
-// Another server appends while the file is read: what is seen ends somewhere, and has no gap.
+// Another server appends while the file is read: the result ends somewhere, and has no gap.
 TEST_F(FolderDiskTest, SeesNoHoleInAFileThatIsWrittenToMeanwhile) {
   constexpr std::uint64_t kBytes = 4 * 1024 * 1024;
   const FileHandle file = create("live");
@@ -183,7 +183,7 @@ TEST_F(FolderDiskTest, ListsRenamesAndRemoves) {
   EXPECT_EQ(disk_.rename("a", "b"), DiskStatus::ok);
   EXPECT_EQ(read("b"), "1");
   EXPECT_EQ(disk_.sync_folder(), DiskStatus::ok);
-  for (int round = 0; round < 2; ++round) {  // The second list begins at the begin, too.
+  for (int round = 0; round < 2; ++round) {  // The second list begins at the beginning, too.
     std::vector<std::string> names = {"what was there"};
     EXPECT_EQ(disk_.list(names), DiskStatus::ok);
     std::sort(names.begin(), names.end());
@@ -365,7 +365,7 @@ TEST_F(FolderDiskTest, RemovesInLineWithTheSyncs) {
 }
 
 TEST_F(FolderDiskTest, DoesNotCloseAFileUnderASync) {
-  // A fork of this very test, lest another begin leaves a folder behind; there is one thread yet.
+  // Forks this test, so that no second start leaves a folder behind; there is only one thread yet.
   GTEST_FLAG_SET(death_test_style, "fast");
   const FileHandle file = create("binlog.1");
   EXPECT_DEATH(

@@ -35,10 +35,10 @@ namespace fs = std::filesystem;
 constexpr Duration kLong = Duration::seconds(600);
 constexpr Duration kShort = Duration::milliseconds(1);
 constexpr std::uint64_t kOwner = 0x123456789abcdef0;
-constexpr std::chrono::seconds kPatienceOfTest{60};  // For what takes milliseconds.
+constexpr std::chrono::seconds kPatienceOfTest{60};  // For operations that take milliseconds.
 
-// A server's fence in the folder of the test. Two of them are as on two machines whose volume has
-// lost the lock of the first: a lock by fcntl keeps nobody out in one process.
+// A server's fence in the folder of the test. Two of them are like two machines whose volume has
+// lost the first lock: a lock by fcntl excludes nothing within a process.
 struct FencedServer {
   explicit FencedServer(const std::string& path, Duration patience = kLong, Duration settle = {})
       : folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
@@ -58,7 +58,7 @@ struct FencedServer {
 class FolderFenceTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return temp_.path() + "/" + name; }
-  // A file of the binlog that a server of that epoch began.
+  // Makes a file of the binlog that a server with that epoch began.
   void make_file(std::uint64_t number, std::uint32_t epoch) const {
     binlog::Signature signature;
     signature.file_number = number;
@@ -89,13 +89,13 @@ TEST_F(FolderFenceTest, AServerIsFencedAsSoonAsAnotherOneHasBegun) {
   ASSERT_EQ(first.begin(), Begun::yes);
   FencedServer second(temp_.path());
   ASSERT_EQ(second.begin(kOwner + 1), Begun::yes);
-  EXPECT_FALSE(first.fence.is_fenced());  // It has not looked yet.
+  EXPECT_FALSE(first.fence.is_fenced());  // It has not checked yet.
   EXPECT_FALSE(first.fence.check());
   EXPECT_TRUE(first.fence.is_fenced());
   EXPECT_EQ(first.fence.why(),
             "another server has opened the folder: its epoch is 2, and ours is 1");
   EXPECT_TRUE(second.fence.check());
-  // For good, also when the second server has gone.
+  // Permanently, even after the second server is gone.
   fs::remove(path("epoch"));
   EXPECT_FALSE(first.fence.check());
 }
@@ -156,7 +156,7 @@ TEST_F(FolderFenceTest, WhoeverHasTheLockFencesTheOther) {
   });
   EXPECT_EQ(result, kGood);
   EXPECT_TRUE(
-      server.fence.check());  // The lock is free again, and the epoch ours: it is taken anew.
+      server.fence.check());  // The lock is free again and the epoch unchanged: it is taken again.
 }
 
 TEST_F(FolderFenceTest, WhatFailsIsTriedAgain) {
@@ -176,7 +176,7 @@ TEST_F(FolderFenceTest, WhatFailsIsTriedAgain) {
   EXPECT_FALSE(server.fence.is_busy());
 }
 
-// The start can be ended, and kept alive, while the volume fails.
+// The start can be ended, and the watchdog notified, while the volume fails.
 TEST_F(FolderFenceTest, WhoStartsIsAskedWhileTheVolumeFails) {
   struct Start {
     std::string epoch;
@@ -216,7 +216,7 @@ TEST_F(FolderFenceTest, AnOldCheckIsNotFresh) {
   const auto end = std::chrono::steady_clock::now() + kPatienceOfTest;
   while (server.fence.is_fresh() && std::chrono::steady_clock::now() < end) ::usleep(10'000);
   EXPECT_FALSE(server.fence.is_fresh());
-  // On a busy machine a check may be old as soon as it has ended.
+  // On a busy machine a check may be too old as soon as it has ended.
   bool is_fresh = false;
   for (int i = 0; i < 100 && !is_fresh; ++i)
     is_fresh = server.fence.check() && server.fence.is_fresh();
@@ -227,7 +227,7 @@ TEST_F(FolderFenceTest, AVolumeThatStandsStillIsGivenUp) {
   FencedServer server(temp_.path(), kShort);
   ASSERT_EQ(server.begin(), Begun::yes);
   server.fence.fence_if_stuck();
-  EXPECT_FALSE(server.fence.is_fenced());  // Nothing is under way.
+  EXPECT_FALSE(server.fence.is_fenced());  // No work is in progress.
   server.fence.begin_work();
   const auto end = std::chrono::steady_clock::now() + kPatienceOfTest;
   while (!server.fence.is_fenced() && std::chrono::steady_clock::now() < end) {
@@ -238,7 +238,7 @@ TEST_F(FolderFenceTest, AVolumeThatStandsStillIsGivenUp) {
   EXPECT_EQ(server.fence.cause(), FolderFence::Cause::volume);
 }
 
-// A sync that hangs and a check that fails after it do not get the patience twice.
+// A sync that hangs and a check that fails after it share one patience.
 TEST_F(FolderFenceTest, ACheckHasThePatienceThatTheSyncBeforeItHasLeft) {
   FencedServer server(temp_.path(), Duration::seconds(1));
   ASSERT_EQ(server.begin(), Begun::yes);
@@ -249,7 +249,7 @@ TEST_F(FolderFenceTest, ACheckHasThePatienceThatTheSyncBeforeItHasLeft) {
   EXPECT_TRUE(server.fence.is_fenced());
 }
 
-// The thread of syncs --------------------------------------------------------------------------
+// The thread of syncs -----------------------------------------------------------------------------
 
 int sync_well(int /*descriptor*/, bool /*is_folder*/) {
   return 0;
@@ -273,7 +273,7 @@ TEST_F(FolderFenceTest, ASyncEndsBehindAGoodCheckOnly) {
   while (!first.fence.is_fenced() && std::chrono::steady_clock::now() < end) ::usleep(1000);
   EXPECT_TRUE(first.fence.is_fenced());
   EXPECT_FALSE(syncer.next_ended(ended));
-  // Nor does anything that is asked for later.
+  // Nor does later work.
   syncer.start(7, false, 3);
   EXPECT_TRUE(syncer.check_fence(kPatienceOfTest));
   EXPECT_FALSE(syncer.next_ended(ended));
@@ -290,7 +290,7 @@ TEST_F(FolderFenceTest, AFencedServerRemovesNothing) {
     ASSERT_TRUE(syncer.open());
     syncer.set_fence(first.fence);
     syncer.start_removal(first.folder.get(), "binlog.1", true, 1);
-  }  // Its end waits for what was started.
+  }  // The destructor waits for started work.
   EXPECT_TRUE(first.fence.is_fenced());
   EXPECT_TRUE(fs::exists(path("binlog.1")));
 }
@@ -333,7 +333,8 @@ TEST_F(FencedDisk, NoFileIsEmptiedByOneThatIsMade) {
   FileHandle file = FileHandle::none;
   EXPECT_EQ(disk_.create("binlog.9.tmp", file), DiskStatus::failed);
   EXPECT_EQ(bytes_of("binlog.9.tmp"), "of another server, too");
-  EXPECT_FALSE(server_.fence.is_fenced());  // A spare says nothing of who has the folder.
+  // A spare file says nothing about the owner of the folder.
+  EXPECT_FALSE(server_.fence.is_fenced());
   ASSERT_EQ(disk_.create("binlog.8.tmp", file), DiskStatus::ok);
   disk_.close(file);
 }
@@ -351,7 +352,7 @@ TEST_F(FencedDisk, ATakenNameOfAFileOfTheBinlogFences) {
   EXPECT_TRUE(fs::exists(path("binlog.8.tmp")));
   EXPECT_TRUE(server_.fence.is_fenced());
   EXPECT_EQ(server_.fence.why(), "another server has made the file binlog.2");
-  // Nor is a next number tried, or anything else changed.
+  // Neither is a next number tried, nor anything else changed.
   EXPECT_EQ(disk_.rename("binlog.8.tmp", "binlog.4"), DiskStatus::failed);
   EXPECT_EQ(disk_.create("binlog.7.tmp", file), DiskStatus::failed);
   EXPECT_EQ(disk_.remove("binlog.9.tmp"), DiskStatus::failed);

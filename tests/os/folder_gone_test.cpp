@@ -1,4 +1,4 @@
-// The folder after a FolderDisk, and files in it, that somebody takes away.
+// The folder of a FolderDisk, and files in it, that another process removes.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class FolderGone : public ::testing::Test {
   bool has_error(const std::string& text) {
     return disk_.last_error().find(text) != std::string::npos;
   }
-  // Whether another process could take the lock of the folder that the path leads to.
+  // Returns true if another process cannot take the lock of the folder at the path.
   bool is_locked() {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -25,7 +25,7 @@ namespace {
 constexpr int kTaken = 20;
 constexpr int kHeldByParent = 21;
 constexpr int kElse = 22;
-constexpr std::chrono::seconds kDeadline{60};  // For what takes milliseconds.
+constexpr std::chrono::seconds kDeadline{60};  // For operations that take milliseconds.
 
 Descriptor open_folder(const std::string& path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -33,7 +33,7 @@ Descriptor open_folder(const std::string& path) {
   return folder;
 }
 
-// What another process sees.
+// Returns the result in another process.
 int try_in_child(const Descriptor& folder) {
   return result_in_child([&folder] {
     FolderLock lock;
@@ -49,7 +49,7 @@ TEST(FolderLock, KeepsOtherProcessesOut) {
   auto lock = std::make_unique<FolderLock>();
   EXPECT_EQ(lock->take(folder.get()), LockStatus::taken);
   EXPECT_EQ(try_in_child(folder), kHeldByParent);
-  EXPECT_EQ(try_in_child(folder), kHeldByParent);  // Looking at it did not break it.
+  EXPECT_EQ(try_in_child(folder), kHeldByParent);  // Reading it did not release it.
   lock.reset();
   EXPECT_EQ(try_in_child(folder), kTaken);
 }
@@ -133,7 +133,7 @@ class Beanstalkd {
   Beanstalkd(const Beanstalkd&) = delete;
   Beanstalkd& operator=(const Beanstalkd&) = delete;
 
-  // False: there is none on this machine.
+  // Returns false if this machine has none.
   bool is_there() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
   int wait() {

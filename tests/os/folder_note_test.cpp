@@ -1,5 +1,5 @@
-// The note of the folder in the file of the lock. The lock itself is tested by
-// tests/persistence, against real servers.
+// The note of the folder in the file of the lock. The lock itself is tested by tests/persistence,
+// against real servers.
 
 #include "os/folder_lock.hpp"
 
@@ -25,7 +25,7 @@ constexpr binlog::FolderNote kNote{.store_id = 0x0123456789abcdef,
                                    .newest = 2147483647,
                                    .end = 0x0123456789ab,
                                    .ids_end = ~0ULL - 1};
-// What earlier versions read and write of it.
+// The part that earlier versions read and write.
 constexpr binlog::FolderNote kNoteOfRuns{
     .store_id = 0x0123456789abcdef, .run = 0xfedcba, .run_before = 0x12};
 constexpr std::size_t kBytesOfRuns = 62;
@@ -38,7 +38,7 @@ class FolderNote : public ::testing::Test {
       : descriptor_(::open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
         path_(folder_.file("lock")) {}
 
-  // What the next server finds.
+  // Returns the note that the next server finds.
   binlog::FolderNote noted() {
     FolderLock lock;
     EXPECT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
@@ -87,7 +87,7 @@ TEST_F(FolderNote, IsNoneInTheEmptyLockOfBeanstalkdOrWithoutOne) {
   EXPECT_EQ(FolderLock::note_in(descriptor_.get()), kNone);
 }
 
-// One that wrote its own line over the first of ours leaves a second one that does not fit.
+// An earlier version replaces only the first line, and leaves a second one that does not match.
 TEST_F(FolderNote, OfAnEarlierVersionIsTheFirstLine) {
   note(kNote);
   const std::string whole = bytes();

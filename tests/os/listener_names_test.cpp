@@ -27,11 +27,11 @@ using test::WireClient;
 
 constexpr int kSkip = 77;
 
-// Debian 12 and 13 write these lines at their installation.
+// The installers of Debian 12 and 13 write these lines.
 constexpr const char* kDebianHosts =
     "127.0.0.1\tlocalhost\n127.0.1.1\tmachine\n::1\t\tlocalhost ip6-localhost ip6-loopback\n";
 
-// Calls the function in a process that sees `hosts` as /etc/hosts.
+// Calls the function in a process whose /etc/hosts has this text.
 void with_hosts(const std::string& hosts, const std::function<void()>& function) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(test::write_file(folder.file("hosts"), hosts));
@@ -122,7 +122,7 @@ bool enter_small_network() {
 TEST(ListenerName, ChoosesAgainIfAFreePortIsTakenOnItsOtherAddress) {
   with_hosts(kDebianHosts, [] {
     if (!enter_small_network()) return;
-    // One port is left in each part of the range that the kernel may prefer: halves, odd and even.
+    // Leaves one port in each part of the range that the kernel may prefer: halves, odd and even.
     std::vector<Listener> others;
     for (int port = 20000; port <= 20015; ++port) {
       if (port == 20004 || port == 20005 || port == 20012 || port == 20013) continue;

@@ -50,7 +50,7 @@ std::uint16_t port_of(const Listener& listener) {
   socklen_t length = sizeof address;
   EXPECT_EQ(::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&address), &length),
             0);
-  // The port stands at the same place in both.
+  // The port is at the same place in both.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
@@ -76,7 +76,7 @@ bool exists(const std::string& path) {
   return inode_of(path) != 0;
 }
 
-// A unix socket that somebody else has bound, listening or only left over.
+// Binds a unix socket that listens, or is only left over.
 Descriptor bind_unix(const std::string& path, bool listens, int type = SOCK_STREAM,
                      int backlog = 5) {
   sockaddr_un address{};
@@ -239,7 +239,7 @@ TEST(Listener, AFileThatHasTakenThePlaceOfItsSocketIsNotRemoved) {
   const std::string path = folder.file("socket");
   {
     const Listeners listeners = open_or_fail("unix:" + path);
-    // Kept under another name, so that its inode is not given to the new file.
+    // Kept under another name, so that its inode is not reused for the new file.
     ASSERT_EQ(::rename(path.c_str(), folder.file("moved").c_str()), 0);
     ASSERT_TRUE(test::write_file(path, "new"));
   }
@@ -269,11 +269,11 @@ TEST(Listener, ThePathOfASocketMayHaveItsFullLength) {
 struct Passed {
   std::optional<std::string> pid = {};  // None: that of the process itself.
   std::string count = "1";
-  std::optional<std::string> names = {};           // Of LISTEN_FDNAMES.
-  std::optional<std::string> expected_names = {};  // In angle brackets, one after the other.
+  std::optional<std::string> names = {};           // Value of LISTEN_FDNAMES.
+  std::optional<std::string> expected_names = {};  // Each in angle brackets.
 };
 
-// What comes of it, as a child's exit status: how many listeners, or kError, and kKept is added if
+// Returns the result as a child's exit status: the number of listeners, or kError, plus kKept if
 // the variables are still in the environment. Descriptors 3, 4, … are `sockets`.
 constexpr int kError = 50;
 constexpr int kKept = 100;

@@ -35,8 +35,8 @@ void append_utf8(std::string& to, std::uint32_t code) {
   for (int i = more - 1; i >= 0; --i) to += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
 }
 
-// Reads a JSON string at the beginning of a text back, by JSON's grammar and nothing else. Adds a
-// failure for what it does not allow.
+// Decodes a JSON string at the beginning of a text by JSON's grammar. Adds a failure if it is
+// invalid.
 std::string read_json_string(std::string_view text) {
   std::string result;
   std::uint32_t high = 0;
@@ -103,7 +103,7 @@ TEST(LogLine, TheTimeIsUtcWithMilliseconds) {
   std::string json;
   append_log_line(json, LogFormat::json, 1'700'000'000'001'000'000, Level::debug, "x", {});
   EXPECT_EQ(json, R"({"time":"2023-11-14T22:13:20.001Z","level":"debug","event":"x"})");
-  // Years that nobody will see are no reason to stop.
+  // Extreme years are formatted, too.
   EXPECT_NE(at(std::numeric_limits<std::int64_t>::max()).find("time=2262-"), std::string::npos);
   EXPECT_NE(at(std::numeric_limits<std::int64_t>::min()).find("time=1677-"), std::string::npos);
 }
@@ -157,7 +157,7 @@ TEST(LogLine, BytesThatAreNoCharacterBecomeHex) {
   }
 }
 
-// Both forms say the same, whatever bytes they are given.
+// Both forms decode to the same text, whatever bytes it has.
 TEST(LogLine, AnyTextComesBackFromEitherForm) {
   constexpr std::string_view kJsonStart = R"({"level":"info","event":"test","k":)";
   constexpr std::string_view kTextStart = "level=info event=test k=";
@@ -177,7 +177,7 @@ TEST(LogLine, AnyTextComesBackFromEitherForm) {
       if (code >= 0xd800 && code <= 0xdfff) code = 'x';
       append_utf8(bytes, code);
       append_utf8(expected, code);
-      if (random(4) == 0) {  // A lead byte in front of ASCII begins nothing.
+      if (random(4) == 0) {  // A lead byte before ASCII begins no character.
         bytes += "\xe2.";
         expected += "\\xe2.";
       }

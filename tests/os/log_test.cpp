@@ -15,7 +15,7 @@
 namespace haricot::os {
 namespace {
 
-// Two ends of what a log is written to.
+// Both ends of the log's output.
 struct Ends {
   Descriptor reading;
   Descriptor writing;
@@ -33,7 +33,7 @@ Ends make_socket_pair() {
   return {Descriptor(numbers[0]), Descriptor(numbers[1])};
 }
 
-// All that has arrived by now.
+// Returns all bytes that have arrived.
 std::string read_available(const Descriptor& from) {
   std::string text;
   char chunk[65536];
@@ -120,7 +120,7 @@ TEST(Log, JournaldIsWhereItsVariableSays) {
   EXPECT_FALSE(names_file(nullptr, 9, 12345));
 }
 
-// If a write blocked, these would not end.
+// If a write blocked, this would not end.
 void expect_lines_dropped_and_counted(const Ends& ends) {
   constexpr std::size_t kLines = 50000;
   TestedLog log(ends);

@@ -151,7 +151,7 @@ TEST_F(NotifierTest, AnIntervalThatIsNoneIsNoWatchdog) {
   }
 }
 
-// Fills the socket until the kernel takes no more.
+// Fills the socket until the kernel accepts no more.
 void fill(Notifier& notifier) {
   for (int i = 0; i < 5000; ++i) notifier.status("full");
 }
@@ -171,7 +171,7 @@ TEST_F(NotifierTest, ReadyWaitsForAManagerThatIsBusy) {
   listen_on(path_);
   ASSERT_TRUE(notifier_.open(error_)) << error_;
   fill(notifier_);
-  // Reads only once somebody waits, as far as one can tell; the message must come either stream.
+  // Reads only while the notifier presumably waits; the message must arrive in any case.
   std::thread reader([&] {
     ::usleep(50'000);
     const auto messages = manager_.receive_until("READY=1");

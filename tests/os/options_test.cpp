@@ -21,7 +21,7 @@ Parsed parse(const std::vector<const char*>& words) {
   return result;
 }
 
-// A flag with a value: what it is called, a value for it, and whether the value has arrived.
+// A flag with a value: its names, a value, and a check that the value is stored.
 struct ValueFlag {
   const char* letter;
   const char* name;
@@ -194,7 +194,7 @@ TEST(Options, WhatIsUnknownIsRefusedByName) {
   }
 }
 
-// Debian's unit, with settings that fill BEANSTALKD_EXTRA only.
+// Debian's unit, with settings in BEANSTALKD_EXTRA only.
 TEST(Options, AnEmptyValueBeforeTheLastOneOnlyWarns) {
   const Parsed parsed = parse({"-l", "", "-p", "", "-b", "", "-u", "", "-l", "10.0.0.5", "-p",
                                "11300", "-b", "/jobs", "-u", "queue"});

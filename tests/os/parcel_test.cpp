@@ -17,7 +17,7 @@
 namespace haricot::os {
 namespace {
 
-// A descriptor that can be told from others: a file of that many bytes.
+// Returns a descriptor that is recognized by its number of bytes.
 Descriptor marked(std::size_t mark) {
   Descriptor file(::memfd_create("mark", MFD_CLOEXEC));
   EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(mark)), 0);
@@ -83,7 +83,7 @@ TEST_F(ManyDescriptors, AreTakenOutOfAParcelInTheirOrderAgainAndAgain) {
       std::string error;
       parcel.emplace(*Parcel::open(packed("the state", descriptors), error));
     }
-    descriptors.clear();  // From here on only the parcel has them.
+    descriptors.clear();  // Only the parcel has them from now on.
     EXPECT_EQ(parcel->state(), "the state");
     EXPECT_EQ(parcel->parts().size(), 2U);
     for (int time = 0; time < 3; ++time) expect_marks(*parcel, count);
@@ -96,13 +96,13 @@ TEST_F(ManyDescriptors, AreInMoreThanOneSocketWhereTheyAreTooManyForOne) {
   ParcelWriter writer;
   std::string error;
   ASSERT_TRUE(writer.open(error)) << error;
-  // It is messages that fill a socket.
+  // Messages fill a socket, not descriptors.
   for (const int number : numbers(descriptors))
     ASSERT_TRUE(writer.add({&number, 1}, error)) << error;
   std::vector<NamedDescriptor> parts;
   ASSERT_TRUE(writer.finish(parts, error)) << error;
   EXPECT_GT(parts.size(), 2U);
-  // The order in which a service manager passes them is its own.
+  // A service manager passes them in any order.
   std::reverse(parts.begin(), parts.end());
   const std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
   ASSERT_TRUE(parcel) << error;

@@ -18,7 +18,7 @@ namespace {
 // For sources whose handler is never called.
 constexpr EventHandler kNoHandler{[](void*, EventSource&, std::uint32_t) { FAIL(); }, nullptr};
 
-// A source that is ready to be read when it was raised.
+// A source that is readable after raise().
 struct Flag {
   Flag() : descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   void raise() const { EXPECT_EQ(::eventfd_write(descriptor.get(), 1), 0); }
@@ -127,7 +127,7 @@ TEST(Poller, MoreReadySourcesThanOneWaitTellsAllGetTheirTurn) {
     flags.back()->raise();
     ASSERT_TRUE(poller.add(flags.back()->source, EPOLLIN));
   }
-  // None is dealt with, so all stay ready all the time.
+  // None is handled, so all stay ready.
   std::set<EventSource*> seen;
   const Instant now = read_clock();
   for (int turn = 0; turn < 3; ++turn) {
@@ -136,7 +136,7 @@ TEST(Poller, MoreReadySourcesThanOneWaitTellsAllGetTheirTurn) {
   EXPECT_EQ(seen.size(), flags.size());
 }
 
-// What the handlers of some sources were called with.
+// Arguments of the handlers of some sources.
 struct Told {
   void note(EventSource& source, std::uint32_t events) {
     sources.push_back(&source);
@@ -146,7 +146,8 @@ struct Told {
   std::uint32_t all_events = 0;
 };
 
-// Two of one handler, and one of a handler of its own; a timer and a pipe beside the flag.
+// Two sources with one handler, and one with a handler of its own; a timer and a pipe besides the
+// flag.
 TEST(Poller, EachSourceCallsItsHandler) {
   Poller poller;
   ASSERT_TRUE(poller.open());
@@ -180,7 +181,7 @@ TEST(Poller, EachSourceCallsItsHandler) {
   EXPECT_EQ(timers.all_events, static_cast<std::uint32_t>(EPOLLIN));
 }
 
-// Ends the other of two sources.
+// Removes the other of two sources.
 struct Ender {
   void end_other(EventSource& source, std::uint32_t) {
     ++calls;

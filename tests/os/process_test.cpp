@@ -21,7 +21,7 @@ bool is_open(int number) {
   return ::fcntl(number, F_GETFD) >= 0;
 }
 
-// Closes the standard descriptors of a set (bit 0 is descriptor 0) and has them opened again.
+// Closes a set of the standard descriptors (bit 0 is descriptor 0) and reopens them.
 int reopen_standard_descriptors(int set) {
   ::closefrom(3);
   for (int number = 0; number <= 2; ++number) {
@@ -102,7 +102,7 @@ TEST(Process, RootBecomesAUserWithoutAWayBack) {
     gid_t kept[64];
     const int count = ::getgroups(64, kept);
     for (int i = 0; i < count; ++i) {
-      if (kept[i] == 0 || kept[i] == 1 || kept[i] == 4) return 7;  // Still one of root's.
+      if (kept[i] == 0 || kept[i] == 1 || kept[i] == 4) return 7;  // Still a group of root.
     }
     if (::setuid(0) == 0 || ::setgid(0) == 0) return 8;
     return kGood;
@@ -152,7 +152,7 @@ TEST(Process, CpuTimeIsThatOfTheProcess) {
   const auto total = [&info] { return info.cpu_usage().user_us + info.cpu_usage().system_us; };
   const std::uint64_t before = total();
   volatile std::uint64_t work = 0;
-  while (total() < before + 20'000) work = work + 1;  // Ends only if the time goes on.
+  while (total() < before + 20'000) work = work + 1;  // Ends only if the time advances.
   EXPECT_GT(work, 0U);
 }
 

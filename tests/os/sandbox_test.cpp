@@ -1,5 +1,5 @@
-// The sandbox, entered by children of the test: what still works in it, what does not, and how it
-// does without what a kernel has not.
+// The sandbox, entered by children of the test: which operations work in it, which fail, and its
+// operation on kernels without some features.
 
 #include "os/sandbox.hpp"
 
@@ -46,7 +46,7 @@ namespace {
 
 constexpr int kNoSandbox = 99;
 
-// A call that is known to the kernel by its number only: with arguments that would be harmless.
+// Makes a system call by its number, with arguments that would be harmless.
 long call(long number, long first = 0, long second = 0, long third = 0, long fourth = 0) {
   return ::syscall(number, first, second, third, fourth, 0L, 0L);
 }
@@ -55,7 +55,7 @@ bool fails_with(int error, long result) {
   return result == -1 && errno == error;
 }
 
-// Has one system call answered ENOSYS, as a kernel does that has none such.
+// Makes a system call fail with ENOSYS, as on a kernel that lacks it.
 bool take_call_away(long number) {
   std::array<sock_filter, 4> instructions{
       sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
@@ -97,7 +97,7 @@ class SandboxTest : public ::testing::Test {
     result.hands_over = hands_over;
     return result;
   }
-  // The result of the function in a child within the sandbox.
+  // Returns the result of the function in a child within the sandbox.
   int result_within(const std::function<int()>& function, bool notifies = false,
                     bool hands_over = false) const {
     return result_in_child([&] {
@@ -181,7 +181,7 @@ struct DeniedCall {
   long (*make)();
 };
 
-// Each of them would go through for root, or fail for another reason than EPERM.
+// Each would succeed for root, or fail for another reason than EPERM.
 const DeniedCall kDenied[] = {
     {"execve",
      [] {
@@ -353,7 +353,7 @@ TEST_F(SandboxTest, ThreadsThatAreMadeLaterAreInsideAsWell) {
   const auto make_thread = [] {
     int step = 1;
     std::thread thread([&step] {
-      std::vector<char> memory(5'000'000, 'x');  // Of an arena of its own.
+      std::vector<char> memory(5'000'000, 'x');  // In an arena of its own.
       if (!fails_with(EACCES, ::open("/etc/passwd", O_RDONLY))) {
         step = 2;
       } else if (!fails_with(EPERM, ::socket(AF_INET, SOCK_STREAM, 0))) {
@@ -388,7 +388,7 @@ TEST_F(SandboxTest, ThreadsThatAreThereMakeNoOtherCallsEither) {
   EXPECT_EQ(result_in_child(enter_late), kGood);
 }
 
-// A bug of ours has to show: by what it says and by how the process ends.
+// A bug of ours must be visible by its message and by the end of the process.
 TEST_F(SandboxTest, AFailedCheckSaysSoAndEndsTheProcess) {
   ASSERT_EQ(::pipe2(said_.data(), O_CLOEXEC), 0);
   const pid_t child = ::fork();
@@ -410,7 +410,7 @@ TEST_F(SandboxTest, AFailedCheckSaysSoAndEndsTheProcess) {
   ::close(said_[1]);
 }
 
-// Kernels that lack something ---------------------------------------------------------------------
+// Kernels without some features -------------------------------------------------------------------
 
 TEST_F(SandboxTest, WithoutLandlockTheRestHolds) {
   const auto enter = [this] {
@@ -448,7 +448,7 @@ TEST_F(SandboxTest, WithoutBothItIsToldInOneLine) {
   EXPECT_EQ(result_in_child(enter), kGood);
 }
 
-// Whether to enter --------------------------------------------------------------------------------
+// wants_sandbox() ----------------------------------------------------------------------------------
 
 bool wants_sandbox_with(const char* environment, Options::Confinement confinement,
                         const std::string& user = "") {

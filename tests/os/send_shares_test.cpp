@@ -8,7 +8,8 @@
 namespace haricot::os {
 namespace {
 
-// A turn in which so many connections have more to send than they may. Returns how much all sent.
+// Plays a turn in which this many connections have more to send than they may. Returns the sum of
+// the bytes sent.
 std::size_t send_all(SendShares& shares, std::size_t connections, std::size_t& least,
                      std::size_t& most) {
   shares.begin_turn();
@@ -55,13 +56,13 @@ TEST(SendShares, ManyThatGoOnGetTheSameEach) {
     EXPECT_LE(most, std::max(SendShares::kBytesOfAllMax / connections, SendShares::kBytesMin));
     EXPECT_GE(least, SendShares::kBytesMin);
   }
-  // When most have gone, those that are left get much again.
+  // When most have gone, the rest get large shares again.
   send_all(shares, 2, least, most);
   send_all(shares, 2, least, most);
   EXPECT_EQ(least, SendShares::kBytesMax);
 }
 
-// What is sent whole is no sign that many have much to send.
+// Output that is sent completely does not reduce the shares.
 TEST(SendShares, SmallAnswersTakeNothingFromLargeOnes) {
   SendShares shares;
   for (int turn = 0; turn < 3; ++turn) {

@@ -1,4 +1,4 @@
-// A process without a free descriptor, whose binlog goes on all the same.
+// A process without a free descriptor, whose binlog continues to work.
 
 #include "os/spare_descriptors.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 using binlog::DiskStatus;
 using binlog::FileHandle;
 
-// Takes all descriptors that there are, as connections do.
+// Takes all descriptors, as connections do.
 std::vector<Descriptor> take_all() {
   std::vector<Descriptor> all;
   while (true) {
@@ -63,7 +63,7 @@ TEST(SpareDescriptors, GivesFilesADescriptorWhenNobodyElseGetsOne) {
               EXPECT_EQ(disk.create(name_of(3), files[3]), DiskStatus::failed);
               EXPECT_EQ(disk.last_error(), "cannot create binlog.3: Too many open files");
 
-              // What a file gives back is kept for the next one, however often.
+              // A descriptor that a file returns is kept for the next one, however often.
               for (int i = 0; i < 50; ++i) {
                 disk.close(files[i % 3]);
                 EXPECT_TRUE(take_all().empty());

@@ -18,7 +18,7 @@
 namespace haricot::os {
 namespace {
 
-constexpr int kDeadlineMs = 60'000;  // For what takes microseconds.
+constexpr int kDeadlineMs = 60'000;  // For operations that take microseconds.
 constexpr std::uint64_t kSyncsMax = binlog::Disk::kSyncsUnderWayMax;
 
 bool is_readable(const Syncer& syncer, int timeout_ms) {
@@ -26,7 +26,7 @@ bool is_readable(const Syncer& syncer, int timeout_ms) {
   return ::poll(&wait, 1, timeout_ms) == 1;
 }
 
-// Takes what has ended, waiting by nothing but the descriptor. Returns how often it had to wait.
+// Collects finished syncs, waiting only on the descriptor. Returns how often it had to wait.
 std::size_t take(Syncer& syncer, std::size_t count, std::vector<Syncer::Ended>& ended) {
   std::size_t waits = 0;
   Syncer::Ended next;
@@ -41,7 +41,7 @@ std::size_t take(Syncer& syncer, std::size_t count, std::vector<Syncer::Ended>& 
   }
 }
 
-// A disk that stands still until it is let go.
+// A disk that hangs until it is released.
 class Gate {
  public:
   static int sync(int /*descriptor*/, bool /*is_folder*/) {
@@ -66,7 +66,7 @@ int fail_on_odd(int descriptor, bool is_folder) {
   return descriptor % 2 == 1 ? EIO : 0;
 }
 
-// Takes another time each time, about as long as taking out a sync does.
+// Takes a different time each time, about as long as collecting a sync.
 int spin(int descriptor, bool /*is_folder*/) {
   for (volatile int left = descriptor; left > 0;) left = left - 1;
   return 0;
@@ -84,7 +84,7 @@ TEST(Syncer, StartsAsManyAsItPromisesWhileTheDiskStandsStill) {
     EXPECT_FALSE(syncer.is_under_way(static_cast<int>(kSyncsMax)));
     Syncer::Ended ended;
     EXPECT_FALSE(syncer.next_ended(ended));
-    // Later, the last word of the round before may be late.
+    // In later rounds, the last event of the round before may be late.
     const bool may_be_told = round > 0;
     EXPECT_TRUE(may_be_told || !is_readable(syncer, 0));
 
@@ -110,7 +110,7 @@ TEST(Syncer, IsReadableUntilTheLastIsTaken) {
   });
   ASSERT_TRUE(syncer.open());
   for (int i = 0; i <= kStandsStill; ++i) syncer.start(i, false, static_cast<std::uint64_t>(i));
-  stands_still.wait(false);  // All before it have ended, and the caller knows it.
+  stands_still.wait(false);  // All earlier syncs have ended, and the caller knows it.
   Syncer::Ended ended;
   for (std::uint64_t i = 0; i < kStandsStill; ++i) {
     EXPECT_TRUE(is_readable(syncer, 0)) << i;
@@ -155,7 +155,7 @@ TEST(Syncer, LosesNoWordAndDoesNotRepeatOne) {
   std::size_t waits = 0;
   std::uint64_t started = 0;
   while (started < kSyncs) {
-    // One, two, ... at a time, so that the two threads meet in all ways.
+    // One, two, ... at a time, so that the two threads meet in all orders.
     const std::uint64_t burst = std::min(1 + started % 7, kSyncs - started);
     for (std::uint64_t i = 0; i < burst; ++i, ++started) {
       syncer.start(static_cast<int>(started * 37 % 4001), false, started);
@@ -165,7 +165,7 @@ TEST(Syncer, LosesNoWordAndDoesNotRepeatOne) {
   }
   ASSERT_EQ(ended.size(), kSyncs);
   for (std::uint64_t i = 0; i < kSyncs; ++i) ASSERT_EQ(ended[i].ticket, i);
-  EXPECT_LE(waits, 3 * kSyncs);  // It slept until there was something: it did not spin.
+  EXPECT_LE(waits, 3 * kSyncs);  // It slept until there was a result: it did not spin.
 }
 
 TEST(Syncer, IsQuietWhenAllIsTaken) {
@@ -175,7 +175,7 @@ TEST(Syncer, IsQuietWhenAllIsTaken) {
     syncer.start(0, false, round);
     std::vector<Syncer::Ended> ended;
     while (ended.empty()) take(syncer, 1, ended);
-    // The word may come after the sync was taken, once; then there is none.
+    // The event may come once after the sync was collected, and then no more.
     Syncer::Ended none;
     int words = 0;
     while (is_readable(syncer, 0)) {

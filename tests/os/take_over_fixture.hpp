@@ -1,4 +1,4 @@
-// Servers of which each takes everything over from the one before.
+// Servers of which each takes everything over from the previous one.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace haricot::test {
 
-// One end of the socket that servers talk on, in the hands of the test.
+// One end of the socket between servers, used by the test.
 class Talk {
  public:
   explicit Talk(int socket = -1) : socket_(socket) {}
@@ -64,7 +64,7 @@ class Talk {
     }
     return ::sendmsg(socket_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
   }
-  // Empty: the other end is closed. The descriptors that come are the caller's.
+  // Receives a message; empty: the other end is closed. The caller owns the received descriptors.
   std::string hear(std::vector<int>& descriptors) const {
     std::array<char, 4096> room{};
     iovec piece{room.data(), room.size()};
@@ -82,7 +82,7 @@ class Talk {
     }
     return {room.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes)};
   }
-  // The same, and the descriptors are dropped.
+  // Receives a message, and closes its descriptors.
   std::string hear() const {
     std::vector<int> descriptors;
     std::string words = hear(descriptors);
@@ -132,7 +132,7 @@ class TakeOver : public DaemonTest, public ::testing::WithParamInterface<bool> {
   static bool says(const ServerProcess& server, const std::string& text) {
     return eventually([&] { return server.standard_error().find(text) != std::string::npos; });
   }
-  // A server that was asked in vain goes on, and says why.
+  // Expects that a server that was asked in vain continues, and logs why.
   void expect_refusal(const ServerProcess& server, const std::string& why) {
     EXPECT_TRUE(says(server, "event=hand-over-refused message=\"" + why))
         << server.standard_error();

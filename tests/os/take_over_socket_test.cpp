@@ -1,4 +1,4 @@
-// The two ends of a take-over in one process: what each one hears of the other.
+// Both ends of a take-over in one process: the messages that each receives.
 
 #include "os/take_over_socket.hpp"
 
@@ -23,7 +23,7 @@
 namespace haricot::os {
 namespace {
 
-// A daemon that pauses for whoever asks. `next_` runs in a thread.
+// A daemon that pauses for any request. `next_` runs in a thread.
 class TakeOverSocketTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class TakeOverSocketTest : public ::testing::Test {
     ASSERT_TRUE(socket_->attach(daemon_, error)) << error;
   }
   std::string path() const { return folder_.file("next"); }
-  // Two parts.
+  // Returns two parts.
   static std::vector<NamedDescriptor> parts() {
     std::vector<NamedDescriptor> result;
     result.push_back({"one", Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC))});
@@ -49,7 +49,7 @@ class TakeOverSocketTest : public ::testing::Test {
   Service service_{info_, journal_, read_clock(), make_hash_key()};
   Log log_{STDERR_FILENO, {.level = Level::error}};
   Notifier notifier_;
-  Notifier next_notifier_;  // Of the thread.
+  Notifier next_notifier_;  // Used by the thread.
   std::optional<TakeOverSocket> socket_;
   Daemon daemon_{service_, {}, log_, notifier_, 0};
 };

@@ -1,4 +1,4 @@
-// What a line was read as, for tests.
+// Parsed lines, for tests.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace haricot::test {
 
-// A command's fields, to be compared and shown.
+// Fields of a command, for comparison and output.
 struct Fields {
   Verb verb = Verb::quit;
   std::uint32_t priority = 0;
@@ -55,7 +55,7 @@ struct Valid {
 
 inline void expect_valid(const Valid& row) {
   Command command;
-  // What an earlier command left must not show through.
+  // Values of an earlier command must not remain.
   command.priority = command.seconds = command.ttr_s = command.body_bytes = command.bound = 77;
   command.id = 77;
   command.tube = command.ids = command.tags = "left over";

@@ -271,7 +271,7 @@ TEST(ParseCommand, ATubeNamePointsIntoTheLine) {
   EXPECT_EQ(command.tube.data(), line.data() + 4);
 }
 
-// Words without an argument match as a beginning, so that what stands after them is garbage.
+// A word without an argument matches as a prefix, so text after it is garbage.
 TEST(ParseCommand, AWordWithGarbageBehindItIsBadFormat) {
   expect_all(
       {
@@ -411,7 +411,7 @@ TEST(ParseCommand, TheBoundOfAKickIsReadLikeStrtoulDoes) {
              ParseResult::bad_format);
 }
 
-// No byte anywhere in a line ends the program or reads beyond the line's end.
+// Bytes in a line neither end the program nor make it read beyond the end.
 TEST(ParseCommand, AnyByteAnywhereInAnyCommandHasAResult) {
   for (const std::string_view line :
        {"put 1 2 3 4"sv, "pause-tube t 1"sv, "kick 1"sv, "release 1 2 3"sv, "watch tube"sv}) {
@@ -435,7 +435,7 @@ TEST(ParseCommand, AnyByteAnywhereInAnyCommandHasAResult) {
 TEST(ParseCommand, EveryBeginningOfACommandHasAResult) {
   const std::string line = "reserve-with-timeout 12";
   for (std::size_t length = 0; length <= line.size(); ++length) {
-    // A copy of exactly this length, so that a sanitizer sees a read after its end.
+    // A copy of exactly this length, so that a sanitizer detects reads beyond its end.
     const std::vector<char> exact(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(length));
     Command command;
     const ParseResult result = parse_command({exact.data(), exact.size()}, command);
@@ -446,7 +446,7 @@ TEST(ParseCommand, EveryBeginningOfACommandHasAResult) {
   }
 }
 
-// Clients and monitors know these lines of `stats` by their place.
+// Clients and monitors use the line numbers of `stats`.
 TEST(Commands, HaveTheCountersOfBeanstalkdInTheirOrder) {
   std::string counters;
   for (const CommandRow& row : kCommandTable) {
@@ -462,7 +462,7 @@ TEST(Commands, AreFoundByTheirWords) {
   for (const CommandRow& row : kCommandTable) {
     Command command;
     parse_command(std::string(row.word), command);
-    // Two commands have the word `watch`: what follows the tube tells them apart.
+    // Two commands have the word `watch`: the text after the tube distinguishes them.
     if (row.word != "watch ") {
       EXPECT_EQ(command.verb, row.verb) << row.word;
     }
@@ -476,7 +476,7 @@ std::string text_of(const std::string& page) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Those of beanstalkd have a page of their own.
+// beanstalkd's commands have a page of their own.
 TEST(Commands, AreAllInTheirDocumentAsTheyAreWritten) {
   const std::string standard = text_of("protocol.md");
   const std::string extended = text_of("beyond.md");

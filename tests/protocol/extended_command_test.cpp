@@ -1,4 +1,4 @@
-// The commands that beanstalkd does not have, and who has them.
+// Commands that beanstalkd does not have, and the sets that include them.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
       {"scan-jobs 5 6 t", {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "t"}},
       {"scan-jobs 5 6 t buried",
        {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "t", .state = StateWord::buried}},
-      // A tube may have the name of a state.
+      // A tube may be named like a state.
       {"scan-jobs 5 6 ready", {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "ready"}},
       {"flush-tube ready ready",
        {.verb = Verb::flush_tube, .tube = "ready", .state = StateWord::ready}},
@@ -231,7 +231,7 @@ TEST(ParseExtendedCommand, AnyByteAnywhereHasAResult) {
       for (int value = 0; value < 256; ++value) {
         std::string changed(line);
         changed[index] = static_cast<char>(value);
-        // A copy of exactly this length, so that a sanitizer sees a read after its end.
+        // A copy of exactly this length, so that a sanitizer detects reads beyond its end.
         const std::vector<char> exact(changed.begin(), changed.end());
         Command command;
         const ParseResult result = parse_command({exact.data(), exact.size()}, command);
@@ -252,8 +252,8 @@ void expect_in_set(CommandSet set, std::string_view line, ParseResult result) {
       << "'" << line << "' in set " << static_cast<int>(set);
 }
 
-// With the answers that beanstalkd gives to lines that it does not know.
-// Lines that are shorter than a word, as long or longer, and that differ from the word in one byte.
+// Lines that are shorter than a word, as long, or longer, and that differ from the word in one
+// byte. The answers to unknown lines are beanstalkd's.
 TEST(CommandSets, ALineIsKnownExactlyIfItBeginsWithAWord) {
   const auto is_known = [](std::string_view line) {
     return std::ranges::any_of(kCommandTable,
@@ -265,7 +265,7 @@ TEST(CommandSets, ALineIsKnownExactlyIfItBeginsWithAWord) {
       for (std::size_t changed = 0; changed <= bytes; ++changed) {
         std::string line = longest.substr(0, bytes);
         if (changed < bytes) line[changed] = static_cast<char>(line[changed] ^ 1);
-        // Of its own size, so that a sanitizer sees what is read behind its end.
+        // A copy of exactly this length, so that a sanitizer detects reads beyond its end.
         const std::vector<char> exact(line.begin(), line.end());
         Command command;
         const ParseResult result = parse_command({exact.data(), exact.size()}, command);
@@ -327,8 +327,7 @@ TEST(PutWithTags, IsReadOnceWithWhatTheTagsSay) {
   }
 }
 
-// A command of a larger set changes nothing for the lines of a smaller one, unless it is one of its
-// own.
+// A command of a larger set does not change the lines of a smaller one, unless it is that command.
 TEST(CommandSets, EveryWordIsFoundInItsSetAndInTheLargerOnes) {
   for (const CommandRow& row : kCommandTable) {
     for (std::size_t set = 0; set < kCommandSets; ++set) {

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint64_t>::max();
 
-// The line, written into exactly as much room as is promised to be enough: with a sanitizer, one
-// byte more ends the test.
+// Writes the line into exactly the promised room: with a sanitizer, one byte more ends the test.
 std::string line_of(const Reply& reply) {
   std::vector<char> room(kReplyLineBytesMax);
   const std::size_t bytes = write_reply_line(reply, room.data());
@@ -50,7 +49,7 @@ TEST(Reply, AWordAloneIsItsLine) {
       {ReplyCode::unknown_command, "UNKNOWN_COMMAND\r\n"},
   };
   for (const Word& word : words) {
-    // What the code has no use for does not show.
+    // Values that the code does not use have no effect.
     EXPECT_EQ(line_of({.code = word.code, .number = 5, .text = "text"}), word.line);
     EXPECT_FALSE(has_body(word.code)) << word.line;
   }
@@ -140,7 +139,7 @@ TEST(Reply, AReportIsAnnouncedWithItsSize) {
   EXPECT_TRUE(has_body(ReplyCode::ok));
 }
 
-// The text is only measured for such a line, never read, so that it may claim a size it has not.
+// The text of such a line is measured, but not read, so it may have a false size.
 TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
   const char byte = 'x';
   const std::string_view largest_body(&byte, std::numeric_limits<std::uint32_t>::max());
