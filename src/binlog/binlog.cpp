@@ -116,15 +116,16 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   if (!can_record()) return stream_.refusal().status();
   if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
-  const std::uint64_t share = Promises::bytes_for(put) + std::min(bytes, room_.file_bytes());
-  const std::uint64_t keep = room_.for_puts() + share;
+  const std::uint64_t share =
+      Promises::bytes_for(put) + std::min(bytes, room_.needs().file_bytes());
+  const std::uint64_t keep = room_.needs().for_puts() + share;
   const bool is_large = bodies_.is_large(body);
   const JournalStatus status =
       is_large ? room_for_large_put(body, lead_bytes, keep) : make_room(bytes, keep);
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
-    room_.count_refused_put(share + std::min(bytes, room_.file_bytes()), bytes);
+    room_.count_refused_put(share + std::min(bytes, room_.needs().file_bytes()), bytes);
   }
   if (status != JournalStatus::ok) return status;
   // What is large is not collected.
@@ -154,7 +155,8 @@ JournalStatus Binlog::take_room_for_update(Promise promise) {
   promise_ = promise;
   if (!can_record()) return stream_.refusal().status();
   const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
-  const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + promised;
+  const std::uint64_t keep =
+      room_.needs().for_ends_of_jobs() + room_.needs().to_continue_compaction() + promised;
   JournalStatus status = make_room(kShortRecordBytes, keep);
   if (status == JournalStatus::full && compaction_.collect_for_space(budget_of_compaction()))
     status = answer_later();
@@ -193,7 +195,7 @@ JournalStatus Binlog::room_for_several(std::uint32_t records) {
   if (stream_.writer().collected_bytes() + bytes >= RecordCollector::kCollectedBytesMax)
     stream_.records().flush();
   if (!can_record()) return JournalStatus::failed;
-  const std::uint64_t keep = stream_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
+  const std::uint64_t keep = stream_.writer().room() < bytes ? room_.needs().for_ends_of_jobs() : 0;
   const JournalStatus status = make_room(bytes, keep);
   if (status != JournalStatus::ok) return status;
   if (!stream_.records().prepare_short(records)) return JournalStatus::full;

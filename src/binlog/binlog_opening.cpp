@@ -242,7 +242,7 @@ bool Binlog::begin_after_replay(bool has_to, std::string& error) {
 bool Binlog::make_first_spare(bool& is_continued) {
   bool is_enough = false;
   const bool good = room_.make_first_spare(is_enough);
-  if (is_enough && !room_.has_small_files()) return good;
+  if (is_enough && !room_.needs().has_small_files()) return good;
   if (const auto last = opening_.open_last_file()) {
     begin_run_in_note(last->identity.store_id, last->identity.signature->run);
     stream_.files().resume(*last);

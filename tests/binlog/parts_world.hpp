@@ -93,7 +93,7 @@ struct PartsWorld {
   JobRef put(std::size_t body_bytes = 100) {
     const JobRef ref = make_job(body_bytes);
     const JournaledJob job = engine.journaled(ref);
-    EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.for_ends_of_jobs()),
+    EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.needs().for_ends_of_jobs()),
               JournalStatus::ok);
     EXPECT_TRUE(stream.records().prepare(job.tube_name.size(), job.job.body_bytes));
     stream.jobs().append_full(job);

@@ -40,7 +40,7 @@ std::uint64_t Compaction::garbage_of_newest() const {
 // Where nearly all lives, copying would go round and round for nothing. It is not for nothing where
 // a change would be refused else: the files' frames and ends may have taken what is missing.
 std::uint64_t Compaction::garbage_worth_collecting() const {
-  const std::uint64_t worth = room_.garbage_worth_collecting();
+  const std::uint64_t worth = room_.needs().garbage_worth_collecting();
   return has_to_make_room_ ? worth / kShareForAChange : worth;
 }
 
@@ -59,7 +59,7 @@ bool Compaction::has_garbage_to_collect() const {
   if (room_.is_short() && garbage_of_oldest() >= segments().oldest().bytes / 8) return true;
   if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
   if (room_.is_short()) return true;
-  return room_.folder_bytes() > room_.folder_bytes_allowed();
+  return room_.folder_bytes() > room_.needs().folder_bytes_allowed();
 }
 
 void Compaction::go_on(const Budget& budget) {
@@ -89,8 +89,9 @@ void Compaction::go_on(const Budget& budget) {
 // the disk: its session waits for the disk, and nobody else does. When nothing is under way there
 // is nothing to wait for, so a file that cannot be removed stops nobody.
 bool Compaction::is_too_far_ahead(const Budget& budget) {
-  const bool is_far = room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
-                      has_garbage_to_collect();
+  const bool is_far =
+      room_.folder_bytes() > kTimesAllowedMax * room_.needs().folder_bytes_allowed() &&
+      has_garbage_to_collect();
   if (is_far && has_moved_ && stream_.sync_line().length() == 0) {
     // What has just ended may let it go on.
     go_on(budget);
@@ -132,7 +133,7 @@ Compaction::Result Compaction::move_one() {
   const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
-  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
+  const JournalStatus room = room_.make_room(bytes, room_.needs().for_ends_of_jobs());
   if (room == JournalStatus::later) return Result::has_to_wait;
   if (room != JournalStatus::ok || !stream_.records().prepare(lead, job.job.body_bytes)) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
@@ -160,7 +161,7 @@ Compaction::Result Compaction::move_tombstone(JobRef tombstone_ref) {
 
 JournalStatus Compaction::write_tombstone(const Tombstone& tombstone) {
   const std::uint64_t bytes = tombstone_record_bytes(tombstone);
-  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
+  const JournalStatus room = room_.make_room(bytes, room_.needs().for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
   if (!stream_.records().prepare(bytes, 0)) return JournalStatus::full;
   stream_.jobs().append_tombstone_alone(tombstone);
@@ -173,8 +174,8 @@ Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef
   const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const bool is_begun = bodies_.is_for(body, lead);
   if (!is_begun && state_.now < begin_again_) return pause_on();
-  const JournalStatus status =
-      bodies_.write_ahead(LargeBodies::User::compaction, body, lead, room_.for_ends_of_jobs());
+  const JournalStatus status = bodies_.write_ahead(LargeBodies::User::compaction, body, lead,
+                                                   room_.needs().for_ends_of_jobs());
   if (status == JournalStatus::later) return Result::has_to_wait;
   if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
   if (status != JournalStatus::ok || !stream_.records().prepare(0, 0)) {
@@ -191,7 +192,7 @@ Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef
 JournalStatus Compaction::mark_id(JobId id) {
   const Record marker = marker_of(id);
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
-  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
+  const JournalStatus room = room_.make_room(bytes, room_.needs().for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
   if (!stream_.records().prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
   stream_.records().append(marker);
@@ -237,12 +238,12 @@ JournalStatus Compaction::write_oldest_needed() {
   DiskSpace space;
   // It is short of space for want of memory, too.
   if (!state_.is_fenced() && room_.is_short() && state_.disk.space(space) &&
-      space.free_bytes < room_.file_bytes()) {
+      space.free_bytes < room_.needs().file_bytes()) {
     return JournalStatus::ok;
   }
   const bool is_kept = stream_.writer().has_room_kept();
   if (!is_kept) {
-    const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_ends_of_jobs());
+    const JournalStatus room = room_.make_room(kShortRecordBytes, room_.needs().for_ends_of_jobs());
     if (room != JournalStatus::ok) return room;
   }
   if (!stream_.records().prepare(0, 0) || stream_.is_refusing()) return JournalStatus::failed;

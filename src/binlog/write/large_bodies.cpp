@@ -74,7 +74,7 @@ JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::s
   if (state_.disk.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;
   const JournalStatus room = room_.make_room_in_spares(keep);
   if (room != JournalStatus::ok) return room;
-  const DiskStatus status = body_.begin(body, lead_bytes, room_.file_bytes());
+  const DiskStatus status = body_.begin(body, lead_bytes, room_.needs().file_bytes());
   user_ = user;
   if (status == DiskStatus::full) return JournalStatus::full;
   if (status == DiskStatus::failed) return failed();

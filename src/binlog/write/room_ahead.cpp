@@ -9,8 +9,6 @@
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 
-// How much room there has to be is in room_ahead_sums.cpp.
-
 namespace haricot::binlog {
 namespace {
 
@@ -25,12 +23,6 @@ constexpr std::size_t kSyncsOfRotation = 3;
 // Files that are open besides those that wait for their last sync: the one that is written, the one
 // that is begun, a spare that grows, and one that is read or listed.
 constexpr std::size_t kFilesOpenOtherwise = 4;
-// What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
-// the size that was asked for, files are smaller: down to a size that takes every job that is
-// allowed where nobody has asked for larger ones.
-constexpr std::uint64_t kFilesInSpace = 32;
-constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
-constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
 // What a spare takes at least of its space when it is made.
 constexpr std::uint64_t kTakenAtOnceBytes =
     std::uint64_t{turn_limits::kStepsOfSpares} * turn_limits::kTakenBytesPerStep;
@@ -56,24 +48,15 @@ std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
 }  // namespace
 
 RoomAhead::RoomAhead(BinlogState& state, RecordStream& stream, const LargeBody& body)
-    : state_(state),
-      stream_(stream),
-      body_(body),
-      spares_(state.disk),
-      file_bytes_(state.options.file_bytes) {}
+    : state_(state), stream_(stream), body_(body), needs_(state), spares_(state.disk) {}
 
-// Learns how large files may be where there is that much free space besides the folder's own.
-void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
+void RoomAhead::learn_space(std::uint64_t free_bytes) {
   const std::uint64_t ours = folder_bytes() + body_.allocated();
-  const std::uint64_t all = free_bytes + std::min(ours, kAllAtOnce - free_bytes);
-  const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
-  const std::uint64_t least =
-      std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
-  // In whole blocks: a part of one would be taken from the disk and give no room.
-  const std::uint64_t blocks =
-      (std::max(share, least) + kSmallestFileBytes - 1) / kSmallestFileBytes;
-  file_bytes_ = std::min(blocks * kSmallestFileBytes, state_.options.file_bytes);
-  static_assert(kSmallestFileBytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
+  needs_.set_space(free_bytes + std::min(ours, kAllAtOnce - free_bytes));
+}
+
+std::uint64_t RoomAhead::folder_bytes() const {
+  return segments().older_bytes() + stream_.writer().allocated() + spares_.allocated();
 }
 
 // Spares ------------------------------------------------------------------------------------------
@@ -90,20 +73,21 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   }
   DiskSpace space{.free_bytes = kAllAtOnce, .total_bytes = 0};
   (void)state_.disk.space(space);
-  set_size_of_files(space.free_bytes);
-  const std::uint64_t least = std::max(bytes, kSmallestFileBytes);
+  learn_space(space.free_bytes);
+  const std::uint64_t least = std::max(bytes, RoomNeeds::kBlockBytes);
   // What says nothing about the space that is left, a quota for instance, is asked for little
   // first: each try makes a file.
-  std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, file_bytes_);
+  std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, needs_.file_bytes());
   // Room for very many deletions is in a few large spares. They are begun only on a full disk.
-  const std::uint64_t share = for_puts() / kSparesMany / kSmallestFileBytes * kSmallestFileBytes;
+  const std::uint64_t share =
+      needs_.for_puts() / kSparesMany / RoomNeeds::kBlockBytes * RoomNeeds::kBlockBytes;
   const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
   if (bytes == 0 && is_easy) size = std::max(size, share);
   const bool good = try_sizes(size, least, at_once, space.free_bytes);
   if (stream_.is_refusing()) stream_.refusal().set_for_space(is_short());
   if (good) return true;
   // One record that is too large is no reason to make the others wait.
-  if (!is_short() || bytes <= file_bytes_) spare_again_ = state_.now + kSparePause;
+  if (!is_short() || bytes <= needs_.file_bytes()) spare_again_ = state_.now + kSparePause;
   if (spare_status_ == DiskStatus::failed) count_failed_file();
   return false;
 }
@@ -128,10 +112,10 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
       if (!is_short()) break;
       is_short_for_no_reason_ = true;
       free_bytes = size - 1;
-      set_size_of_files(free_bytes);
+      learn_space(free_bytes);
     }
     if (size / 2 < least) break;
-    size = std::max(least, size / 2 / kSmallestFileBytes * kSmallestFileBytes);
+    size = std::max(least, size / 2 / RoomNeeds::kBlockBytes * RoomNeeds::kBlockBytes);
   }
   return spare_status_ == DiskStatus::ok;
 }
@@ -157,7 +141,7 @@ bool RoomAhead::begin_spare() {
   if (state_.now < std::max(spare_again_, spare_ahead_again_)) return false;
   DiskSpace space;
   if (segments().live_jobs() == 0 && state_.disk.space(space) &&
-      space.free_bytes < file_bytes_ + space.total_bytes / kShareLeftAlone) {
+      space.free_bytes < needs_.file_bytes() + space.total_bytes / kShareLeftAlone) {
     spare_ahead_again_ = state_.now + kSparePause;
     return false;
   }
@@ -174,7 +158,7 @@ DiskStatus RoomAhead::grow_spare(std::uint64_t bytes_max) {
 bool RoomAhead::has_spare_or_makes_one() {
   if (!spares_.empty()) return true;
   ask_again();
-  return add_spare(0, file_bytes_);
+  return add_spare(0, needs_.file_bytes());
 }
 
 // Why there is no room where a spare could not be had. A file that cannot be made or opened may
@@ -270,7 +254,7 @@ bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
 }
 
 void RoomAhead::tend(const Budget& budget) {
-  const std::uint64_t wanted = for_puts() + file_bytes_ / kShareAhead;
+  const std::uint64_t wanted = needs_.for_puts() + needs_.file_bytes() / kShareAhead;
   is_left_to_tend_ = true;
   while (is_left_to_tend_ && !budget.is_used_up()) {
     if (spares_.is_growing()) {
@@ -298,12 +282,12 @@ void RoomAhead::count_refused_put(std::uint64_t missing, std::uint64_t record_by
 
 void RoomAhead::look_for_space() {
   if (missing_room_ == 0 || state_.now < look_again_) return;
-  while (ahead() < for_puts() + missing_room_) {
-    if (!add_spare(0, for_puts() + missing_room_ - ahead())) return;
+  while (ahead() < needs_.for_puts() + missing_room_) {
+    if (!add_spare(0, needs_.for_puts() + missing_room_ - ahead())) return;
   }
   // A job larger than a file gets a file of its own, which is made for it when it comes.
   DiskSpace space;
-  const bool wants_own_file = missing_record_ > file_bytes_;
+  const bool wants_own_file = missing_record_ > needs_.file_bytes();
   if (wants_own_file && state_.disk.space(space) && space.free_bytes < missing_record_) {
     look_again_ = state_.now + kPauseBetweenLooksForRoom;
     return;
@@ -332,7 +316,7 @@ Instant RoomAhead::next_event() const {
 
 bool RoomAhead::make_first_spare(bool& is_enough) {
   const bool good = add_spare(0, kAllAtOnce);
-  is_enough = good && spares_.room() >= std::min(for_puts(), file_bytes_ / 2);
+  is_enough = good && spares_.room() >= std::min(needs_.for_puts(), needs_.file_bytes() / 2);
   return good;
 }
 
@@ -342,7 +326,7 @@ void RoomAhead::end() {
     return;
   }
   ask_again();
-  while (spares_.room() < for_puts() && add_spare(0, kAllAtOnce)) {
+  while (spares_.room() < needs_.for_puts() && add_spare(0, kAllAtOnce)) {
   }
   spares_.leave_all();
 }

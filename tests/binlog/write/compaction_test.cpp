@@ -36,7 +36,7 @@ TEST(Compaction, MovesTheJobsOfTheOldestFileAndRemovesIt) {
   EXPECT_FALSE(world.disk.has("binlog.1"));
   EXPECT_FALSE(world.removals.empty());
   EXPECT_GT(world.compaction.records_migrated(), 0U);
-  EXPECT_LE(world.room.folder_bytes(), world.room.folder_bytes_allowed());
+  EXPECT_LE(world.room.folder_bytes(), world.room.needs().folder_bytes_allowed());
   EXPECT_NE(world.state.segments->of(jobs[0]), nullptr);
   world.state.segments->check_invariants();
 }

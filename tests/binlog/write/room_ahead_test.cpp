@@ -7,19 +7,6 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(RoomAhead, ForDeletionsGrowsWithTheJobs) {
-  PartsWorld world;
-  world.begin();
-  EXPECT_EQ(world.room.for_ends_of_jobs(), 0U);
-  const JobRef job = world.put();
-  world.put();
-  EXPECT_EQ(world.room.for_ends_of_jobs(), 2 * kShortRecordBytes);
-  EXPECT_EQ(world.room.for_puts(),
-            world.room.for_ends_of_jobs() + world.room.for_compaction() + world.room.for_updates());
-  world.delete_job(job);
-  EXPECT_EQ(world.room.for_ends_of_jobs(), kShortRecordBytes);
-}
-
 TEST(RoomAhead, IsMadeForARecordAndForWhatIsKept) {
   PartsWorld world;
   world.begin();
@@ -83,32 +70,13 @@ TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
   do {
     world.room.tend(world.budget(2048));
   } while (world.room.is_left_to_tend());
-  EXPECT_GE(world.room.ahead(), world.room.for_puts());
+  EXPECT_GE(world.room.ahead(), world.room.needs().for_puts());
   const std::uint64_t before = world.room.ahead();
   ASSERT_EQ(world.room.make_room_in_spares(10 * before), JournalStatus::ok);
   do {
     world.room.tend(world.budget(2048));
   } while (world.room.is_left_to_tend());
   EXPECT_LT(world.room.ahead(), 2 * before);
-}
-
-// A file that has been moved away and is about to go gives its space back, but only once.
-TEST(RoomAhead, ToGoOnCountsAnEmptiedFileOnce) {
-  PartsWorld world({.file_bytes = 4 * PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn});
-  world.begin();
-  std::vector<JobRef> jobs;
-  while (world.state.segments->size() < 3) jobs.push_back(world.put(200));
-  Segment& oldest = world.state.segments->oldest();
-  for (const JobRef job : jobs) {
-    if (world.state.segments->of(job) == &oldest) world.delete_job(job);
-  }
-  ASSERT_EQ(oldest.live_jobs, 0U);
-  ASSERT_GT(world.state.segments->at(1).live_jobs, 0U);
-  const std::uint64_t before = world.room.to_go_on();
-  ASSERT_GT(before, 0U);
-  ASSERT_LT(before, world.room.for_compaction());
-  oldest.moved_until = 1;
-  EXPECT_EQ(world.room.to_go_on(), before);
 }
 
 TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
@@ -124,7 +92,7 @@ TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
   };
   ASSERT_EQ(world.room.make_room_in_spares(1), JournalStatus::ok);
   while (world.room.is_left_to_tend()) world.room.tend(world.budget(2048));
-  while (world.room.ahead() > world.room.for_puts()) world.put(100'000);
+  while (world.room.ahead() > world.room.needs().for_puts()) world.put(100'000);
   EXPECT_LE(taken(2048), 2 * kMiB) << "the first of its space";
   EXPECT_EQ(taken(1024), kMiB);
   EXPECT_EQ(taken(2048), 2 * kMiB);

@@ -14,6 +14,7 @@
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_body.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
+#include "haricot/binlog/write/room_needs.hpp"
 #include "haricot/binlog/write/spares.hpp"
 #include "haricot/queue/journal.hpp"
 
@@ -26,31 +27,13 @@ class RoomAhead {
   RoomAhead(const RoomAhead&) = delete;
   RoomAhead& operator=(const RoomAhead&) = delete;
 
-  // Returns true if files are smaller than the setting, because the disk has no space for many.
-  bool has_small_files() const { return file_bytes_ < state_.options.file_bytes; }
-
-  // Required room, in bytes of records ------------------------------------------------------------
-
-  // Returns the size of the next file: the setting, or less on a small disk.
-  std::uint64_t file_bytes() const { return file_bytes_; }
-  // Returns the room promised to the jobs.
-  std::uint64_t for_ends_of_jobs() const { return state_.promises.bytes(); }
-  // Returns the room to move all jobs out of the oldest file.
-  std::uint64_t for_compaction() const;
-  // Returns that room while compaction is under way. Requires: there is a file.
-  std::uint64_t to_go_on() const;
-  // Returns the room that changes except deletions may use when the disk is full.
-  std::uint64_t for_updates() const;
-  // Returns the room that has to be left after a put.
-  std::uint64_t for_puts() const { return for_ends_of_jobs() + for_compaction() + for_updates(); }
-  // Returns the least garbage worth a copy: if nearly all jobs live, copying would never end.
-  std::uint64_t garbage_worth_collecting() const { return file_bytes_ / 2 + kShortRecordBytes; }
+  // Returns the amounts of room that are required.
+  const RoomNeeds& needs() const { return needs_; }
   // Returns the room that there is.
   std::uint64_t ahead() const { return stream_.writer().room() + spares_.room(); }
 
-  // Return the size of the whole folder, and the size at which compaction begins.
+  // Returns the size of the whole folder.
   std::uint64_t folder_bytes() const;
-  std::uint64_t folder_bytes_allowed() const;
 
   // Getting room ----------------------------------------------------------------------------------
 
@@ -103,12 +86,7 @@ class RoomAhead {
   }
 
  private:
-  static constexpr std::uint64_t kSmallestFileBytes = 4096;
-
-  void set_size_of_files(std::uint64_t free_bytes);
-  std::uint64_t most_to_move() const;
-  std::uint64_t for_ends(std::uint64_t live_bytes, std::uint64_t live_jobs) const;
-  std::uint64_t room_given_back_by(const Segment& file) const;
+  void learn_space(std::uint64_t free_bytes);
   bool add_spare(std::uint64_t bytes, std::uint64_t at_once);
   bool try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                  std::uint64_t free_bytes);
@@ -124,8 +102,8 @@ class RoomAhead {
   BinlogState& state_;
   RecordStream& stream_;
   const LargeBody& body_;
+  RoomNeeds needs_;
   Spares spares_;
-  std::uint64_t file_bytes_;
   DiskStatus spare_status_ = DiskStatus::ok;  // Of the last attempt to make one.
   Instant spare_again_;
   Instant spare_ahead_again_;
