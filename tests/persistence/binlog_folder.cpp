@@ -35,7 +35,7 @@ std::string file_path(const std::string& folder, std::uint64_t number) {
 std::uint64_t folder_bytes(const std::string& folder) {
   std::uint64_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    std::error_code gone;  // A server may tidy up while we look.
+    std::error_code gone;  // The server may remove files meanwhile.
     const auto size = entry.file_size(gone);
     if (!gone) bytes += size;
   }
@@ -60,7 +60,7 @@ Position find_in_files(const std::string& folder, const std::string& text) {
 }
 
 void overwrite(const std::string& path, std::uint64_t offset, const std::string& bytes) {
-  // beanstalkd's files may be read-only, which matters to nobody but root.
+  // Files of beanstalkd may be read-only, which users other than root could not write to.
   fs::permissions(path, fs::perms::owner_write, fs::perm_options::add);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(offset));

@@ -1,4 +1,4 @@
-// The files in a folder of a binlog, seen from outside.
+// Functions on the files of a binlog folder, which do not use the code of the server.
 
 #pragma once
 
@@ -9,26 +9,26 @@
 
 namespace haricot::test {
 
-// The numbers N of the files `binlog.N`, in order.
+// Returns the numbers N of the files `binlog.N`, in order.
 std::vector<std::uint64_t> file_numbers(const std::string& folder);
 
-// The path of `binlog.N`.
+// Returns the path of `binlog.N`.
 std::string file_path(const std::string& folder, std::uint64_t number);
 
-// What the files of a folder take together, in bytes: as long as they are, however sparse.
+// Returns the sum of the lengths of a folder's files in bytes, including holes.
 std::uint64_t folder_bytes(const std::string& folder);
 
-// Name to bytes of all that is in a folder, without the file `lock`.
+// Returns the files of a folder, name to bytes, without the file `lock`.
 std::map<std::string, std::string> folder_contents(const std::string& folder);
 
-// Where a text stands in the files of a folder: the first place.
+// The first position of a text in the files of a folder.
 struct Position {
-  std::uint64_t file = 0;  // 0: nowhere.
+  std::uint64_t file = 0;  // 0: not found.
   std::uint64_t offset = 0;
 };
 Position find_in_files(const std::string& folder, const std::string& text);
 
-// Changes a file in place. Fails the test if that does not work.
+// Change a file in place. Fail the test if they cannot.
 void overwrite(const std::string& path, std::uint64_t offset, const std::string& bytes);
 void flip_bit(const std::string& path, std::uint64_t offset);
 

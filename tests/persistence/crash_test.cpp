@@ -1,4 +1,4 @@
-// kill -9 in the middle of everything: what was acknowledged is there.
+// kill -9 under load: acknowledged changes survive.
 
 #include <poll.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 class Crash : public PersistenceTest {
  protected:
-  // Several rounds of load, each with a kill somewhere in it.
+  // Runs rounds of load, and kills the server at a random moment in each.
   void survive(const std::vector<std::string>& flags, int rounds) {
     RecordedLoad load(seed_of_this_run(), 5);
     ASSERT_TRUE(start(flags)) << server_.failure();
@@ -26,7 +26,7 @@ class Crash : public PersistenceTest {
         load.send(1 + load.below(60));
         ASSERT_TRUE(load.read_all());
       }
-      // More than the server gets to in that time, now and then.
+      // Sometimes more commands than the server can run in that time.
       load.send(1 + load.below(200));
       ::poll(nullptr, 0, static_cast<int>(load.below(5)));
       kill();
@@ -38,7 +38,7 @@ class Crash : public PersistenceTest {
       ASSERT_EQ(
           stat("current-jobs-ready") + stat("current-jobs-delayed") + stat("current-jobs-buried"),
           now.size());
-      // A kill is no damage.
+      // The server must not report a kill as damage.
       ASSERT_EQ(server_.standard_error().find("damage"), std::string::npos)
           << server_.standard_error();
     }

@@ -1,5 +1,5 @@
-// Files that are not what they were: what the damage covers is lost and told, everything else is
-// there, and the damaged file is kept for whoever wants to look.
+// Damaged files: jobs in the damaged bytes are lost and reported, all others are restored, and the
+// damaged file is copied for the operator.
 
 #include <algorithm>
 #include <filesystem>
@@ -21,7 +21,7 @@ constexpr std::uint64_t kSectorBytes = 512;
 
 class Damage : public PersistenceTest {
  protected:
-  // Several files full of jobs, cleanly stopped.
+  // Writes several files of jobs, and stops the server cleanly.
   void SetUp() override {
     ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
     const Client client = connect();
@@ -35,7 +35,7 @@ class Damage : public PersistenceTest {
 
   static std::string body(std::uint64_t id) { return numbered_body(id, kBodyBytes); }
 
-  // Where the record of a job begins.
+  // Returns the position of a job's record.
   Position position_of(std::uint64_t id) {
     Position position = find_in_files(folder_.path(), body(id));
     EXPECT_GT(position.file, 0U) << "job " << id << " is in no file";
@@ -44,7 +44,7 @@ class Damage : public PersistenceTest {
   }
   std::string path_of(Position position) { return file_path(folder_.path(), position.file); }
 
-  // The jobs whose records have a byte in this stretch of a file.
+  // Returns the jobs whose records overlap these bytes of a file.
   std::set<std::uint64_t> jobs_in(Position begin, std::uint64_t bytes) {
     std::set<std::uint64_t> ids;
     for (std::uint64_t id = 1; id <= kJobs; ++id) {
@@ -55,13 +55,14 @@ class Damage : public PersistenceTest {
     return ids;
   }
 
-  // Starts the server: these jobs are lost, no others, and it said so and kept the file.
+  // Starts the server. Expects that exactly these jobs are lost, that it reports the damage, and
+  // that it copies the file.
   void expect_lost(const std::set<std::uint64_t>& ids, Position damage) {
     const std::string name = "binlog." + std::to_string(damage.file);
     std::string damaged = read_file(path_of(damage));
-    damaged.resize(damaged.find_last_not_of('\0') + 1);  // Zeros at the end say nothing.
+    damaged.resize(damaged.find_last_not_of('\0') + 1);  // The copy has no zeros at its end.
     ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
-    EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
+    EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // The start's log is complete.
     said_ = server_.standard_error();
     EXPECT_NE(said_.find(name), std::string::npos) << said_;
     EXPECT_TRUE(read_file(folder_.file(name + ".damaged.1")) == damaged) << "no copy of " << name;
@@ -69,15 +70,15 @@ class Damage : public PersistenceTest {
     Jobs expected = before_;
     for (const std::uint64_t id : ids) expected.erase(id);
     EXPECT_EQ(differences(expected, read_jobs(*connect(), kJobs)), "");
-    // That was it: nothing more is lost, and there is no second copy.
+    // The next start loses no more jobs, and makes no second copy.
     ASSERT_TRUE(kill_and_start()) << server_.failure();
     EXPECT_EQ(copies(), before_copies);
     EXPECT_EQ(differences(expected, read_jobs(*connect(), kJobs)), "");
-    // No id comes again. Those of records that are lost may have been higher.
+    // No id is assigned again. The lost records may have had higher ids.
     EXPECT_GT(inserted_id(connect()->put("next")), kJobs);
   }
 
-  // How many files have been kept for whoever wants to look.
+  // Returns the number of copied files.
   std::size_t copies() {
     std::size_t count = 0;
     for (const auto& [name, bytes] : folder_contents(folder_.path())) {
@@ -169,7 +170,7 @@ TEST_F(Damage, AnEmptyFileCostsItsJobs) {
   ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
-// As a disk does that wrote a sector to the wrong place, or not at all.
+// Simulates a disk that wrote a sector to the wrong place, or not at all.
 TEST_F(Damage, ARecordOfAnotherFileIsNotBelieved) {
   const Position from = position_of(20);
   const Position to = position_of(150);
@@ -211,7 +212,7 @@ TEST_F(Damage, ATornTailIsNoDamage) {
   }
 }
 
-// An operator may have kept an older damaged file of that name.
+// The operator may have kept an older damaged file of that name.
 TEST_F(Damage, TheCopyOfAnEarlierDamageIsNotOverwritten) {
   const Position position = position_of(150);
   const std::string kept = path_of(position) + ".damaged";

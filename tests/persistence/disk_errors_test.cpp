@@ -1,5 +1,5 @@
-// A disk that fails: once, from some moment on, for a while. Nothing that was acknowledged is lost,
-// what cannot be kept is refused, and when the disk is well again so is the server.
+// A disk that fails once, permanently or for a while. No acknowledged change is lost, changes that
+// cannot be stored are refused, and the server recovers with the disk.
 
 #include <algorithm>
 #include <string>
@@ -18,11 +18,11 @@ constexpr const char* kWrites = "pwrite64,pwritev,pwritev2";
 constexpr const char* kSyncs = "fdatasync,fsync,sync_file_range";
 constexpr const char* kRenames = "rename,renameat,renameat2,link,linkat";
 
-// Server without a disk that works: strace's words for it, and a name for the test.
+// A failure of the disk: strace's words for it, and a name for the test.
 struct Fault {
   const char* name;
   std::string injection;
-  bool nothing_can_be_kept;  // So something has to be refused.
+  bool nothing_can_be_kept;  // The server has to refuse changes.
 };
 
 Fault fault(const char* name, const std::string& calls, const char* error, const char* when,
@@ -60,7 +60,7 @@ class DiskTrouble : public PersistenceTest {
     if (!TracedFaults::are_possible()) GTEST_SKIP() << "strace is missing, or may not trace";
   }
 
-  // What works whatever the disk does.
+  // Expects answers to commands that do not need the disk.
   void expect_answers() {
     const Client client = connect();
     EXPECT_TRUE(client->ask("stats").starts_with("OK "));
@@ -109,7 +109,7 @@ TEST_P(DiskErrors, AreSurvived) {
     ASSERT_TRUE(load.read_all()) << "a command was not answered";
     if (i % 4 == 0) expect_answers();
   }
-  // Syncs may come rarely.
+  // Syncs may be rare.
   const bool is_refused = eventually(
       [&] {
         load.send(1);
@@ -131,8 +131,8 @@ TEST_P(DiskErrors, AreSurvived) {
   })) << "it does not recover: "
       << server_.standard_error();
   EXPECT_TRUE(eventually([&] { return stat("binlog-refusing") == 0; }));
-  // One about the trouble, one about its end, and the same two of space if it is missing when a put
-  // comes; more only after half a minute.
+  // At most two lines, about the failure and its end, and two about missing space if a put finds
+  // none. Further lines follow after half a minute at the earliest.
   EXPECT_LE(lines_on_stderr() - lines, 4U) << server_.standard_error();
   EXPECT_EQ(load.nonsense(), "");
 
@@ -143,7 +143,7 @@ TEST_P(DiskErrors, AreSurvived) {
   EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
 }
 
-// A crash while the disk still fails.
+// Kills the server while the disk still fails.
 TEST_P(DiskErrors, AndAKillAreSurvived) {
   const Fault& fault = faults()[std::get<0>(GetParam())];
   const std::vector<std::string> flags = {"-f", std::get<1>(GetParam()), "-s", "60000"};
@@ -183,13 +183,13 @@ TEST_F(DiskTrouble, WithoutASyncNothingIsAcknowledgedThatWasToBeSynced) {
     const std::string answer = client->put("bad");
     EXPECT_TRUE(answer == "INTERNAL_ERROR\r\n" || answer == "OUT_OF_MEMORY\r\n") << answer;
   }
-  // What needs no log needs no disk.
+  // Commands without a record do not need the disk.
   EXPECT_EQ(client->ask("reserve"), "RESERVED 1 4\r\ngood\r\n");
   EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
 }
 
-// INTERNAL_ERROR says that nobody knows: the job was there when its record could not be written.
-// OUT_OF_MEMORY says that there is none.
+// INTERNAL_ERROR means that the result is unknown: the job existed when writing its record failed.
+// OUT_OF_MEMORY means that there is no job.
 TEST_F(DiskTrouble, WhatIsServedBehindARefusalIsKeptAndNothingElse) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
   const Client client = connect();

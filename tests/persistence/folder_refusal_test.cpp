@@ -1,4 +1,4 @@
-// Folders that a server had better not touch: it says why, leaves, and all is as it was.
+// Folders that a server refuses: it reports the reason, exits, and changes nothing.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ constexpr unsigned kNobody = 65534;
 
 class FolderRefusal : public PersistenceTest {
  protected:
-  // Starts a server over this path, which is to end by itself; what it said is in error_.
+  // Starts a server on this path, and expects it to exit. Sets error_ to its output.
   void expect_refused(const std::string& path, std::vector<std::string> launcher = {},
                       const std::vector<std::string>& flags = {}) {
     const auto binary = find_server_binary(ServerKind::haricot);
@@ -48,7 +48,7 @@ class FolderRefusal : public PersistenceTest {
 
   bool error_names(const std::string& what) { return error_.find(what) != std::string::npos; }
 
-  // A folder with files of so many jobs. The server has ended.
+  // Writes files with `jobs` jobs, and stops the server.
   void make_log(std::uint64_t jobs) {
     ASSERT_TRUE(start({"-s", "16384"})) << server_.failure();
     const Client client = connect();
@@ -58,7 +58,7 @@ class FolderRefusal : public PersistenceTest {
     ASSERT_NO_FATAL_FAILURE(stop());
   }
 
-  // How root starts a program without being root; nothing if nobody can run it.
+  // Returns the command with which root runs a program as an unprivileged user; empty if it cannot.
   std::vector<std::string> as_nobody() {
     if (::geteuid() != 0) return {};
     const std::string nobody = std::to_string(kNobody);
@@ -86,7 +86,7 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartOverDamageAndNamesIt) {
   const std::size_t end = error_.find("event=cannot-start");
   ASSERT_NE(end, std::string::npos) << error_;
   EXPECT_NE(error_.find(sentence, end), std::string::npos) << error_;
-  // Without the flag the same folder is served, less the one job.
+  // Without the flag, the server starts on this folder, without the damaged job.
   ASSERT_TRUE(start()) << server_.failure();
   EXPECT_EQ(connect()->ask("peek 50"), "NOT_FOUND\r\n");
   EXPECT_TRUE(connect()->ask("peek 51").starts_with("FOUND 51 300\r\n"));
@@ -101,8 +101,8 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAFileThatIsNeeded) {
   EXPECT_TRUE(error_names("\"binlog.2 is missing\"")) << error_;
 }
 
-// beanstalkd follows such a link. Here it might lead out of the sandbox, and a file that is moved
-// or removed by its name would stay where it is.
+// beanstalkd follows such a link. haricotd does not: the link might point out of the sandbox, and
+// moving or removing it would not affect the file itself.
 TEST_F(FolderRefusal, ALinkInThePlaceOfAFileIsNotFollowedAndNamed) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
   const std::uint64_t number = file_numbers(folder_.path()).front();
@@ -116,7 +116,7 @@ TEST_F(FolderRefusal, ALinkInThePlaceOfAFileIsNotFollowedAndNamed) {
   EXPECT_TRUE(error_names("cannot read binlog." + std::to_string(number) +
                           ": it is a symbolic link, which haricotd does not follow"))
       << error_;
-  // With the file itself in its place all jobs are there.
+  // With the file in place of the link, all jobs are restored.
   fs::remove(file);
   fs::rename(elsewhere.file("jobs"), file);
   ASSERT_TRUE(start()) << server_.failure();
@@ -133,17 +133,17 @@ TEST_F(FolderRefusal, ARefusedServerLeavesNoLockThatWasNotThere) {
   fs::remove(lock);
   ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
   EXPECT_FALSE(fs::exists(lock));
-  // One that was there stays, also without a note.
+  // An existing lock file stays, also without a note.
   ASSERT_TRUE(write_file(lock, ""));
   ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
   EXPECT_TRUE(fs::exists(lock));
-  // One that cannot listen has not touched the folder either.
+  // A server that cannot listen does not change the folder either.
   fs::remove(lock);
   ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"-l", "192.0.2.1"}));
   EXPECT_FALSE(fs::exists(lock));
 }
 
-// All that is left of the folder is the note.
+// The note is the only rest of the folder.
 TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAllFiles) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
   const std::vector<std::uint64_t> numbers = file_numbers(folder_.path());
@@ -199,7 +199,7 @@ TEST_F(FolderRefusal, AStrictServerStartsOverWhatIsSoundAndOverWhatACrashLeaves)
   ASSERT_TRUE(kill_and_start()) << server_.failure();
   ASSERT_EQ(connect()->put("third"), "INSERTED 3\r\n");
   kill();
-  // A write that the crash has split: the last byte of the last record never came.
+  // A torn write: the crash lost the last byte of the last record.
   const Position position = find_in_files(folder_.path(), "third\r\n");
   ASSERT_GT(position.file, 0U);
   overwrite(file_path(folder_.path(), position.file), position.offset + 5, std::string(2, '\0'));
@@ -282,7 +282,7 @@ TEST_F(FolderRefusal, AnUnknownVersionAmongOurFilesIsRefusedBeforeAnythingIsTouc
   ASSERT_TRUE(write_file(last, std::string("\x08\0\0\0", 4) + std::string(500, 'x')));
   ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
   EXPECT_TRUE(error_names(fs::path(last).filename())) << error_;
-  // Without it all is well.
+  // Without that file the server starts.
   fs::remove(last);
   ASSERT_TRUE(start()) << server_.failure();
   EXPECT_EQ(stat("current-jobs-ready"), 150U);
@@ -296,7 +296,7 @@ TEST_F(FolderRefusal, AMissingNumberIsTold) {
   const std::string bytes = read_file(missing);
   fs::remove(missing);
   ASSERT_TRUE(start()) << server_.failure();
-  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // The start's log is complete.
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find(std::to_string(numbers[1])), std::string::npos) << said;
   const Jobs jobs = read_jobs(*connect(), 150);

@@ -1,5 +1,5 @@
-// A disk without space: new jobs are refused at once, the old ones can be worked off, and then
-// there is space again.
+// A full disk: new jobs are refused at once, existing jobs can be processed, which frees space
+// again.
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -29,11 +29,11 @@ using Clock = std::chrono::steady_clock;
 
 const std::vector<std::string> kFlags = {"-s", "131072"};
 constexpr std::size_t kPutBytes = 1000;
-// Not to be waited for: long for an answer, short for a disk that is asked again and again.
+// Longer than any answer, and shorter than repeated attempts to get space.
 constexpr std::chrono::seconds kAtOnce{3};
 
-// Puts jobs until one is refused; returns the ids of those that were taken. The time in which
-// others had the core of this process does not count.
+// Puts jobs until one is refused. Returns the ids of the accepted jobs. The time in which other
+// processes used the core does not count.
 std::vector<std::uint64_t> fill(WireClient& client) {
   constexpr int kJobsMax = 20'000;
   std::vector<std::uint64_t> ids;
@@ -61,7 +61,7 @@ void expect_deleted(WireClient& client, const std::vector<std::uint64_t>& ids) {
   }
 }
 
-// What a worker does with the jobs it gets.
+// Runs the commands of a worker for a job.
 void work(WireClient& client, std::uint64_t id) {
   const std::string job = std::to_string(id);
   const auto expect = [&](const std::string& question, const char* answer) {
@@ -84,7 +84,8 @@ void work(WireClient& client, std::uint64_t id) {
 
 class FullDisk : public PersistenceTest {
  protected:
-  // The folder is a small file system of its own, which only this process and its servers see.
+  // Mounts a small file system for the folder, in a mount namespace of this process and its
+  // servers.
   void SetUp() override {
     const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
                          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -97,7 +98,7 @@ class FullDisk : public PersistenceTest {
     ::umount2(folder_.path().c_str(), MNT_DETACH);
   }
 
-  // Takes all the space that is left.
+  // Fills the rest of the space.
   void add_ballast() {
     std::FILE* const file = std::fopen(ballast().c_str(), "we");
     ASSERT_NE(file, nullptr);
@@ -115,14 +116,14 @@ TEST_F(FullDisk, OnlyPutsAreRefused) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();
   const auto ids = fill(*client);
-  EXPECT_GT(ids.size(), 400U);  // Of the 1 MiB they take less than a half.
+  EXPECT_GT(ids.size(), 400U);  // They take less than half of the 1 MiB.
   for (std::size_t i = 0; i < ids.size(); i += 20) work(*client, ids[i]);
   EXPECT_EQ(client->put(std::string(kPutBytes, 'x')), "OUT_OF_MEMORY\r\n");
   EXPECT_TRUE(client->ask("stats").starts_with("OK "));
 }
 
-// Questions and the beginnings of their answers. `first` is the first job of those in `all`, whose
-// deletion is answered by `deleted`.
+// Returns commands and the beginnings of their answers. `first` is the first job of `all`, and
+// `deleted` the answer to the deletion of `all`.
 std::vector<std::pair<std::string, std::string>> all_commands(const std::string& first,
                                                               const std::string& all,
                                                               const std::string& deleted) {
@@ -171,7 +172,7 @@ std::vector<std::pair<std::string, std::string>> all_commands(const std::string&
           {"flush-tube default", "FLUSHED 59\r\n"}};
 }
 
-// Each command of beanstalkd and of the extended set, with jobs that have each kind of tag.
+// Runs each command of beanstalkd and of the extended set, with jobs that have each kind of tag.
 TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   ASSERT_TRUE(start({"-s", "131072", "--allow-drain"})) << server_.failure();
   const Client client = connect();
@@ -196,7 +197,7 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   }
   EXPECT_EQ(stat("current-jobs-ready"), 0U);
   EXPECT_EQ(stat("binlog-refusing"), 0U);
-  // The server has no other commands beyond those of beanstalkd.
+  // Checks that the list has all extended commands of the server.
   std::istringstream names(client->ask("capabilities"));
   for (std::string line; std::getline(names, line);) {
     const bool is_tag = line.starts_with("- try") || line.starts_with("- con") ||
@@ -207,8 +208,8 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   }
 }
 
-// The records of what a group has held are never refused, nor are those that its jobs need later;
-// and its last job is as small as any.
+// The records of held jobs are never refused, neither at the end of the group nor later. The record
+// of the group's last job is as small as any other.
 TEST_F(FullDisk, AGroupEndsOnIt) {
   ASSERT_TRUE(start({"-s", "16384"})) << server_.failure();
   const Client client = connect();
@@ -230,7 +231,7 @@ TEST_F(FullDisk, AGroupEndsOnIt) {
   EXPECT_EQ(stat("current-jobs-delayed"), kHeld / 2);
   const Client again = connect();
   EXPECT_EQ(again->ask("scan-jobs 1 1000").find("held"), std::string::npos);
-  // In an order that leaves all files with a few jobs until the end.
+  // An order that leaves a few jobs in each file until the end.
   std::vector<std::uint64_t> ids;
   constexpr std::uint64_t kStride = 7;
   for (std::uint64_t first = 2; first < 2 + kStride; ++first) {
@@ -251,7 +252,7 @@ TEST_F(FullDisk, WhatWasDoneOnItIsThereAfterAKill) {
   EXPECT_EQ(differences(before, read_jobs(*connect(), ids.back())), "");
 }
 
-// Files go on a full disk without space for a record of that. Nobody may miss them.
+// Files are removed on a full disk, which has no space to record that. A start must not miss them.
 TEST_F(FullDisk, LeavesASoundFolderWhereverItIsKilled) {
   Random random;
   const std::vector<std::string> flags = {"-f", "0", "--strict"};
@@ -280,12 +281,12 @@ TEST_F(FullDisk, AllJobsCanBeDeletedAndThenThereIsSpaceAgain) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();
   auto ids = fill(*client);
-  // In an order that leaves all files with a few jobs until the end.
+  // An order that leaves a few jobs in each file until the end.
   std::sort(ids.begin(), ids.end(),
             [](auto a, auto b) { return a % 7 < b % 7 || (a % 7 == b % 7 && a < b); });
   ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, ids));
   ASSERT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
-  // The old files go one by one, each when the removal of the one before is durable.
+  // The old files are removed one by one, each after the removal of the previous one is durable.
   std::size_t jobs_again = 0;
   EXPECT_TRUE(eventually([&] {
     jobs_again += fill(*client).size();
@@ -313,7 +314,7 @@ TEST_F(FullDisk, SomeDeletesMakeSpaceForSomePuts) {
   EXPECT_EQ(stat("current-jobs-ready"), ids.size());
 }
 
-// A file of its own for each start would take the room that changes need.
+// If each start began a file, it would use up the room for changes.
 TEST_F(FullDisk, ChangesAreTakenHoweverOftenItIsKilled) {
   ASSERT_EQ(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT, "size=2m"), 0);
   ASSERT_TRUE(start({})) << server_.failure();
@@ -347,7 +348,7 @@ TEST_F(FullDisk, ARestartOnItLosesNothing) {
   remove_ballast();
   const Client client = connect();
   ASSERT_TRUE(eventually([&] { return stat("current-jobs-reserved") == 0; }));
-  // It asks the disk again from time to time.
+  // The server tries to get space from time to time.
   const std::string first = "delete " + std::to_string(ids[0]);
   ASSERT_TRUE(eventually([&] { return client->ask(first) == "DELETED\r\n"; }));
   ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {ids.begin() + 1, ids.end()}));
@@ -381,7 +382,7 @@ TEST_F(FullDisk, ItsBeginAndItsEndAreToldToOperators) {
   EXPECT_TRUE(eventually([&] { return said(" level=warning event=binlog-no-space "); }));
   EXPECT_FALSE(said("event=binlog-space-again"));
   remove_ballast();
-  // Nobody puts meanwhile.
+  // The server notices without a put.
   EXPECT_TRUE(eventually([&] { return said(" level=info event=binlog-space-again\n"); }))
       << server_.standard_error();
   EXPECT_EQ(stat("binlog-no-space"), 0U);
@@ -398,7 +399,7 @@ TEST_F(FullDisk, AllJobsCanBeWorkedOff) {
   EXPECT_EQ(stat("current-jobs-ready"), 0U);
 }
 
-// The file system is a fiftieth of the files that are asked for.
+// The file system has a fiftieth of the configured file size.
 TEST_F(FullDisk, TakesFilesThatAreLargerThanItself) {
   ASSERT_TRUE(start({"-s", "52428800"})) << server_.failure();
   struct statvfs space {};
@@ -419,7 +420,7 @@ TEST_F(FullDisk, DeletionsAreTakenAfterARestartOnIt) {
       ASSERT_TRUE(kill_and_start()) << server_.failure();
     } else {
       server_.stop();
-      ASSERT_NO_FATAL_FAILURE(add_ballast());  // All that the server has given back.
+      ASSERT_NO_FATAL_FAILURE(add_ballast());  // Fills the space that the server has released.
       ASSERT_TRUE(start(kFlags)) << server_.failure();
     }
     const Client client = connect();
@@ -430,7 +431,7 @@ TEST_F(FullDisk, DeletionsAreTakenAfterARestartOnIt) {
   }
 }
 
-// Not a full disk, but the same to a server: files must not get larger than a limit.
+// A limit of the file size, which has the same effect on a server as a full disk.
 class FileLimit : public PersistenceTest {
  protected:
   void limit_to(rlim_t bytes) {
@@ -448,7 +449,7 @@ TEST_F(FileLimit, IsNoReasonToEndOrToForget) {
   load.send(50);
   ASSERT_TRUE(load.read_all());
   ASSERT_NO_FATAL_FAILURE(limit_to(50'000));
-  // It may find its way with smaller files before anybody is refused.
+  // The server may continue with smaller files before it refuses a put.
   ASSERT_TRUE(eventually([&] {
     load.send(50);
     return load.read_all() && (load.refused() > 0 || stat("binlog-current-index") >= 6);

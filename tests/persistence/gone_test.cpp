@@ -1,4 +1,4 @@
-// The folder of the binlog, or files in it, are taken away under a running server.
+// The folder of the binlog, or files in it, are removed under a running server.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kRefused = "INTERNAL_ERROR\r\n";
 
-// A folder in the temporary one, so that it can go.
+// Uses a folder in the temporary folder, so that it can be removed.
 class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override { ASSERT_EQ(::mkdir(folder().c_str(), 0700), 0); }
@@ -32,7 +32,7 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
     return binary && server_.start({.binary = *binary, .arguments = flags()});
   }
 
-  // 300 jobs in several files, of which 200 live.
+  // Puts 300 jobs into several files, and deletes 100.
   void put_jobs() {
     const Client client = connect();
     for (int i = 1; i <= 300; ++i) {
@@ -49,7 +49,8 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
     if (answer.starts_with("INSERTED ")) ++taken_;
     return answer;
   }
-  // Within the second in which the server looks, puts may still be taken.
+  // Returns true once a put is refused. The server checks the folder once a second, and accepts
+  // puts until then.
   [[nodiscard]] bool is_refused_soon() {
     return eventually([this] { return put() == kRefused; });
   }
@@ -69,7 +70,7 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
     kill();
     ASSERT_TRUE(start_there()) << server_.failure();
     const Client client = connect();
-    // A put that was in doubt when the folder was missed has been refused and is kept all the same.
+    // A put that was in doubt when the removal was detected was refused, but its job is kept.
     EXPECT_GE(stat("current-jobs-ready"), 200U + taken_);
     EXPECT_LE(stat("current-jobs-ready"), 200U + taken_ + 1);
     for (int i = 1; i <= 300; ++i) {
@@ -84,7 +85,7 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
     EXPECT_EQ(lines_with("binlog-file-missing"), 0U) << server_.standard_error();
   }
 
-  // The server may remove or rename a file at the same time.
+  // Removes the folder. Retries, because the server may remove or rename a file at the same time.
   bool remove_folder() {
     return eventually([this] {
       std::error_code ignored;
@@ -128,7 +129,7 @@ TEST_P(BinlogGone, AllFilesAreWrittenAnew) {
     return lines_with("event=binlog-recovered") == 1;
   }));
   EXPECT_EQ(lines_with("event=binlog-gone"), 1U) << server_.standard_error();
-  // Its lock is held again: a second server leaves.
+  // The server holds its lock again, so a second server exits.
   ServerProcess other;
   std::vector<std::string> words = flags();
   words.insert(words.end(), {"-l", "127.0.0.1", "-p", "0"});
@@ -167,7 +168,7 @@ TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
     return lines_with("another server uses the folder") == 1;
   })) << server_.standard_error();
   other.kill_hard();
-  // The files of the other one are left.
+  // The files of the other server remain.
   ASSERT_TRUE(eventually([&] { return lines_with("has a file binlog.") == 1; }))
       << server_.standard_error();
   EXPECT_EQ(put(), kRefused);

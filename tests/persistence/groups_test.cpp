@@ -1,4 +1,4 @@
-// Groups and held jobs, and servers that come and go meanwhile.
+// Groups and held jobs across restarts, kills and changes of the server.
 
 #include <poll.h>
 
@@ -20,7 +20,7 @@ class GroupsOnDisk : public PersistenceTest {
   static void remove(WireClient& client, std::uint64_t id) {
     ASSERT_EQ(client.ask("delete " + std::to_string(id)), "DELETED\r\n");
   }
-  // By beanstalkd, between two lives of haricotd.
+  // Deletes a job with beanstalkd, between two runs of haricotd.
   void remove_elsewhere(std::uint64_t id) {
     ASSERT_TRUE(start(ServerKind::beanstalkd_1_12)) << server_.failure();
     remove(*connect(), id);
@@ -51,7 +51,7 @@ TEST_F(GroupsOnDisk, OutliveEveryEndOfAServer) {
     EXPECT_EQ(report_value(group, "waiting-jobs"), "1");
     remove(*again, more);
   }
-  // Also when the files are gone that they were first recorded in.
+  // They also survive the removal of the files with their first records.
   const Client client = connect();
   const std::uint64_t until = stat("binlog-current-index") + 3;
   for (int i = 0; i < 2000 && stat("binlog-oldest-index") < until; ++i) {
@@ -67,8 +67,8 @@ TEST_F(GroupsOnDisk, OutliveEveryEndOfAServer) {
   EXPECT_EQ(server_.standard_error().find("damage"), std::string::npos) << server_.standard_error();
 }
 
-// Wherever the kill comes: as long as the group has its job, it holds all others, and from then on
-// none, with or without the records of that. Many turns end so many holds.
+// Kills the server at any moment: while the group has a job, it holds all others, and afterwards
+// none, even if the records of that are lost. Releasing so many held jobs takes many turns.
 TEST_F(GroupsOnDisk, AreFinishedThoughAKillComesInBetween) {
   constexpr int kHeld = 20'000;
   for (const int pause_ms : {-1, -1, 0, 0, 1, 3}) {
@@ -81,7 +81,7 @@ TEST_F(GroupsOnDisk, AreFinishedThoughAKillComesInBetween) {
     client->send(puts);
     for (int i = 0; i < kHeld; ++i) ASSERT_GT(inserted_id(client->read_answer().value_or("")), 0U);
     client->send("delete " + std::to_string(member) + "\r\n");
-    // Without the answer, or so long after it.
+    // Kills before the answer (-1), or that many milliseconds after it.
     const bool is_told = pause_ms >= 0;
     if (is_told) {
       EXPECT_EQ(client->read_answer().value_or(""), "DELETED\r\n");
@@ -102,8 +102,8 @@ TEST_F(GroupsOnDisk, AreFinishedThoughAKillComesInBetween) {
   }
 }
 
-// beanstalkd knows no groups: there a held job waits for a hundred years, or for a kick. What
-// haricotd finds afterwards is what beanstalkd has left.
+// beanstalkd has no groups: a held job is delayed by a hundred years there, unless it is kicked.
+// haricotd continues with the jobs that beanstalkd leaves.
 TEST_F(GroupsOnDisk, AreThereWhenBeanstalkdHadTheFolder) {
   ASSERT_TRUE(start()) << server_.failure();
   std::uint64_t member = 0;
@@ -133,7 +133,7 @@ TEST_F(GroupsOnDisk, AreThereWhenBeanstalkdHadTheFolder) {
     EXPECT_TRUE(is_held(*client, waits[2]));
     ASSERT_NO_FATAL_FAILURE(stop());
   }
-  // It moves jobs to another file without their tags: then they wait for nobody.
+  // beanstalkd moves jobs to another file without their tags: then they wait for no group.
   ASSERT_NO_FATAL_FAILURE(remove_elsewhere(member));
   const Client client = connect();
   EXPECT_EQ(client->ask("stats-group g"), "NOT_FOUND\r\n");
@@ -142,7 +142,7 @@ TEST_F(GroupsOnDisk, AreThereWhenBeanstalkdHadTheFolder) {
   EXPECT_EQ(state(*client, waits[0]), "delayed");
 }
 
-// The last job of a group goes there: the next haricotd finds nobody whom the held one waits for.
+// beanstalkd deletes the last job of a group, so the next haricotd releases the held job.
 TEST_F(GroupsOnDisk, EndWhereBeanstalkdDeletesTheirLastJob) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::uint64_t member = put(*connect(), "grp:g");

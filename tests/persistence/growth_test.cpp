@@ -1,4 +1,4 @@
-// What the folder takes follows from the jobs that are there, not from what ever happened.
+// The size of the folder depends on the living jobs, not on the history.
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +29,7 @@ class Growth : public PersistenceTest {
     }
   }
 
-  // What the folder takes when the server has come to rest: no change for a while.
+  // Returns the size of the folder after it has not changed for a while.
   std::uint64_t settled_bytes() {
     constexpr std::chrono::milliseconds kRest{300};
     std::uint64_t bytes = folder_bytes(folder_.path());
@@ -44,7 +44,7 @@ class Growth : public PersistenceTest {
   }
 
   void expect_small_soon(std::uint64_t live_bytes) {
-    constexpr std::uint64_t kLockBytes = 256;  // Its file has the note of the folder.
+    constexpr std::uint64_t kLockBytes = 256;  // The file `lock` has the note of the folder.
     const std::uint64_t most = std::max(3 * kFileBytes, 3 * live_bytes) + kLockBytes;
     EXPECT_TRUE(eventually([&] { return folder_bytes(folder_.path()) <= most; }))
         << folder_bytes(folder_.path()) << " bytes in " << file_numbers(folder_.path()).size()
@@ -128,7 +128,7 @@ TEST_F(Growth, WhatWasDeletedBehindALongLivedJobGivesItsSpaceBack) {
   expect_small_soon(kRecordBytes + 18);
 }
 
-// What is put and deleted at once, without a pause in which the disk could follow.
+// Puts and deletes jobs without a pause in which the disk could catch up.
 TEST_F(Growth, ABusyFolderStaysSmallWhileItIsBusy) {
   constexpr std::uint64_t kBatch = 200;
   const std::string body(1000, 'x');
@@ -147,7 +147,7 @@ TEST_F(Growth, ABusyFolderStaysSmallWhileItIsBusy) {
   std::printf("%llu KiB at most in %llu files\n", static_cast<unsigned long long>(most / 1024),
               static_cast<unsigned long long>(numbers.back()));
   EXPECT_GT(numbers.back(), 500U);
-  // Three files, of those three times that, and what a turn begins.
+  // Three times the allowed three files, and the files that a turn begins.
   EXPECT_LT(most, 24 * kFileBytes);
 }
 

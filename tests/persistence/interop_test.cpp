@@ -1,4 +1,4 @@
-// One folder, two servers: haricotd reads what beanstalkd has written, and the other way round.
+// A folder that haricotd and beanstalkd use in turns: each reads the files of the other.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,13 +17,13 @@ namespace {
 
 constexpr ServerKind kHaricot = ServerKind::haricot;
 constexpr ServerKind kBeanstalkd = ServerKind::beanstalkd_1_12;
-// Small files, so that there are several of them and old ones have to be copied away.
+// Small files, so that there are several and compaction copies jobs.
 const std::vector<std::string> kTinyFiles = {"-s", "16384"};
 
 class Interop : public PersistenceTest {
  protected:
-  // Puts jobs into several tubes, deletes most of them, and brings the rest into all states.
-  // Returns how many ids were given out.
+  // Puts jobs into several tubes, deletes most of them, and puts the rest into all states. Returns
+  // the number of assigned ids.
   std::uint64_t fill() {
     const Client client = connect();
     constexpr std::uint64_t kJobs = 400;
@@ -36,7 +36,7 @@ class Interop : public PersistenceTest {
       const std::uint32_t delay = id % 10 == 4 ? 1000 + number : 0;
       const std::string body = id % 7 == 0 ? "" : numbered_body(id, 12 + id * 37 % 500);
       EXPECT_EQ(inserted_id(client->put(body, number * 3, delay, 60 + number)), id);
-      // All but the last ones of every ten, so that files get sparse.
+      // Deletes a part of every ten jobs, so that files get sparse.
       if (id % 10 == 0) {
         for (std::uint64_t old = id - 9; old < id - 6; ++old) remove(*client, old);
       }
@@ -51,7 +51,7 @@ class Interop : public PersistenceTest {
 
   void change_states(std::uint64_t from, std::uint64_t to, bool with_undelayed_release) {
     const Client client = connect();
-    // Downwards, so that the order of burying is not that of the ids.
+    // Downwards, so that the order of burying differs from that of the ids.
     for (std::uint64_t id = to; id >= from; --id) {
       const std::string number = std::to_string(id);
       if (client->ask("peek " + number) == "NOT_FOUND\r\n") continue;
@@ -113,7 +113,7 @@ TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest)), "");
   EXPECT_EQ(inserted_id(connect()->put("next")), highest + 1);
-  // And again from its own files.
+  // haricotd also reads its own files.
   ASSERT_TRUE(restart()) << server_.failure();
   Jobs after = jobs(highest + 1);
   EXPECT_EQ(after.erase(highest + 1), 1U);
@@ -156,8 +156,8 @@ TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
   EXPECT_EQ(server_.standard_error(), "");
 }
 
-// Tags stand in records that beanstalkd passes over, and so do keys that outlive their jobs. So it
-// has every job and none that was deleted, and knows of no lane.
+// beanstalkd skips the records of tags and of keys that outlive their jobs. So it restores all
+// living jobs and no deleted one, and ignores lanes.
 TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
@@ -174,7 +174,7 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
     EXPECT_EQ(client->ask("put 9 " + std::string(id % 10 == 4 ? "1000" : "0") + " 60 100 " +
                           tags_of(id) + "\r\n" + body),
               "INSERTED " + std::to_string(id) + "\r\n");
-    // Files get sparse, so that jobs are copied with their tags.
+    // Makes files sparse, so that compaction copies jobs with their tags.
     if (id > 20 && id % 3 != 0) remove(*client, id - 20);
   }
   for (const std::uint64_t id : {kJobs, kJobs - 1}) {
@@ -190,7 +190,7 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   // A delayed job that was copied still has its key.
   EXPECT_TRUE(
       connect()->ask("put 9 0 60 1 " + tags_of(34) + "\r\nx").starts_with("INSERTED 34 DELAYED"));
-  // So have those that were deleted first and last, and leave their keys behind.
+  // The jobs that were deleted first and last have left their keys.
   for (const std::uint64_t id : {5U, 273U}) {
     EXPECT_EQ(connect()->ask("put 9 0 60 1 " + tags_of(id) + "\r\nx"),
               "INSERTED " + std::to_string(id) + " DELETED\r\n");
@@ -280,7 +280,7 @@ TEST_F(Interop, JobsOfAnyBytesGoBothWays) {
   }
 }
 
-// What haricotd makes of the records of that test.
+// Returns the jobs that haricotd restores from the records of the next test.
 Jobs jobs_of_the_oldest() {
   return {
       {3,
@@ -313,7 +313,7 @@ Jobs jobs_of_the_oldest() {
   };
 }
 
-// The folder of a server that was last run ten years ago.
+// A folder of a server of ten years ago.
 TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
   const std::int64_t now = std::time(nullptr);
   const Jobs expected = jobs_of_the_oldest();
@@ -374,8 +374,8 @@ TEST_F(Interop, TheOrderOfBuriedJobsOutlivesManyFiles) {
   EXPECT_EQ(buried_order("default"), expected);
 }
 
-// Two files whose names are the same number, one with a zero in front. Both servers read the one
-// without zeros, and leave the other where it is. Only haricotd says that there is another.
+// Two files have the same number, one of them with a leading zero. Both servers read the one
+// without the zero and keep the other. Only haricotd reports it.
 TEST_F(Interop, OfTwoFilesOfOneNumberBothServersReadTheOneWithoutAZeroInFront) {
   for (const ServerKind written_by : {kBeanstalkd, kHaricot}) {
     ASSERT_TRUE(start(written_by)) << server_.failure();

@@ -9,7 +9,7 @@
 namespace haricot::test {
 namespace {
 
-// So many questions are under way at once.
+// Number of commands that are sent at once.
 constexpr std::uint64_t kBatch = 500;
 
 JobFacts facts_from(const std::string& report, const std::string& found) {
@@ -33,8 +33,8 @@ JobFacts facts_from(const std::string& report, const std::string& found) {
   return facts;
 }
 
-// By how many whole seconds what goes on with the time may have changed, and a second more: servers
-// keep times in different units.
+// The range of whole seconds by which a time may have changed, and a second of tolerance, because
+// servers store times in different units.
 struct Seconds {
   Seconds(const Moment& before, const Moment& after) {
     constexpr std::int64_t kRounding = 1;
@@ -44,11 +44,11 @@ struct Seconds {
     low = static_cast<std::uint64_t>(std::max<std::int64_t>(least, 0));
     high = static_cast<std::uint64_t>(most);
   }
-  // Whether something that was `from` may be `to` now, where it grows.
+  // Returns true if a growing time may have changed from `from` to `to`.
   bool fit(std::uint64_t from, std::uint64_t to) const {
     return from + low <= to && to <= from + high;
   }
-  // The same where it gets less, to 0.
+  // Returns true if a time that decreases to 0 may have changed from `from` to `to`.
   bool fit_less(std::uint64_t from, std::uint64_t to) const {
     return from - std::min(from, high) <= to && to <= from - std::min(from, low);
   }

@@ -1,4 +1,4 @@
-// Everything a client can see of a job, to be compared before and after a restart.
+// All facts about a job that a client can see, for comparison before and after a restart.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace haricot::test {
 
-// When a server was asked for something: not before the one, and not after the other.
+// The interval in which a server answered.
 struct Moment {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point end = begin;
@@ -31,24 +31,25 @@ struct JobFacts {
   std::uint64_t time_left = 0;
   std::uint64_t file = 0;
   std::array<std::uint64_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
-  Moment seen = {};                         // For what goes on with the time.
+  Moment seen = {};                         // For age and time left.
 };
 
 using Jobs = std::map<std::uint64_t, JobFacts>;
 
-// All jobs with an id up to `highest`.
+// Returns all jobs with an id up to `highest`.
 Jobs read_jobs(WireClient& client, std::uint64_t highest);
 
-// What may differ although nothing is wrong.
+// Permitted differences.
 struct Allowance {
-  bool beanstalkd_counted = false;  // It counts a buried job's way back as a bury, in memory.
+  bool beanstalkd_counted =
+      false;  // beanstalkd counts restoring a buried job as a bury, in memory.
 };
 
-// What is different, a line each with the job's id; empty if nothing is. The file does not count.
-// The age and what is left of a delay have to differ by the time that has gone by.
+// Returns the differences, one line each with the job's id, or an empty string. Ignores the file of
+// the job. Age and time left have to differ by the elapsed time.
 std::string differences(const Jobs& before, const Jobs& after, Allowance allowed = {});
 
-// The id in `INSERTED <id>`; 0 if the answer is another one.
+// Returns the id in `INSERTED <id>`, or 0 for another answer.
 std::uint64_t inserted_id(const std::string& answer);
 
 }  // namespace haricot::test

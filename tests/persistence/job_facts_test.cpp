@@ -1,5 +1,4 @@
-// That the comparison of jobs sees what it is for, and takes the time into account that has gone
-// by.
+// Tests that the comparison of jobs detects differences and considers the elapsed time.
 
 #include "job_facts.hpp"
 
@@ -29,7 +28,7 @@ bool is_same(const JobFacts& before, const JobFacts& after) {
 
 TEST(JobFactsTest, AnAgeGrowsByTheTimeThatGoesBy) {
   const JobFacts before = facts(100, 900, milliseconds(0));
-  const milliseconds later{5500};  // 5.3 to 5.7 seconds, and one for rounding.
+  const milliseconds later{5500};  // 5.3 to 5.7 seconds, and 1 for rounding.
   for (std::uint64_t age = 95; age < 115; ++age) {
     EXPECT_EQ(is_same(before, facts(age, 895, later)), age >= 104 && age <= 107) << age;
   }

@@ -1,5 +1,5 @@
-// Files as beanstalkd 1.4 to 1.9 wrote them (version 5), made byte by byte from their layout: there
-// is no such server around any more, but there are its folders.
+// Writes files of beanstalkd 1.4 to 1.9 (version 5) from their layout. These servers are hard to
+// find, but folders of them still exist.
 
 #pragma once
 
@@ -12,19 +12,19 @@ namespace haricot::test {
 enum class LegacyState : std::uint8_t { deleted, ready, reserved, buried, delayed };
 
 struct LegacyRecord {
-  std::string tube = {};  // Empty: a change to a job that a record above introduced.
+  std::string tube = {};  // Empty: a change to a job of an earlier record.
   std::uint64_t id = 0;
   std::uint32_t priority = 0;
   std::uint64_t delay_seconds = 0;
   std::uint64_t ttr_seconds = 60;
   std::string body = {};                    // Without its CR LF.
   std::int64_t created_at = 0;              // Seconds since 1970.
-  std::int64_t deadline_at = 0;             // The same.
+  std::int64_t deadline_at = 0;             // Seconds since 1970.
   std::array<std::uint32_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
   LegacyState state = LegacyState::ready;
 };
 
-// The four bytes that such a file begins with.
+// Returns the first four bytes of such a file.
 std::string legacy_version();
 std::string legacy_bytes(const LegacyRecord& record);
 

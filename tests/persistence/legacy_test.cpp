@@ -1,5 +1,5 @@
-// Folders of other servers whose last moments were not good: what is whole is read, what is not is
-// told or passed over, and nothing is refused that can be read.
+// Folders of other servers that crashed: undamaged records are read, others are reported or
+// skipped, and no readable folder is refused.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST_F(Legacy, AFileThatEndsInTheMiddleOfARecordIsReadUntilThere) {
   }
 }
 
-// As a crash leaves it where files are filled with zeros ahead.
+// A crash leaves zeros if files are preallocated.
 TEST_F(Legacy, ZerosInPlaceOfTheRestOfARecordEndTheFile) {
   std::string bytes = legacy_version();
   for (std::uint64_t id = 1; id <= 3; ++id) bytes += legacy_bytes(job(id));
@@ -73,7 +73,7 @@ TEST_F(Legacy, RubbishInAFileCostsWhatIsBehindItThereAndIsTold) {
   ASSERT_TRUE(write_file(file_path(folder_.path(), 1), first));
   ASSERT_TRUE(write_file(file_path(folder_.path(), 2), second));
   ASSERT_TRUE(start()) << server_.failure();
-  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // The start's log is complete.
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find("binlog.1"), std::string::npos) << said;
   expect_jobs(1, 6);
@@ -101,7 +101,7 @@ TEST_F(Legacy, ALengthThatCannotBeIsNotBelieved) {
   }
 }
 
-// Our files carry on where the old ones end, with what is still in them.
+// Our files follow the old ones and receive the jobs that are still in them.
 TEST_F(Legacy, OldFilesGoWhenTheirJobsAreGone) {
   std::string bytes = legacy_version();
   for (std::uint64_t id = 1; id <= 50; ++id) bytes += legacy_bytes(job(id));

@@ -1,4 +1,4 @@
-// One folder, one server: whoever comes second leaves again, and the first one does not notice.
+// A folder has one server: a second one exits, and the first one is not affected.
 
 #include <unistd.h>
 
@@ -16,12 +16,12 @@ namespace haricot::test {
 namespace {
 
 constexpr ExitStatus kHeld{.code = 10};
-// A server that is in use looks once a second.
+// A busy server checks its lock once a second.
 constexpr std::chrono::milliseconds kLongerThanBetweenLooks{1100};
 
 class FolderHeld : public PersistenceTest {
  protected:
-  // Starts another server with exactly these flags and waits for its end.
+  // Starts another server with these flags, and waits until it exits.
   ExitStatus end_of_another(ServerKind kind, std::vector<std::string> flags) {
     ServerProcess other;
     flags.insert(flags.end(), {"-b", folder_.path()});
@@ -81,8 +81,8 @@ TEST_F(FolderHeld, ASecondHaricotdOnTheSameSocketLeavesItAlone) {
   expect_untouched(before);
 }
 
-// Without the lock's file another server can take the folder. The first one has been idle, so its
-// next command is the first that could notice.
+// Without the lock file another server can take the folder. The first server has been idle, so its
+// next command is the first one that can detect that.
 TEST_F(FolderHeld, AnIdleServerWhoseLockIsRemovedAcknowledgesNothingMore) {
   for (const int commands : {1, 2}) {
     SCOPED_TRACE(commands);
@@ -105,7 +105,7 @@ TEST_F(FolderHeld, AnIdleServerWhoseLockIsRemovedAcknowledgesNothingMore) {
   }
 }
 
-// Its socket is stale then, but it is still not the second server's.
+// The first server does not listen on its socket any more, but the second one must not replace it.
 TEST_F(FolderHeld, ASecondHaricotdThatCannotHaveTheFolderTakesNoStaleSocketEither) {
   ASSERT_TRUE(start()) << server_.failure();
   ASSERT_EQ(connect()->put("mine"), "INSERTED 1\r\n");

@@ -18,15 +18,15 @@ bool PersistenceTest::start(ServerKind kind, std::vector<std::string> flags) {
   flags.insert(flags.end(), {"-b", folder_.path()});
   const bool listens =
       server_.start({.binary = *binary, .arguments = std::move(flags), .launcher = launcher_});
-  // It listens before it has read its files. What it does with them and says of them, a test may
-  // look at only when that is over.
+  // The server listens before it has read its files. Tests may check the files and the log only
+  // after that.
   return listens && connect()->ask("list-tube-used") == "USING default\r\n";
 }
 
 void PersistenceTest::stop() {
   const auto end = server_.stop();
   ASSERT_TRUE(end) << "there was no server";
-  // beanstalkd lets the signal kill it.
+  // beanstalkd does not handle the signal.
   const bool expected = kind_ == ServerKind::haricot ? end->code == 0 : end->signal == SIGTERM;
   EXPECT_TRUE(expected) << "it ended with code " << end->code << ", signal " << end->signal
                         << ", stderr: " << server_.standard_error();

@@ -1,5 +1,4 @@
-// What the tests of the binlog share: a folder, a server over it that can be exchanged, and what
-// both say about themselves.
+// Fixture for the tests of the binlog: a folder, and a replaceable server that uses it.
 
 #pragma once
 
@@ -24,23 +23,24 @@ namespace haricot::test {
 
 class PersistenceTest : public ::testing::Test {
  protected:
-  // Starts a server of this kind over the folder, with these flags besides -b, and waits until it
-  // has the jobs.
+  // Starts a server of this kind on the folder, with -b and these flags, and waits until it has
+  // restored the jobs.
   [[nodiscard]] bool start(ServerKind kind, std::vector<std::string> flags = {});
   [[nodiscard]] bool start(std::vector<std::string> flags = {}) {
     return start(ServerKind::haricot, std::move(flags));
   }
-  // Stops the server; the test fails if it does not end as it should.
+  // Stops the server. Fails the test if it does not exit cleanly.
   void stop();
   void kill() { server_.kill_hard(); }
-  // Stops it and starts it again with the same flags.
+  // Stops the server and starts it with the same flags.
   [[nodiscard]] bool restart();
-  // The same, without giving the server a chance to do anything.
+  // Kills the server and starts it with the same flags.
   [[nodiscard]] bool kill_and_start();
 
-  // A connected client. If that fails, so does the test, and all it is asked fails too.
+  // Returns a connected client. If the connection fails, the test and all commands of the client
+  // fail.
   Client connect();
-  // The number after a key of `stats`.
+  // Returns the number of a key of `stats`.
   std::uint64_t stat(std::string_view key);
 
   TemporaryFolder folder_;
@@ -52,7 +52,8 @@ class PersistenceTest : public ::testing::Test {
   std::vector<std::string> flags_;
 };
 
-// A text of this many bytes that no other number gives, of letters, digits and a few others.
+// Returns a text of `bytes` bytes that is unique for the number, of letters, digits and a few
+// others.
 std::string numbered_body(std::uint64_t number, std::size_t bytes);
 
 }  // namespace haricot::test

@@ -8,8 +8,8 @@
 namespace haricot::test {
 namespace {
 
-constexpr std::size_t kJobsMax = 150;  // Of a connection; with more it deletes.
-// Longer than any test, so that no delay and no TTR ends by itself.
+constexpr std::size_t kJobsMax = 150;  // Jobs of a connection. With more, it deletes some.
+// Longer than any test, so that no delay and no TTR ends.
 constexpr const char* kLongTime = "100000";
 
 bool is_refusal(const std::string& answer) {
@@ -63,7 +63,7 @@ std::string RecordedLoad::put(Connection& of) {
          kLongTime + " " + std::to_string(bytes) + "\r\n" + body + "\r\n";
 }
 
-// The job is reserved and let go again by the same batch, so nothing else finds it reserved.
+// One batch reserves the job and changes it, so no other command finds the job reserved.
 std::string RecordedLoad::change(Connection& of, std::uint64_t id) {
   const std::string number = std::to_string(id);
   const std::uint64_t priority = below(2000);
@@ -147,7 +147,7 @@ void RecordedLoad::apply_change(Promise& promise, const Command& command,
   if (answer.starts_with(kWords.at(command.kind))) {
     promise.is_deleted = command.kind == Kind::deletion;
     promise.state = command.state;
-    // A job that is reserved is ready after a restart, unless nobody has told the binlog.
+    // A reserved job is ready after a restart if the binlog has a record of the reserve.
     promise.state_is_known = command.kind != Kind::take;
     if (command.kind == Kind::bury || command.kind == Kind::release) {
       promise.priority = command.priority;
@@ -155,7 +155,7 @@ void RecordedLoad::apply_change(Promise& promise, const Command& command,
     }
     return;
   }
-  // After a refusal a job may be in another state than it was meant to, and what comes next fails.
+  // After a refusal a job may be in another state, and the next command fails.
   const bool was_ready = command.kind == Kind::kick && promise.state == "ready";
   const bool can_follow = answer == "NOT_FOUND\r\n" && (was_ready || !promise.state_is_known);
   if (is_refusal(answer)) {

@@ -1,5 +1,5 @@
-// Random commands to a server over several connections at once, with a record of what its answers
-// promise: what was acknowledged has to hold whatever happens to the server then.
+// Sends random commands to a server over several connections, and records the acknowledged changes,
+// which have to survive a crash of the server.
 
 #pragma once
 
@@ -23,39 +23,39 @@ class RecordedLoad final {
  public:
   RecordedLoad(std::uint64_t seed, std::size_t connections);
 
-  // Connects to the server; what was under way before is given up.
+  // Connects to the server, and abandons earlier connections.
   [[nodiscard]] bool connect(const ServerProcess& server);
 
-  // Sends so many random commands over each connection, without waiting for answers.
+  // Sends `commands` random commands over each connection, without waiting for answers.
   void send(std::size_t commands);
 
-  // Reads all answers that are under way. False if one does not come.
+  // Reads all outstanding answers. Returns false if one does not arrive.
   [[nodiscard]] bool read_all();
 
-  // Reads what a server that has ended had answered until then.
+  // Reads the answers that the server sent before it ended.
   void read_what_came();
 
-  // Compares with what a server holds after a restart, every job up to highest_id(). Returns what
-  // contradicts the answers, a line each. The record begins anew with these jobs.
+  // Compares the record with `now`, all jobs up to highest_id() after a restart. Returns the
+  // contradictions, one line each. The record continues with these jobs.
   std::string broken_promises(const Jobs& now);
 
-  // Somebody else puts a job with this body.
+  // Adds a job with this body, which another client puts, to the record.
   void expect_put(const std::string& body) {
     ++puts_sent_;
     doubtful_bodies_.insert(body);
   }
 
-  // No job has a higher id.
+  // Returns an id that no job exceeds.
   std::uint64_t highest_id() const { return std::max(puts_sent_, highest_answered_); }
 
-  // How many commands were acknowledged, and how many were answered with OUT_OF_MEMORY or
+  // Number of commands that were acknowledged, and that were answered with OUT_OF_MEMORY or
   // INTERNAL_ERROR.
   std::uint64_t acknowledged() const { return acknowledged_; }
   std::uint64_t refused() const { return refused_; }
-  // Answers that do not fit their command.
+  // Answers that do not match their command.
   const std::string& nonsense() const { return nonsense_; }
 
-  // A number below `bound`, from the same seed.
+  // Returns a random number below `bound`, from the seed of the load.
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
 
  private:
@@ -64,19 +64,19 @@ class RecordedLoad final {
   struct Command {
     Kind kind;
     std::uint64_t id;   // 0 for a put.
-    std::string body;   // Of a put.
-    std::string state;  // What the job is in when the command is done.
+    std::string body;   // The body of a put.
+    std::string state;  // State of the job after the command.
     std::uint64_t priority;
   };
 
-  // What a job has to be. One with commands under way, or refused ones, may be in any state.
+  // The required facts about a job. With outstanding or refused commands, its state may be any.
   struct Promise {
     std::string body;
     std::string state;
     std::uint64_t priority = 0;
     std::uint64_t under_way = 0;
     bool state_is_known = true;
-    bool priority_is_known = true;  // A refused command may have changed it all the same.
+    bool priority_is_known = true;  // A refused command may have changed the priority.
     bool deletion_was_sent = false;
     bool is_deleted = false;
   };
@@ -84,7 +84,7 @@ class RecordedLoad final {
   struct Connection {
     std::unique_ptr<WireClient> client;
     std::deque<Command> under_way;
-    std::vector<std::uint64_t> jobs;  // Its own, not yet deleted.
+    std::vector<std::uint64_t> jobs;  // Jobs of the connection that are not deleted.
   };
 
   std::string choose(Connection& of);
@@ -99,11 +99,11 @@ class RecordedLoad final {
   Random random_;
   std::vector<Connection> connections_;
   std::map<std::uint64_t, Promise> promises_;
-  // Of puts that were not answered, or answered INTERNAL_ERROR, or of somebody else: the job may be
-  // there or not.
+  // Bodies of puts without an answer, with the answer INTERNAL_ERROR, or of other clients: the job
+  // may exist or not.
   std::set<std::string> doubtful_bodies_;
   std::uint64_t puts_sent_ = 0;
-  std::uint64_t highest_answered_ = 0;  // Of the ids; a server may leave some out at its start.
+  std::uint64_t highest_answered_ = 0;  // Highest id in an answer. A start may skip ids.
   std::uint64_t acknowledged_ = 0;
   std::uint64_t refused_ = 0;
   std::string nonsense_;

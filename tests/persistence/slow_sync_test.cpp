@@ -1,4 +1,4 @@
-// A disk whose syncs take long: only who asked to wait for them waits.
+// A disk with slow syncs: only clients whose changes need a sync wait for it.
 
 #include <algorithm>
 #include <chrono>
@@ -22,10 +22,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSync{300};
 constexpr const char* kSlowSyncs = "fdatasync,fsync:delay_enter=300000";
 constexpr const char* kTracedOnly = "fdatasync,fsync:delay_enter=1";
-// A disk that has nearly stopped.
+// A disk that nearly hangs.
 constexpr milliseconds kVerySlowSync{2000};
 constexpr const char* kVerySlowSyncs = "fdatasync,fsync:delay_enter=2000000";
-// How much slower others may get: far less than a sync, far more than a busy machine makes it.
+// Permitted delay of other clients: much shorter than a sync, and longer than delays by a busy
+// machine.
 constexpr milliseconds kSlack{120};
 
 class SlowSync : public PersistenceTest {
@@ -34,8 +35,8 @@ class SlowSync : public PersistenceTest {
     if (!TracedFaults::are_possible()) GTEST_SKIP() << "strace is missing, or may not trace";
   }
 
-  // The time that 99 of 100 commands do not exceed, while another client puts one job after the
-  // other without looking at the answers.
+  // Returns the 99th percentile of the answer times, while another client puts jobs without reading
+  // the answers.
   milliseconds answer_time_beside_puts() {
     const Client producer = connect();
     const Client other = connect();
@@ -56,7 +57,7 @@ class SlowSync : public PersistenceTest {
     EXPECT_TRUE(client.ask(question).starts_with(answer)) << question;
     return std::chrono::ceil<milliseconds>(Clock::now() - begin);
   }
-  // Without the time in which others had the cores.
+  // Returns the answer time without the time in which other processes used the cores.
   Clock::duration own_time_of(WireClient& client, const std::string& question) {
     const HeldUp held_up({server_.pid(), faults_.tracer()});
     const auto begin = Clock::now();
@@ -64,7 +65,7 @@ class SlowSync : public PersistenceTest {
     return std::max(Clock::now() - begin - held_up.since(), Clock::duration::zero());
   }
 
-  // A connection that sends as fast as the server takes it.
+  // A connection that sends as fast as the server reads.
   struct Producer {
     Client client;
     std::string unsent = {};
@@ -82,7 +83,8 @@ class SlowSync : public PersistenceTest {
     }
   };
 
-  // The longest time that somebody waits who only looks, while the producers push for so long.
+  // Returns the longest answer time of a client that changes nothing, while the producers send for
+  // `time`.
   milliseconds longest_look_beside(std::vector<Producer>& producers, milliseconds time) {
     const Client other = connect();
     Clock::duration longest{};
@@ -119,7 +121,7 @@ TEST_F(SlowSync, OnlyWhoChangedSomethingWaitsForTheSyncOfIt) {
   const milliseconds slow = answer_time_beside_puts();
   EXPECT_LT(slow, before + kSlack);
   EXPECT_GE(time_of(*connect(), "put 0 0 60 5\r\nhello", "INSERTED "), kSync);
-  // The same for a connection that has just written, once it has its answer.
+  // A connection that has just changed something does not wait after that answer either.
   const Client client = connect();
   EXPECT_GE(time_of(*client, "delete 1", "DELETED"), kSync);
   EXPECT_LT(own_time_of(*client, "stats"), kSlack + before);
@@ -138,7 +140,7 @@ TEST_F(SlowSync, ManyProducersShareASync) {
     ASSERT_TRUE(answer);
     EXPECT_TRUE(answer->starts_with("INSERTED ")) << *answer;
   }
-  // Each for itself would take 20 syncs.
+  // One sync for each producer would be 20 syncs.
   EXPECT_LT(Clock::now() - begin - held_up.since(), 8 * kSync);
 }
 
@@ -164,7 +166,7 @@ TEST_F(SlowSync, BatchesThatTakeSeveralReadsAreAnsweredToTheirEnd) {
   }
 }
 
-// A sync may end at any moment of a turn, also right after the look at those that have ended.
+// A sync may end at any moment of a turn, also right after the check for ended syncs.
 TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
   RecordedLoad load(seed_of_this_run(), 5);
   ASSERT_TRUE(start({"-f", "0"})) << server_.failure();
@@ -176,7 +178,7 @@ TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
   EXPECT_EQ(load.nonsense(), "");
 }
 
-// More files are begun than may wait for their syncs.
+// The producers begin more files than may wait for their syncs.
 TEST_F(SlowSync, NobodyElseWaitsForProducersThatAreAheadOfTheDisk) {
   constexpr std::uint64_t kProducers = 40;
   constexpr std::uint64_t kPuts = 100;
@@ -204,7 +206,7 @@ TEST_F(SlowSync, NobodyElseWaitsForProducersThatAreAheadOfTheDisk) {
   }
 }
 
-// Files have to be removed faster than the disk does it: the folder has an end all the same.
+// Files become removable faster than the disk removes them, but the size of the folder is limited.
 TEST_F(SlowSync, NobodyElseWaitsForTheFolderToGetSmaller) {
   constexpr std::uint64_t kFileBytes = 16384;
   constexpr std::uint64_t kPairs = 3000;
@@ -219,7 +221,7 @@ TEST_F(SlowSync, NobodyElseWaitsForTheFolderToGetSmaller) {
   }
   EXPECT_LT(longest_look_beside(producers, 3 * kVerySlowSync), kVerySlowSync / 2);
   EXPECT_LT(producer.answers, 2 * kPairs) << "the producer was not slowed down";
-  // Thrice what is allowed, and some for spares and the file that was begun last.
+  // Three times the allowed size, and a few files for spares and the last one.
   EXPECT_LT(folder_bytes(folder_.path()), 3 * 3 * kFileBytes + 4 * kFileBytes);
   faults_.end();
   while (!producer.unsent.empty()) producer.push();
@@ -227,7 +229,7 @@ TEST_F(SlowSync, NobodyElseWaitsForTheFolderToGetSmaller) {
   EXPECT_EQ(stat("current-jobs-ready"), 0U);
 }
 
-// A server that is told to end does not leave before the disk has what it acknowledged.
+// A stop waits until all acknowledged changes are synced.
 TEST_F(SlowSync, AStopWaitsForTheDisk) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
   ASSERT_TRUE(faults_.begin(server_.pid(), kSlowSyncs));

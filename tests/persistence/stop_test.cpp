@@ -1,4 +1,4 @@
-// SIGTERM in the middle of everything: a clean end, soon, and nothing lost.
+// SIGTERM under load: a clean and quick end, without losses.
 
 #include <csignal>
 #include <string>
@@ -35,7 +35,8 @@ class Stop : public PersistenceTest {
     EXPECT_EQ(load.refused(), 0U);
   }
 
-  // What tells a file that was finished from one that was torn off: its last record.
+  // Returns true if the last file ends with a seal, which distinguishes a finished file from a torn
+  // one.
   bool last_file_is_sealed() {
     const std::string bytes =
         read_file(file_path(folder_.path(), file_numbers(folder_.path()).back()));

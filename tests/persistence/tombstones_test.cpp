@@ -1,4 +1,4 @@
-// Keys that outlive their jobs, and servers that come and go meanwhile.
+// Keys that outlive their jobs, across restarts, kills and changes of the server.
 
 #include <poll.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 class Tombstones : public PersistenceTest {
  protected:
-  // The answer to the put of a key.
+  // Puts a job with these tags. Returns the answer.
   static std::string put(WireClient& client, const std::string& tags, std::size_t bytes = 3) {
     return client.ask("put 9 0 60 " + std::to_string(bytes) + " " + tags + "\r\n" +
                       numbered_body(7, bytes));
@@ -49,7 +49,7 @@ TEST_F(Tombstones, OutliveEveryEndOfAServer) {
     EXPECT_EQ(server_.standard_error().find("damage"), std::string::npos)
         << server_.standard_error();
   }
-  // Also when the files are gone that they were first recorded in.
+  // They also survive the removal of the files with their first records.
   const Client client = connect();
   const std::uint64_t until = stat("binlog-current-index") + 3;
   for (int i = 0; i < 2000 && stat("binlog-oldest-index") < until; ++i) {
@@ -65,7 +65,7 @@ TEST_F(Tombstones, OutliveEveryEndOfAServer) {
   }
 }
 
-// The time goes on while no server runs.
+// A key expires while no server runs.
 TEST_F(Tombstones, EndWhileNoServerRuns) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::uint64_t short_one = leave(*connect(), "idp:short:1");
@@ -78,7 +78,7 @@ TEST_F(Tombstones, EndWhileNoServerRuns) {
   EXPECT_EQ(inserted_id(put(*connect(), "idp:short")), long_one + 2);
 }
 
-// With beanstalkd in between, which knows nothing of them and leaves their records where they are.
+// beanstalkd uses the folder in between. It ignores the records of keys and keeps them.
 TEST_F(Tombstones, AreThereWhenBeanstalkdHadTheFolder) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::uint64_t id = leave(*connect(), "idp:key:3600");

@@ -1,5 +1,4 @@
-// System calls of a running server that fail or take long, by strace: from the outside, when the
-// test wants it, and no longer than that.
+// Makes system calls of a running server fail or take long, by strace, while the test wants it.
 
 #pragma once
 
@@ -16,17 +15,17 @@ class TracedFaults final {
   TracedFaults& operator=(const TracedFaults&) = delete;
   ~TracedFaults() { end(); }
 
-  // Whether strace is there and may look into other processes.
+  // Returns true if strace is installed and permitted to trace other processes.
   static bool are_possible();
 
-  // From now on all threads of the process get what `injection` says, in strace's words:
-  // `fdatasync:error=EIO:when=3+`. False if that does not work. Requires: not begun.
+  // Injects faults into all threads of the process, in strace's words:
+  // `fdatasync:error=EIO:when=3+`. Returns false if it fails. Requires: not begun.
   [[nodiscard]] bool begin(pid_t server, const std::string& injection);
 
-  // Who traces. Requires: begun.
+  // Returns the process id of strace. Requires: begun.
   pid_t tracer() const { return tracer_; }
 
-  // Everything works again. Does nothing if not begun.
+  // Ends the faults. Does nothing if not begun.
   void end();
 
  private:
