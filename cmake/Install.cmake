@@ -38,7 +38,7 @@ else()
   set(HARICOT_START "${HARICOT_SETTINGS} ${HARICOT_DEFAULT_FILE} ${CMAKE_INSTALL_FULL_BINDIR}/beanstalkd")
   set(HARICOT_ENVIRONMENT "")
 endif()
-install(PROGRAMS packaging/settings/settings DESTINATION lib/haricot)
+install(PROGRAMS packaging/settings/settings packaging/settings/may-restart DESTINATION lib/haricot)
 
 foreach(unit beanstalkd.service beanstalkd.socket haricot-web.service)
   configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)

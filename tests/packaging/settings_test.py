@@ -182,6 +182,13 @@ class Settings(unittest.TestCase):
             self.assertIn(said, result.stderr)
             self.assertEqual(said == "", result.stderr == "")
 
+    def test_flags_after_the_program_are_added(self):
+        self.file.write_text("PORT=-p 11301\n")
+        # systemd has read the file.
+        result = subprocess.run(["sh", SCRIPT, self.file, "/bin/echo", "--check"], capture_output=True, text=True,
+                                timeout=60, env={"PATH": os.environ["PATH"], "PORT": "-p 11301"})
+        self.assertEqual(result.stdout.split()[-3:], ["-p", "11301", "--check"], result.stderr)
+
     # OpenRC ------------------------------------------------------------------------------------
 
     def openrc(self, shell, text, then='echo "$command $command_args" && echo "$command_user $pidfile"'):
@@ -201,6 +208,15 @@ class Settings(unittest.TestCase):
             self.assertEqual(result.stdout.splitlines(), [
                 "/usr/bin/beanstalkd -l 10.0.0.5 -p 11301 -z 65536 -b /srv/queue --take-over-socket=/run/beanstalkd/next",
                 f"{USER}:{group} /run/beanstalkd.pid"], result.stderr)
+
+    def test_openrc_hands_no_fenced_server_over(self):
+        for shell in SHELLS:
+            result = self.openrc(shell, 'DATADIR=/srv/queue\nBEANSTALKD_EXTRA="--fence-after 5"\n')
+            self.assertIn("--fence-after 5", result.stdout, result.stderr)
+            self.assertNotIn("--take-over-socket", result.stdout)
+            result = self.openrc(shell, 'BEANSTALKD_EXTRA="--fence-after 5"\n',
+                                 'eerror() { echo "$@"; }; ebegin() { :; }; reload || echo "status $?"')
+            self.assertEqual(result.stdout, "A server with --fence-after cannot hand over; use restart.\nstatus 1\n")
 
     def test_openrc_expands_variables(self):
         for shell in SHELLS:

@@ -19,7 +19,7 @@ equal "what is provided" "$(dpkg-query -W -f '${Provides}' haricot)" "beanstalkd
 step "its files are where they belong"
 for file in /usr/bin/haricotd /usr/bin/haricot /usr/share/man/man8/haricotd.8.gz \
   /usr/share/doc/haricot/copyright /usr/lib/systemd/system/beanstalkd.service \
-  /usr/lib/haricot/settings /usr/lib/systemd/system/beanstalkd.socket /usr/lib/systemd/system/haricot-web.service \
+  /usr/lib/haricot/settings /usr/lib/haricot/may-restart /usr/lib/systemd/system/beanstalkd.socket /usr/lib/systemd/system/haricot-web.service \
   /usr/share/doc/haricot/examples/openrc/beanstalkd; do
   # A minimal installation may leave documents out.
   dpkg -L haricot | grep -qx "$file" || fail "$file is not in the package"
