@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The resource agent: Debian's ocf-tester, and each case in which a cluster relies on its status.
+"""Tests the resource agent: by Debian's ocf-tester, and in each case in which a cluster relies on its status.
 
     agent_test.py HARICOTD HARICOT
 """
@@ -19,7 +19,7 @@ from stage import (PATIENCE_S, PROJECT, Client, end_all_others, is_there, isolat
 if len(sys.argv) < 3:
     sys.exit(__doc__)
 HARICOTD, HARICOT = map(os.path.abspath, sys.argv[1:3])
-PORT = 11300  # Of a network of its own.
+PORT = 11300  # In a network namespace.
 OCF_ROOT = pathlib.Path("/usr/lib/ocf")
 
 SUCCESS, GENERIC, UNIMPLEMENTED, PERMISSION, INSTALLED, CONFIGURED, NOT_RUNNING = 0, 1, 3, 4, 5, 6, 7
@@ -38,10 +38,10 @@ class Agent(unittest.TestCase):
         shutil.copy(PROJECT / "packaging" / "ocf" / "haricotd", self.agent)
         self.agent.chmod(0o755)
         self.pid_file = self.folder / "run" / "haricotd-queue.pid"
-        # Whatever a test leaves must not meet the next one.
+        # No process of a test may affect the next one.
         self.addCleanup(end_all_others)
 
-    # What the cluster does -------------------------------------------------------------------------
+    # Actions of the cluster ------------------------------------------------------------------------
 
     def environment(self, timeout_s=20, **parameters):
         values = {"binary": HARICOTD, "tool": HARICOT, "binlog": self.binlog, "address": "127.0.0.1",
@@ -49,7 +49,7 @@ class Agent(unittest.TestCase):
         return {**os.environ, "OCF_ROOT": str(OCF_ROOT), "OCF_RESOURCE_INSTANCE": "queue",
                 "HA_RSCTMP": str(self.folder / "run"), "HA_LOGFILE": str(self.folder / "agent.log"),
                 "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000),
-                # Whoever starts the agent may have a manager of its own.
+                # The server must not inherit the socket of the agent's own service manager.
                 "NOTIFY_SOCKET": "/nonexistent/notify",
                 **{f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}}
 
@@ -73,7 +73,7 @@ class Agent(unittest.TestCase):
         return self.log.read_text() if self.log.exists() else ""
 
     def server_pid(self):
-        """The process that the agent has written down; 0 if none."""
+        """Returns the process id in the agent's pid file, or 0."""
         try:
             return int(self.pid_file.read_text().split()[0])
         except (OSError, IndexError):
@@ -84,7 +84,7 @@ class Agent(unittest.TestCase):
         return self.server_pid()
 
     def kill_server(self):
-        """Kills the server that the agent has started. Its process."""
+        """Kills the server that the agent has started. Returns its process id."""
         pid = self.server_pid()
         os.kill(pid, signal.SIGKILL)
         wait_for("the end of the server", lambda: not is_there(pid))
@@ -94,7 +94,7 @@ class Agent(unittest.TestCase):
         return Client("127.0.0.1", PORT)
 
     def wrapper(self, script):
-        """A program in place of haricotd, which ends by becoming haricotd."""
+        """Returns a program that replaces haricotd: it runs the script, which may execute haricotd."""
         path = self.folder / "wrapper"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
@@ -140,7 +140,7 @@ class Agent(unittest.TestCase):
             for _ in range(count):
                 self.assertEqual(client.answer()[0][0], "INSERTED")
         self.kill_server()
-        # The server begins when the test allows it. Until then its start takes as long as a test likes.
+        # The server starts when the test opens the gate.
         gate = self.folder / "gate"
         os.mkfifo(gate)
         slow = self.wrapper(f'read -r _ <"{gate}"; exec "{HARICOTD}" "$@"')
@@ -151,7 +151,7 @@ class Agent(unittest.TestCase):
         self.assertIsNone(start.poll(), "the start has ended before the server answers")
         gate.write_text("go on\n")
         self.assertEqual(start.wait(PATIENCE_S), SUCCESS)
-        # Clients may come as soon as the start has ended.
+        # Clients may connect as soon as the start has ended.
         self.assertEqual(self.log_text().count("event=ready"), 2, self.log_text())
         self.assertEqual(stats_of("127.0.0.1", PORT, PATIENCE_S)["current-jobs-ready"], str(count))
 
@@ -183,7 +183,7 @@ class Agent(unittest.TestCase):
         self.assertFalse(is_there(pid))
 
     def test_stop_waits_for_the_last_sync(self):
-        # Each sync takes two seconds. The tracer detaches itself: the process of the server stays the same.
+        # Each sync takes two seconds. With -D, strace is a child of the server, which keeps its process id.
         slow = self.wrapper(f'exec strace -D -f -o /dev/null -e trace=fsync,fdatasync '
                             f'-e inject=fsync,fdatasync:delay_enter=2000000 "{HARICOTD}" "$@"')
         pid = self.start(binary=slow, fsync=50)
@@ -252,7 +252,7 @@ class Agent(unittest.TestCase):
         self.check(GENERIC, "start")
         self.assertIn("status 111", self.said)
         self.check(NOT_RUNNING, "monitor")
-        # Ours runs, and the other one is where clients look for it.
+        # Our server runs, but the other one answers at its address.
         self.start(port=PORT + 1)
         self.check(GENERIC, "monitor")
         self.assertIn("another server answers", self.said)
@@ -260,7 +260,7 @@ class Agent(unittest.TestCase):
         self.assertIsNone(other.poll())
 
     def test_a_folder_that_another_server_uses_is_left_alone(self):
-        # Not under its own name, so that the agent does not take it for its own.
+        # Under another path, so that the agent does not take the server for its own.
         other = subprocess.Popen([HARICOTD, "-l", "127.0.0.1", "-p", "0", "-b", f"{self.binlog}/."],
                                  stderr=subprocess.PIPE, text=True)
         self.addCleanup(other.stderr.close)
@@ -271,7 +271,7 @@ class Agent(unittest.TestCase):
         self.check(GENERIC, "start", lock_wait=0)
         self.assertIn("status 10", self.said)
         self.assertIsNone(other.poll())
-        # A volume may let go of the lock of a dead node late: the start waits for that.
+        # A volume may release the lock of a failed node late: the start waits for it.
         tried = self.log_text().count("another server uses the folder")
         start = self.begin("start", lock_wait=2 * PATIENCE_S)
         wait_for("attempts", lambda: self.log_text().count("another server uses the folder") > tried + 1)
@@ -290,7 +290,7 @@ class Agent(unittest.TestCase):
                 self.check(SUCCESS, "monitor")
             after = client.stats()
         moving = ("uptime", "rusage-utime", "rusage-stime", "cmd-stats", "total-connections",
-                  # A connection that the monitor has closed may not be noticed yet.
+                  # The server may not have noticed yet that the monitor has closed its connection.
                   "current-connections")
         for key, value in before.items():
             if key not in moving:
@@ -310,7 +310,7 @@ class Agent(unittest.TestCase):
         self.check(SUCCESS, "monitor", timeout_s=2 * PATIENCE_S)
 
     def hold_syncs_up(self, pid):
-        """From now on each sync of the server takes longer than a test."""
+        """Delays each sync of the server for longer than a test."""
         tracer = subprocess.Popen(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
                                    "-e", f"inject=fsync,fdatasync:delay_enter={10 * PATIENCE_S}s"],
                                   stderr=subprocess.DEVNULL)
@@ -328,7 +328,7 @@ class Agent(unittest.TestCase):
             self.check(SUCCESS, "monitor", sync_lag_max=0)
             self.check(GENERIC, "monitor", sync_lag_max=1, timeout_s=4)
             self.assertIn("waiting", self.said)
-            # The interval of -f is no hang.
+            # The interval of -f does not count as a hang.
             self.check(SUCCESS, "monitor", sync_lag_max=1, fsync=10_000 * PATIENCE_S)
 
     def test_wrong_parameters(self):

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Faults of nodes, networks, copies and servers, one after the other on one replicated volume (GlusterFS),
-under load. After each of them another server opens the folder, and every acknowledged job has to be there
-exactly as it was acknowledged or as it became later.
+"""Runs faults of nodes, networks, replicas and servers on a replicated volume (GlusterFS), one after the other and
+under load. After each fault another server opens the folder and must have every job as it was acknowledged or changed
+later.
 
     chaos.py HARICOTD HARICOT [--minutes N | --rounds N | --each]  [--only KIND,...]
              [--cluster | --beanstalkd PROGRAM | --unsynced]
 
---each runs each kind of fault once, in their order; otherwise the kinds are drawn at random. With --cluster
-Pacemaker runs the server, as docs/cluster.md says; otherwise this program does what a cluster would. With
---beanstalkd the server is that program, without the agent, and what it has lost is counted instead of
-refused. With --unsynced the server never syncs, all nodes lose their power, up to three times until something is lost,
-and it is a failure that nothing is: the disks of this test do forget. HARICOT_SEED=N repeats what is drawn. Prints how long there was no service, by kind of fault.
+--each runs each kind of fault once, in order; otherwise the kinds are random. With --cluster Pacemaker runs the server,
+as in docs/cluster.md; otherwise this program replaces the cluster. With --beanstalkd the server is that program,
+without the agent, and lost jobs are counted instead of being a failure. With --unsynced the server never syncs, and all
+nodes lose their power, up to three times, until a job is lost; the program fails if none is lost, because it has to
+show that the disks of this test lose unsynced data. HARICOT_SEED=N repeats the random choices. Prints the time without
+service for each kind of fault.
 """
 
 import argparse
@@ -30,14 +31,14 @@ from volume import FENCE_PATIENCE_S, FOLDER, MOUNTED, PORT, Volume, require_engi
 
 FILLER = f"{MOUNTED}/filler"
 NEVER_MS = 3_600_000
-BLACKOUTS = 3  # The volume syncs for reasons of its own, and once it may just have done so.
+BLACKOUTS = 3  # Attempts: the volume also syncs on its own, and may have done so just before a blackout.
 MANY_FILES = 2000  # Acknowledged commands that fill a few files of the binlog.
 
 
 class Chaos(Rounds):
-    """One volume, and a server on one of its nodes. A fault is a method `fault_KIND(holder, successor)`: it begins
-    the load, does its damage, and returns the node that is to serve then, when the damage was done, and, if that was
-    before it returns, when there was service again."""
+    """A volume, and a server on one of its nodes. A fault is a method `fault_KIND(holder, successor)`: it begins the
+    load and causes the fault. It returns the node that runs the next server, the time of the fault, and, if it has
+    waited for that, the time at which a server answered again."""
 
     def __init__(self, volume, beanstalkd=None):
         super().__init__(volume)
@@ -51,7 +52,7 @@ class Chaos(Rounds):
         if not self.beanstalkd:
             self.volume.start(node)
             return
-        for _ in range(600):  # It ends at once as long as another one holds the lock.
+        for _ in range(600):  # beanstalkd exits at once while another server holds the lock.
             node.run("sh", "-c", f"setsid {self.beanstalkd} -l 0.0.0.0 -p {PORT} -b {FOLDER} -f 0 "
                      "</dev/null >>/run/beanstalkd.log 2>&1 &")
             with contextlib.suppress(TimeoutError):
@@ -73,24 +74,24 @@ class Chaos(Rounds):
     # The faults
 
     def fault_kill(self, holder, _):
-        """The server dies, and starts again on its node."""
+        """Kills the server, which restarts on its node."""
         self.volume.begin_load(holder)
         self.signal_server(holder, "KILL")
         return holder, time.monotonic()
 
     def fault_move(self, holder, successor):
-        """An operator moves the server."""
+        """Moves the server like an operator."""
         self.volume.begin_load(holder)
         return self.stop(holder, successor)
 
     def fault_power(self, holder, successor):
-        """The node dies at once."""
+        """Switches off the node."""
         self.volume.begin_load(holder)
         holder.lose_power()
         return successor, time.monotonic()
 
     def fault_blackout(self, holder, successor):
-        """All nodes lose their power under load. When they are back, the volume has what was synced, and nothing else."""
+        """Switches off all nodes. Afterwards the volume has only synced data."""
         self.volume.begin_load(holder, enough=MANY_FILES)
         at = self.volume.nodes.index(successor)
         self.volume.lose_all_power()
@@ -100,8 +101,8 @@ class Chaos(Rounds):
         return self.volume.nodes[at], begin
 
     def fault_cut(self, holder, successor):
-        """The node loses its network while it lives, and clients on the node reach their server all the time.
-        The cluster fences it before it starts another one."""
+        """Unplugs the network of the node, where clients still reach the server. The cluster fences the node before it
+        starts another server."""
         self.volume.begin_load(holder, local=True)
         begin = time.monotonic()
         holder.unplug()
@@ -110,8 +111,8 @@ class Chaos(Rounds):
         return successor, begin
 
     def fault_pause(self, holder, successor):
-        """The whole node stands still, nobody fences it, and the next one takes over. When the node goes on, its server
-        has to notice that by itself. Clients on the node reach it all the time."""
+        """Pauses the whole node without fencing it, and another node takes over. When the node continues, its server
+        has to detect that itself. Clients on the node reach it all the time."""
         self.volume.begin_load(holder, local=True)
         before = len(self.volume.log_of(holder))
         holder.pause()
@@ -122,9 +123,9 @@ class Chaos(Rounds):
             later = client.put(b"of the second server")
         holder.go_on()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
-        # The volume may have given the node up, and then takes a while to let it in again.
+        # The volume may have given up the node, and then needs a while to accept it again.
         self.volume.wait_until_fenced(holder, before)
-        # A thread of it may hang in a call to the volume for good.
+        # A thread of the server may hang in a call to the volume forever.
         holder.lose_power()
         with Client(successor.address, PORT) as client:
             if client.ask(f"delete {later}")[0] != ["DELETED"]:
@@ -132,7 +133,7 @@ class Chaos(Rounds):
         return successor, begin, end
 
     def fault_hang(self, holder, successor):
-        """The server stands still for longer than its monitor waits; the cluster stops it then."""
+        """Stops the server's process for longer than the monitor waits, and then stops the server like the cluster."""
         self.volume.begin_load(holder)
         self.signal_server(holder, "STOP")
         begin = time.monotonic()
@@ -142,24 +143,24 @@ class Chaos(Rounds):
         return successor, begin
 
     def fault_brick(self, holder, successor):
-        """One copy dies under load and comes back, first that of the server's own node, then that of another one."""
+        """Kills a replica and restarts it, first that of the server's node, then that of another node."""
         self.volume.begin_load(holder)
         for node in (holder, successor):
             node.run("kill", "-KILL", self.volume.brick_of(node))
             self.volume.wait_for_load(200)
             self.volume.gluster("volume", "start", "jobs", "force", on=holder)
             self.volume.wait_for_load(200)
-            # Only two copies that are whole give a quorum: so no copy goes before the last one is healed.
+            # Two healed replicas are needed for a quorum, so a replica must be healed before the next one is killed.
             self.volume.wait_until_healed(holder)
         return self.stop(holder, successor)
 
     def fault_full(self, holder, successor):
-        """Somebody fills the volume under load, and makes room again."""
+        """Fills the volume under load, and frees the space again."""
         self.volume.begin_load(holder, may_be_full=True)
         holder.run("dd", "if=/dev/zero", f"of={FILLER}", "bs=1M", check=False)
         wait_for("a refused put", lambda: self.volume.faults() or sum(
             load.refused_puts for load in self.volume.loads) > 20)
-        # Jobs can still be taken, buried, kicked and deleted.
+        # Jobs can still be reserved, buried, kicked and deleted.
         self.volume.wait_for_load(200)
         holder.run("rm", FILLER)
         put = sum(load.acknowledged_puts for load in self.volume.loads)
@@ -187,14 +188,14 @@ class Chaos(Rounds):
             self.repair()
 
     def repair(self):
-        """Brings the volume and the queue back to what a round begins with."""
+        """Restores the volume, and empties the queue for the next round."""
         self.volume.reboot()
         self.volume.wait_until_healed(self.holder)
         with Client(self.holder.address, PORT) as client:
             self.empty_queue(client)
 
     def lose_something(self):
-        """Takes the power away until something is lost."""
+        """Repeats the blackout until a job is lost."""
         for _ in range(BLACKOUTS):
             self.run_round("blackout", is_last=True)
             if any(self.lost.values()):
@@ -240,7 +241,7 @@ def main():
             volume.has_tags = not options.beanstalkd
             if options.unsynced:
                 volume.fsync_ms = NEVER_MS
-                volume.options = ""  # Where one file ends and the next begins, the server syncs.
+                volume.options = ""  # The default size of files, because the server syncs at the end of each file.
             chaos = Chaos(volume, options.beanstalkd)
         stack.callback(chaos.report)
         if options.unsynced:

@@ -1,5 +1,5 @@
-"""The cluster of docs/cluster.md: three nodes with a replicated volume (GlusterFS), Pacemaker, an address
-that moves, and a power switch. It is made by the commands of that page, as they stand there."""
+"""The cluster of docs/cluster.md: three nodes with a replicated volume (GlusterFS), Pacemaker, a floating address and
+a power switch. The commands of that page set it up as printed."""
 
 import pathlib
 import re
@@ -14,25 +14,25 @@ from nodes import NETWORK, Node
 from stage import HERE, PROJECT, stats_of, wait_for
 from volume import DISKS, PORT, Volume
 
-ADDRESS = f"{NETWORK}.100"  # It moves.
+ADDRESS = f"{NETWORK}.100"  # The floating address.
 SWITCH_PORT = 4001
 NAMES = ("one", "two", "three")
 CLUSTER_PATIENCE_S = 180
 TO_MOVE, TO_MOVE_BACK = "# on the node that has the server", "# on the same node, later"
 TO_CLEAR = "# on each node, if volume create has failed"
 
-# What the page has the reader set, for the machines of the test.
+# The values that the page leaves to the reader.
 VALUES = {"ADDRESS": ADDRESS, "PASSWORD": "a word of the test",
           "FENCING": f"fence_power ip={NETWORK}.1 ipport={SWITCH_PORT} pcmk_host_list={','.join(NAMES)}"}
-# Folders that the nodes have for themselves, and keep when they are switched off; some with what this machine has.
+# Folders of each node: those that survive a power-off, overlays of this machine's folders, and temporary ones.
 KEPT = ("/var/lib/glusterd", "/var/lib/corosync", "/var/lib/pacemaker", "/var/lib/pcsd")
 LAID_OVER = ("/etc", "/var/log", "/usr/bin", "/usr/sbin", "/usr/lib/ocf/resource.d")
 OWN_FOLDERS = ("/dev/shm",)
 
 
 class Switch(socketserver.BaseRequestHandler):
-    """The power switch, for fence_power. `nodes` are those it has power over, by name; `log` what it was asked.
-    Those in `broken` stay on, though it says otherwise."""
+    """The power switch for fence_power. `nodes` are its nodes by name, `log` the requests that it got. It reports that
+    nodes in `broken` are off although they stay on."""
 
     nodes = {}
     log = []
@@ -53,7 +53,7 @@ class PowerSwitch(socketserver.ThreadingTCPServer):
 
 
 def switch_power(clean_up):
-    """Has the switch answer. `clean_up` takes functions that are called at the end. Requires: make_network()."""
+    """Starts the power switch. `clean_up` takes functions that are called at the end. Requires: make_network()."""
     switch = PowerSwitch((f"{NETWORK}.1", SWITCH_PORT), Switch)
     clean_up(switch.server_close)
     clean_up(switch.shutdown)
@@ -61,14 +61,14 @@ def switch_power(clean_up):
 
 
 def can_lay_over():
-    """Whether this kernel can lay one folder over another (overlay). Requires: stage.isolate() has returned."""
+    """Returns true if the kernel supports overlays of folders. Requires: stage.isolate() has returned."""
     return subprocess.run(["sh", "-c", "mkdir -p /run/try/a /run/try/b /run/try/c && mount -t overlay -o "
                            "lowerdir=/usr/sbin,upperdir=/run/try/a,workdir=/run/try/b try /run/try/c && "
                            "umount /run/try/c"], capture_output=True).returncode == 0
 
 
 def require_cluster_engines():
-    """Skips the test where something is missing. The test goes on isolated."""
+    """Isolates the test, and skips it if a program or a feature of the kernel is missing."""
     volume.require_engines("corosync", "pacemakerd", "crm_mon", "crm_resource", "pcs", "pcsd", "chpasswd", "hostname",
                            "runuser")
     if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/Filesystem").exists():
@@ -78,20 +78,21 @@ def require_cluster_engines():
 
 
 def documented_steps():
-    """The commands of the page, as pairs: where they are run, and their text."""
+    """Returns the blocks of commands of the page: pairs of the place where they run, and their text."""
     text = (PROJECT / "docs" / "cluster.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(block.partition("\n")[0].partition(":")[0], block) for block in blocks]
 
 
 def commands_of(block):
-    """Its commands one by one, without comments; those that go on in the next line as one."""
+    """Returns the commands of a block, without comments. Joins continued lines."""
     lines = (line for line in block.replace("\\\n", " ").splitlines())
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 class Cluster(Volume):
-    """Requires: require_cluster_engines() and make_network(). The server runs on one of the nodes, at ADDRESS."""
+    """A cluster whose server runs on one of the nodes, at ADDRESS. Requires: require_cluster_engines() and
+    make_network() were called."""
 
     mounted, folder, log = "/srv/jobs", "/srv/jobs/beanstalkd", "/var/log/haricotd-queue.log"
 
@@ -119,7 +120,7 @@ class Cluster(Volume):
         return node
 
     def install(self, folder, over):
-        """What a node has in a folder that this machine has not."""
+        """Installs the programs that only the nodes have into the overlay of a folder."""
         programs = {"/usr/bin": (("haricotd", self.binary), ("haricot", self.tool), ("systemctl", HERE / "systemctl")),
                     "/usr/sbin": (("fence_power", HERE / "fence_power"),),
                     "/usr/lib/ocf/resource.d": (("haricot/haricotd", volume.AGENT),)}
@@ -149,7 +150,7 @@ class Cluster(Volume):
             raise RuntimeError(f"the page begins with {first}")
         self.values = set_values(values)
         where_now = {"# on each node": self.nodes, "# on one node": self.nodes[:1]}
-        # By where they are run, the commands of blocks that are for another day.
+        # Commands of blocks that the set-up does not run, by the place where they run.
         self.later = {where: commands_of(block) for where, block in steps if where not in where_now}
         if set(self.later) != {TO_MOVE, TO_MOVE_BACK, TO_CLEAR}:
             raise RuntimeError(f"nobody runs what the page has in {list(self.later)}")
@@ -162,7 +163,7 @@ class Cluster(Volume):
         self.wait_for_server()
 
     def clear_marked_bricks(self, create):
-        """As after a create that has failed half-way: what the page says about it helps."""
+        """Marks bricks like a failed volume create, and checks that the page's commands repair that."""
         node = self.nodes[0]
         node.run("gluster", "--mode=script", "volume", "create", "other", "one:/srv/brick")
         node.run("gluster", "--mode=script", "volume", "delete", "other")
@@ -174,7 +175,7 @@ class Cluster(Volume):
                 self.run_documented(each, command)
 
     def run_documented(self, node, command):
-        """Runs a command of the page, once: a reader does not know which of them to repeat."""
+        """Runs a command of the page once, because a reader does not know which commands to repeat."""
         said = node.run("sh", "-e", "-c", self.values + command, check=False, patience_s=CLUSTER_PATIENCE_S)
         if node.status != 0:
             raise RuntimeError(f"{node.name}: {command}: status {node.status}: {said}")
@@ -185,7 +186,7 @@ class Cluster(Volume):
         return ADDRESS
 
     def wait_for_server(self, other_than=None):
-        """The statistics of the server at the address, when another one than that of an id answers there."""
+        """Waits until a server with another id than `other_than` answers at the address. Returns its statistics."""
         def another():
             stats = stats_of(ADDRESS, PORT, timeout=1)
             return stats if stats and stats["id"] != other_than else None
@@ -198,8 +199,7 @@ class Cluster(Volume):
         return [node for node in self.nodes if node.is_alive()]
 
     def wait_until_whole(self):
-        """Switches nodes on that are off, and waits until all are members again, each copy is whole, and the
-        cluster has nothing left to do."""
+        """Switches on all nodes, and waits until all are members, each replica is healed, and the cluster is idle."""
         self.reboot()
 
         def is_whole():
@@ -207,16 +207,16 @@ class Cluster(Volume):
             online = re.search(r"Online: \[(.*)\]", said)
             return online and set(online[1].split()) == set(NAMES)
         wait_for("three nodes", is_whole, CLUSTER_PATIENCE_S)
-        self.nodes[0].run("pcs", "resource", "cleanup", check=False)  # As after a fault that was repaired.
+        self.nodes[0].run("pcs", "resource", "cleanup", check=False)  # As an operator does after a repair.
         self.settle()
         self.wait_until_healed(self.holder())
 
     def settle(self):
-        """Waits until the cluster has nothing left to do."""
+        """Waits until the cluster is idle."""
         self.alive()[0].run("crm_resource", "--wait", "--timeout=100")
 
     def holder(self):
-        """The node of the server that answers at the address."""
+        """Returns the node of the server that answers at the address."""
         def found():
             known = self.wait_for_server()["id"]
             return [node for node in self.alive() if (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known]
@@ -224,7 +224,7 @@ class Cluster(Volume):
 
 
 def set_values(block):
-    """The assignments of a block, with the values of the test."""
+    """Returns the assignments of a block with the values of the test."""
     lines = []
     for line in block.splitlines():
         name = line.partition("=")[0]

@@ -1,5 +1,5 @@
-"""Faults in a cluster that notices them by itself: see cluster.py. After each of them every acknowledged job has to be
-there exactly as it was acknowledged or as it became later."""
+"""Runs faults in a cluster (cluster.py), which detects them itself. After each fault the server must have every job as
+it was acknowledged or changed later."""
 
 import time
 
@@ -10,15 +10,15 @@ from volume import FENCE_PATIENCE_S, PORT
 
 
 class ClusterChaos(Rounds):
-    """A fault is a method `fault_KIND(holder, known)`: it begins the load and does its damage to the node that has the
-    server of the id `known`. It returns the seconds until another server has answered at the address."""
+    """A fault is a method `fault_KIND(holder, known)`: it begins the load and causes the fault on the node `holder`,
+    which runs the server with the id `known`. It returns the seconds until another server answers at the address."""
 
     def until_another_answers(self, known, begin):
         self.volume.wait_for_server(known)
         return time.monotonic() - begin
 
     def signal_server(self, node, signal):
-        # By its number: the agent has the same name.
+        # By process id, because the agent has the same name.
         node.run("kill", f"-{signal}", self.volume.wait_for_server()["pid"])
 
     def expect_fenced(self, node):
@@ -28,21 +28,21 @@ class ClusterChaos(Rounds):
     # The faults
 
     def fault_kill(self, holder, known):
-        """The server dies."""
+        """Kills the server."""
         self.volume.begin_load(holder)
         begin = time.monotonic()
         self.signal_server(holder, "KILL")
         return self.until_another_answers(known, begin)
 
     def fault_power(self, holder, known):
-        """The node dies at once."""
+        """Switches off the node."""
         self.volume.begin_load(holder)
         begin = time.monotonic()
         holder.lose_power()
         return self.until_another_answers(known, begin)
 
     def fault_cut(self, holder, known):
-        """The node loses its network while it lives, and clients on the node reach their server all the time."""
+        """Unplugs the network of the node, where clients still reach the server."""
         self.volume.begin_load(holder, local=True)
         begin = time.monotonic()
         holder.unplug()
@@ -53,8 +53,8 @@ class ClusterChaos(Rounds):
         return seconds
 
     def fault_pause(self, holder, known):
-        """The whole node stands still, and the power switch says that the node is off, though it is not. When another
-        server has taken over, the node goes on: its server has to notice that by itself."""
+        """Pauses the whole node, and the power switch reports wrongly that the node is off. When another server has
+        taken over, the node continues: its server has to detect that itself."""
         Switch.broken.add(holder.name)
         self.volume.begin_load(holder, local=True)
         begin = time.monotonic()
@@ -67,7 +67,7 @@ class ClusterChaos(Rounds):
         holder.go_on()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
         wait_for("the end of the old server", lambda: self.has_ended(holder, before), FENCE_PATIENCE_S)
-        # As an operator would: before that, two nodes have the address.
+        # Like an operator: until then, two nodes have the address.
         Switch.broken.clear()
         holder.lose_power()
         self.volume.settle()
@@ -78,20 +78,21 @@ class ClusterChaos(Rounds):
         return seconds
 
     def has_ended(self, node, before):
-        """Whether its server has fenced itself, or was stopped by the cluster there. `before` is the length of its log
-        when it was in order. A thread of it may hang in a call to the volume for good."""
+        """Returns true if the node's server has fenced itself or the cluster has stopped it. `before` is the length of
+        its log before the fault. Does not check the process, because a thread may hang in a call to the volume
+        forever."""
         log = self.volume.log_of(node)[before:]
         return "event=fenced" in log or "event=stopped" in log
 
     def fault_hang(self, holder, known):
-        """The server stands still, and its monitor notices."""
+        """Stops the server's process, which the monitor detects."""
         self.volume.begin_load(holder)
         begin = time.monotonic()
         self.signal_server(holder, "STOP")
         return self.until_another_answers(known, begin)
 
     def fault_move(self, holder, known):
-        """An operator moves the server, as the page says."""
+        """Moves the server by the commands of the page."""
         self.volume.begin_load(holder)
         begin = time.monotonic()
         for command in self.volume.later[TO_MOVE]:
@@ -108,7 +109,7 @@ class ClusterChaos(Rounds):
         holder = self.volume.holder()
         known = stats_of(ADDRESS, PORT)["id"]
         seconds = getattr(self, f"fault_{kind}")(holder, known)
-        # A monitor that has failed may have another consequence yet.
+        # A failed monitor may have further consequences.
         self.volume.settle()
         found = self.volume.compare(holder)
         self.note(kind, seconds, found)

@@ -1,6 +1,6 @@
-"""Disks that lose at a power loss what was not synced: each a file with an ext4 on it, which the kernel shuts down
-without a last write. What was written and not synced is in memory only, and goes with it; what was synced is what the
-next mount finds. What the disk itself has been told is durable: a cache in the disk is not played."""
+"""Disks that lose unsynced data at a loss of power. Each is a file with an ext4, which the kernel shuts down without a
+last write: unsynced data is only in memory and is lost, and the next mount finds the synced data. The cache of a disk
+is not simulated."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ def run(*words):
 
 
 def can_be_made():
-    """Requires: stage.isolate() has returned."""
+    """Returns true if the machine can make such disks. Requires: stage.isolate() has returned."""
     try:
         disk = Disk("/run/try-disk", 16)
         disk.remove()
@@ -30,7 +30,7 @@ def can_be_made():
 
 
 class Disk:
-    """Mounted at `path` from its making to remove()."""
+    """A disk, mounted at `path` from its construction to remove()."""
 
     def __init__(self, path, mib):
         self.path = pathlib.Path(path)
@@ -43,16 +43,17 @@ class Disk:
         self.mount()
 
     def mount(self):
-        # The journal does not write by itself what nobody has synced.
+        # A long interval, so that the journal does not commit unsynced data.
         run("mount", "-t", "ext4", "-o", "loop,commit=600", self.file, self.path)
 
     def unmount(self):
         run("umount", self.path)
-        # A node that has ended lets go of its mounts a moment later. Until then a mount would find what the memory has.
+        # The kernel releases the mounts of an ended node a moment later. Until then a mount would find the data in
+        # memory.
         stage.wait_for("the disk", lambda: not run("losetup", "--associated", self.file))
 
     def lose_power(self):
-        """From now on nothing reaches the disk, and every call to it fails."""
+        """Ends all writes to the disk. Every later call fails."""
         folder = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.ioctl(folder, SHUT_DOWN, struct.pack("I", WITHOUT_A_LAST_WRITE))
@@ -61,7 +62,7 @@ class Disk:
         self.has_power = False
 
     def come_back(self):
-        """With what was synced, if it has lost its power. Requires: then nobody uses it."""
+        """Mounts the disk again with its synced data if it has lost power. Requires: then no process uses it."""
         if not self.has_power:
             self.unmount()
             self.mount()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The folder on a replicated volume of three nodes (GlusterFS, replica 3, with a quorum), and the resource
-agent: the node of the server dies, or loses its network, and another one takes over.
+"""Tests a folder on a replicated volume of three nodes (GlusterFS, replica 3, with a quorum), with the resource agent:
+the node of the server fails or loses its network, and another node takes over.
 
     gluster_test.py HARICOTD HARICOT
 
-HARICOT_SEED=N repeats what the clients do.
+HARICOT_SEED=N repeats the commands of the clients.
 """
 
 import os
@@ -34,7 +34,7 @@ class Gluster(unittest.TestCase):
         first, second, _ = self.nodes
         self.volume.start(first)
         self.volume.begin_load(first)
-        # While the first server lives, the volume's lock keeps a second one out.
+        # While the first server runs, the volume's lock prevents a second one.
         self.assertEqual(self.volume.agent(second, "start", lock_wait=0), 1)
         self.assertIn("another server uses the folder", self.volume.said)
         first.lose_power()
@@ -46,13 +46,13 @@ class Gluster(unittest.TestCase):
         self.stop(second)
 
     def stop(self, node):
-        """Stops the server that is the folder's. The folder is sound."""
+        """Stops the server, and checks that the folder is sound."""
         self.volume.stop(node)
         self.volume.check_folder(node)
 
     def lose_and_come_back(self, first, second):
-        """The first node is cut off, the second one takes over, and nobody fences the first one: its server lives
-        when the volume is back."""
+        """Unplugs the first node, starts the server on the second one, and plugs the first one in again, without
+        fencing: its server still runs when the volume is back. Returns the id of a job of the second server."""
         first.unplug()
         self.volume.start(second)
         with Client(second.address, PORT) as client:
@@ -63,19 +63,21 @@ class Gluster(unittest.TestCase):
         return later
 
     def expect_end_of(self, first):
-        """Its server has given the folder up, and ends. The agent finds none, and starts none by itself."""
+        """Waits until the server of the first node has given up the folder and ended. The agent does not start
+        another."""
         self.volume.wait_until_fenced(first)
         with self.assertRaises(ConnectionRefusedError):
             Client("127.0.0.1", PORT, of=first)
         try:
             wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
         except TimeoutError:
-            # docs/cluster.md promises no end to a process that hangs in a call to the volume.
+            # As docs/cluster.md says, a process that hangs in a call to the volume may not end.
             self.assertTrue(all(map(is_ending, first.processes_named("haricotd"))), self.volume.said)
             print("the process of the first server hangs in a call to the volume", flush=True)
 
     def expect_promises(self, second, later):
-        """The second server has what it has acknowledged itself, and what the first one had; its folder is sound."""
+        """Checks that the second server has its own acknowledged job and those of the first server, and that its folder
+        is sound."""
         with Client(second.address, PORT) as client:
             self.assertEqual(client.ask(f"delete {later}")[0], ["DELETED"])
             self.assertEqual(differences(client, self.volume.loads), [])
@@ -87,7 +89,7 @@ class Gluster(unittest.TestCase):
         first, second, _ = self.nodes
         self.volume.start(first)
         self.volume.begin_load(first)
-        # A server that has nothing to write while it is cut off does not notice: the worst case.
+        # The worst case: a server with nothing to write does not notice that it is cut off.
         self.volume.stop_loads()
         later = self.lose_and_come_back(first, second)
         for _ in range(20):
@@ -95,7 +97,7 @@ class Gluster(unittest.TestCase):
                 with Client("127.0.0.1", PORT, of=first) as client:
                     answer = client.ask("put 0 0 60 4", b"lost")[0][0]
             except OSError:
-                continue  # The end of the connection, or no server any more.
+                continue  # The connection was closed, or the server has ended.
             self.assertNotEqual(answer, "INSERTED", "two servers acknowledge")
         self.expect_end_of(first)
         self.expect_promises(second, later)
@@ -103,7 +105,7 @@ class Gluster(unittest.TestCase):
     def test_a_server_that_was_cut_off_under_load_acknowledges_nothing_when_it_is_back(self):
         first, second, _ = self.nodes
         self.volume.start(first)
-        # These clients are on the node itself, so they reach their server all the time.
+        # These clients are on the node itself, so they always reach the server.
         self.volume.begin_load(first, local=True)
         later = self.lose_and_come_back(first, second)
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
@@ -112,8 +114,8 @@ class Gluster(unittest.TestCase):
         self.expect_promises(second, later)
 
     def let_volume_stand_still(self, node):
-        """Stops the volume of the node between two turns of the server. A turn that had just checked its fence would
-        wait in a call of its own."""
+        """Stops the volume of the node between two turns of the server. If a turn had just checked its fence, the main
+        thread could hang in a call to the volume."""
         [server] = node.processes_named("haricotd")
         wait_for("an idle server", lambda: is_idle(server))
         os.kill(server, signal.SIGSTOP)
@@ -137,23 +139,23 @@ class Gluster(unittest.TestCase):
         self.assertIn("nobody may have the jobs", log)
         with self.assertRaises(ConnectionRefusedError):
             Client(first.address, PORT)
-        # The check that has no answer holds the process. The agent takes it for what it is.
+        # The process still exists, because a check of the fence hangs. The agent reports a failure.
         wait_for("the end", lambda: is_ending(server))
         self.assertEqual(self.volume.agent(first, "monitor"), 1)
         self.assertIn("is there, and does not answer", self.volume.said)
         with self.assertRaises(subprocess.TimeoutExpired):
             self.volume.agent(first, "stop", timeout_s=2, patience_s=6)
         self.assertTrue(is_ending(server))
-        # As docs/cluster.md says.
+        # The remedy in docs/cluster.md.
         first.run("kill", "-KILL", mount)
         wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
 
     def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
-        """Without a fence of its own: the cluster has to fence."""
+        """The server has no fence of its own, so the cluster has to fence the node."""
         first, second, _ = self.nodes
         self.volume.fence_after = 0
         self.volume.start(first)
-        # These clients are on the node itself, so they reach their server all the time.
+        # These clients are on the node itself, so they always reach the server.
         self.volume.begin_load(first, local=True)
         first.unplug()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive())
@@ -162,7 +164,7 @@ class Gluster(unittest.TestCase):
             self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])
         self.assertEqual(self.volume.agent(first, "monitor", timeout_s=10), 1)
         self.assertIn("refuses changes", self.volume.said)
-        # The cluster fences it before it starts another server: docs/cluster.md says why.
+        # The cluster fences the node before it starts another server (docs/cluster.md).
         first.end()
         self.volume.stop_loads()
         self.volume.take_over(second, "after a node was cut off and fenced")

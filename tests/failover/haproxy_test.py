@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""HAProxy in front of two servers, with the settings of docs/availability.md as they stand there: who gets
-the clients when a server hangs, drains, is killed and comes back; and no acknowledged job is lost.
+"""Tests HAProxy in front of two servers, with the settings of docs/availability.md: which server gets the clients when
+one of them hangs, drains, is killed and restarts, and that no acknowledged job is lost.
 
     haproxy_test.py HARICOTD
 """
@@ -22,7 +22,7 @@ from stage import PATIENCE_S, PROJECT, Client, end_all_others, isolate, stats_of
 if len(sys.argv) < 2:
     sys.exit(__doc__)
 HARICOTD = os.path.abspath(sys.argv[1])
-PROXY, ONE, TWO = "192.0.2.10", "192.0.2.11", "192.0.2.12"  # As in the document.
+PROXY, ONE, TWO = "192.0.2.10", "192.0.2.11", "192.0.2.12"  # The addresses of the document.
 PORT = 11300
 
 
@@ -33,7 +33,7 @@ def documented_settings():
 
 
 class Producer(threading.Thread):
-    """Puts jobs through the proxy, and connects again whenever the connection ends."""
+    """Puts jobs through the proxy, and reconnects if the connection ends."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -89,12 +89,13 @@ class Proxy(unittest.TestCase):
         self.ids[address] = wait_for("the server", lambda: stats_of(address, PORT))["id"]
 
     def who_serves(self):
-        """The address that a new client of the proxy gets; None if none answers."""
+        """Returns the address of the server for a new client of the proxy, or None if no server answers."""
         stats = stats_of(PROXY, PORT, timeout=2)
         return next((address for address, known in self.ids.items() if stats and stats["id"] == known), None)
 
     def wait_until_serves(self, address, after="it began"):
-        """Prints how long that took: docs/availability.md tells."""
+        """Waits until new clients get this server, and prints the time that it took, which docs/availability.md
+        reports."""
         begin = time.monotonic()
         wait_for(f"{address} behind the proxy", lambda: self.who_serves() == address)
         print(f"{time.monotonic() - begin:.1f} s after {after}, {address} serves")
@@ -116,7 +117,7 @@ class Proxy(unittest.TestCase):
         wait_for("jobs", lambda: len(producer.acknowledged) > 100)
         self.assertEqual(stats_of(TWO, PORT)["total-jobs"], "0")
 
-        # It hangs: its clients are sent away, rather than left to wait.
+        # The first server hangs: the proxy closes its clients' connections.
         open_client = Client(PROXY, PORT)
         self.assertEqual(open_client.stats()["id"], self.ids[ONE])
         self.servers[ONE].send_signal(signal.SIGSTOP)
@@ -127,7 +128,7 @@ class Proxy(unittest.TestCase):
         self.servers[ONE].send_signal(signal.SIGCONT)
         self.wait_until_serves(ONE, "the first goes on")
 
-        # It drains: producers go to the second one, workers reach the first one at its own address.
+        # The first server drains: producers get the second one, workers reach the first one at its own address.
         with Client(ONE, PORT) as client:
             self.assertEqual(client.ask("drain")[0], ["DRAINING"])
             self.wait_until_serves(TWO, "the first drains")
@@ -137,14 +138,14 @@ class Proxy(unittest.TestCase):
             self.assertEqual(client.ask("undrain")[0], ["NOT_DRAINING"])
         self.wait_until_serves(ONE)
 
-        # It is killed, and comes back with its jobs.
+        # The first server is killed, and restarts with its jobs.
         self.servers[ONE].kill()
         self.servers[ONE].wait()
         self.wait_until_serves(TWO, "the first is killed")
         self.start(ONE)
         self.wait_until_serves(ONE, "the first is back")
 
-        # Nobody serves: clients notice at once.
+        # No server is left: clients notice at once.
         for address in (ONE, TWO):
             self.servers[address].kill()
             self.servers[address].wait()

@@ -1,5 +1,5 @@
-"""Clients that put, release, bury, kick and delete jobs, with and without tags, and know what each job has to be
-afterwards."""
+"""Clients that put, release, bury, kick and delete jobs, with and without tags, and record the state that each job must
+have afterwards."""
 
 import dataclasses
 import random
@@ -19,14 +19,14 @@ class Job:
     buries: int = 0
     kicks: int = 0
     releases: int = 0
-    tags: tuple = ()  # As the put had them, in the order in which the server shows them.
+    tags: tuple = ()  # Tags of the put, in the order in which the server reports them.
 
 
-KEY_LIVES_S = 1_000_000  # A key outlives its job for longer than any test.
+KEY_LIVES_S = 1_000_000  # The time for which a key outlives its job: longer than any test.
 
 
 def look_up(client, job_id):
-    """The job as the server has it; None if it has none."""
+    """Returns the server's job, or None."""
     stats = client.stats(f"stats-job {job_id}")
     if stats is None:
         return None
@@ -44,42 +44,42 @@ def tags_of(client, job_id):
 
 
 def key_of(job):
-    """The words of its tag `idp`, or None."""
+    """Returns the tag `idp` of the job, or None."""
     return next((tag for tag in job.tags if tag.startswith("idp:")), None)
 
 
 class Load(threading.Thread):
-    """One connection with jobs of its own. It ends when the connection does, when the server cannot keep
-    something, or by stop()."""
+    """A connection with its own jobs. It ends with the connection, when the server cannot store a change, or by
+    stop()."""
 
     def __init__(self, client, number, seed, may_be_full=False, has_tags=True):
-        """The client is the load's from now on. If the folder may be full, a put may be refused for it. Only a server
-        that knows them gets tags."""
+        """Takes over the client. `may_be_full`: the server may refuse puts because its folder is full. `has_tags`: the
+        server supports tags."""
         super().__init__(daemon=True)
         self.client = client
         self.random = random.Random(f"{seed} {number}")
         self.tube = f"tube-{number}"
-        self.jobs = {}  # What was acknowledged: by id the Job, or None if it was deleted.
-        self.kept = {}  # By the id of a deleted job, the tag whose key has outlived it.
-        self.pending = {}  # By id: what else a job may be, because a command had no answer.
+        self.jobs = {}  # Acknowledged states by id: the Job, or None if it was deleted.
+        self.kept = {}  # Tags of deleted jobs whose keys live on, by id.
+        self.pending = {}  # Other possible states by id, because a command had no answer.
         self.keys = 0
-        self.put_pending = None  # The Job of a put that had no answer.
+        self.put_pending = None  # The Job of a put without an answer.
         self.acknowledged = 0
         self.acknowledged_puts = 0
         self.may_be_full = may_be_full
         self.has_tags = has_tags
         self.refused_puts = 0
-        self.refusal = None  # The answer that ended it: what it was for may have happened, or not.
+        self.refusal = None  # The refusal that ended the load. Its command may have taken effect.
         self.fault = None
         self.is_over = False
 
     def stop(self):
-        """Ends it; answers that have not come by now never come."""
+        """Ends the load. Outstanding answers are lost."""
         self.is_over = True
         try:
             self.client.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # The server was faster.
+            pass  # The server closed the connection first.
         self.join()
         self.client.close()
 
@@ -90,7 +90,7 @@ class Load(threading.Thread):
                 self.step()
         except OSError:
             pass  # The connection has ended.
-        except Exception as error:  # A thread has nobody to tell.
+        except Exception as error:  # Stored, because a thread has no caller.
             self.fault = error
 
     def step(self):
@@ -109,7 +109,7 @@ class Load(threading.Thread):
             self.change(job_id, f"kick-job {job_id}", "KICKED",
                         dataclasses.replace(job, state="ready", kicks=job.kicks + 1))
         else:
-            # A job that is reserved when its server dies is ready on the next one.
+            # A job that is reserved when its server fails is ready on the next one.
             self.change(job_id, f"reserve-job {job_id}", "RESERVED", dataclasses.replace(job, state="ready"))
             priority = self.random.randrange(2**32)
             if self.random.random() < 0.5:
@@ -122,7 +122,7 @@ class Load(threading.Thread):
                 job, state="buried", priority=priority, buries=job.buries + 1))
 
     def put(self):
-        # Where the folder may be full, the clients fill what room the server has left.
+        # If the folder may be full, small and large bodies fill the rest of its room.
         body = self.random.randbytes(self.random.choice((300, 60_000) if self.may_be_full else (0, 10, 300, 300, 5000)))
         delay = self.random.choice((0, 0, 0, 100_000))
         job = Job(self.tube, body, self.random.randrange(2**32), self.random.randint(100, 100_000), delay,
@@ -138,7 +138,8 @@ class Load(threading.Thread):
         self.acknowledged_puts += 1
 
     def draw_tags(self):
-        """None for half of the jobs. No job is tried so often that its tag `try` would bury it."""
+        """Returns random tags, or none for half of the jobs. The tag `try` never takes effect: its limit is too
+        high."""
         if not self.has_tags or self.random.random() < 0.5:
             return ()
         self.keys += 1
@@ -163,8 +164,8 @@ class Load(threading.Thread):
 
 
 def differences(client, loads):
-    """What a server has otherwise than it was acknowledged to the loads, as texts. Requires: the loads have
-    ended, and the server has no jobs of anybody else."""
+    """Returns the differences between the server's jobs and the acknowledged ones, as texts. Requires: the loads have
+    ended, and the server has no other jobs."""
     found = []
     alive = 0
     for load in loads:
@@ -185,7 +186,7 @@ def differences(client, loads):
 
 
 def free_keys(client, load):
-    """The keys that should have outlived their jobs, and have not."""
+    """Returns the keys that are lost although they should have outlived their jobs, as texts."""
     found = []
     if load.kept:
         client.ask(f"use {load.tube}")

@@ -1,6 +1,6 @@
-"""Machines of a test: each has its own processes, network, mounts and name, and dies as a whole.
+"""Machines of a test. Each has its own processes, network, mounts and name, and fails as a whole.
 
-A node is a set of namespaces below those of the test (stage.isolate), so it ends with the test. The
+A node is a set of namespaces inside those of the test (stage.isolate), so it ends with the test. The
 test itself is the machine 198.51.100.1 on the same network.
 """
 
@@ -17,7 +17,7 @@ from stage import PATIENCE_S, is_there, wait_for
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NETWORK = "198.51.100"
-PF_EXITING = 4  # In the flags of a task, as the kernel shows them.
+PF_EXITING = 4  # A flag of a task, in the kernel's statistics of a process.
 
 
 def make_network():
@@ -31,9 +31,9 @@ def set_namespace(descriptor):
 
 
 def threads(pid):
-    """The threads of a process that is there: pairs of number and state."""
+    """Returns the threads of a process, pairs of id and state, or none if it has ended."""
     found = []
-    with contextlib.suppress(OSError):  # It has ended meanwhile.
+    with contextlib.suppress(OSError):  # The process has ended.
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
                 found.append((int(task.name), (task / "stat").read_text().rpartition(") ")[2][0]))
@@ -41,7 +41,7 @@ def threads(pid):
 
 
 def is_idle(pid, span_s=0.3):
-    """Returns whether no thread of the process has run for a while."""
+    """Returns true if no thread of the process has run for a while."""
     def switches():
         return [path.read_text().partition("voluntary_ctxt_switches")[2]
                 for path in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*/status"))]
@@ -51,14 +51,14 @@ def is_idle(pid, span_s=0.3):
 
 
 def name_of(pid):
-    """The name of a process; empty if there is none."""
-    with contextlib.suppress(OSError):  # It has ended meanwhile.
+    """Returns the name of a process, or an empty string if it has ended."""
+    with contextlib.suppress(OSError):  # The process has ended.
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return ""
 
 
 def is_ending(pid):
-    """Whether a process is there that has called its end; a call of one of its threads may hold it up."""
+    """Returns true if the process exists and is exiting, which a system call of one of its threads may delay."""
     with contextlib.suppress(OSError):
         state, *_, flags = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[:7]
         return state == "Z" or int(flags) & PF_EXITING != 0
@@ -66,28 +66,28 @@ def is_ending(pid):
 
 
 def collect_orphans():
-    """A command on a node that has taken too long is this process's child when its nsenter was killed. As long as nobody
-    collects it, its node cannot end. Those that are this process's own from their begin have one number only."""
+    """Reaps commands on nodes whose nsenter was killed after a timeout: they became children of this process, and a
+    node cannot end before they are reaped. Unlike this process's own children, they have a second process id."""
     for path in pathlib.Path("/proc/self/task").glob("*/children"):
         for child in map(int, path.read_text().split()):
-            with contextlib.suppress(OSError):  # Collected meanwhile.
+            with contextlib.suppress(OSError):  # Reaped meanwhile.
                 status = pathlib.Path(f"/proc/{child}/status").read_text()
                 if len(re.search(r"^NSpid:(.*)$", status, re.MULTILINE)[1].split()) > 1:
                     os.waitpid(child, os.WNOHANG)
 
 
 class Node:
-    """Requires: make_network()."""
+    """A machine. Requires: make_network() was called."""
 
     def __init__(self, number, own_folders, prepare="true", name=None, disk=None):
-        """The own folders exist on this machine; on the node they are empty, and go with it, as does /run.
-        `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here.
-        `disk` (disks.py) loses its power with the node."""
+        """Starts the node. `own_folders` exist on this machine; on the node they and /run are empty, and end with it.
+        The node first runs the shell command `prepare`, which still sees this machine's /run. `disk` (disks.py) loses
+        its power with the node."""
         self.disk = disk
         self.address = f"{NETWORK}.{10 + number}"
         self.link = f"node{number}"
         self.name = name or self.link
-        # The first process collects those that have ended, as on any machine: the shell does, while it waits.
+        # The first process reaps ended processes, as on any machine: a shell does so while it waits.
         mounts = prepare + " && " + "".join(f"mount -t tmpfs tmpfs {folder} && " for folder in ("/run", *own_folders))
         self.starter = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
@@ -108,7 +108,7 @@ class Node:
         self.run("ip", "link", "set", "eth0", "up")
 
     def run(self, *words, environment=None, check=True, patience_s=2 * PATIENCE_S):
-        """Runs a command on the node. What it has said."""
+        """Runs a command on the node. Returns its output."""
         result = subprocess.run(["nsenter", "--target", str(self.pid), "--all", *map(str, words)], text=True,
                                 env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=patience_s)
@@ -119,7 +119,7 @@ class Node:
 
     @contextlib.contextmanager
     def enter_network(self):
-        """This thread is in the network of the node meanwhile; sockets that it makes stay there."""
+        """A context in which this thread is in the node's network. Sockets that it opens stay there."""
         own, there = (os.open(f"/proc/{who}/ns/net", os.O_RDONLY) for who in ("thread-self", self.pid))
         try:
             set_namespace(there)
@@ -132,27 +132,28 @@ class Node:
             os.close(there)
 
     def unplug(self):
-        """From now on no packet reaches the node or leaves it."""
+        """Disconnects the node's network."""
         subprocess.run(["ip", "link", "set", self.link, "down"], check=True)
 
     def plug_in(self):
         subprocess.run(["ip", "link", "set", self.link, "up"], check=True)
 
     def lose_power(self):
-        """Nobody hears a last word of it: the network goes first, then the disk, then all processes at once."""
+        """Switches off the node, which sends no last packet: the network ends first, then the disk, then all
+        processes."""
         self.unplug()
         if self.disk and self.disk.has_power:
             self.disk.lose_power()
         self.end()
 
     def processes(self):
-        """The processes of the node, its first one too, by their numbers here."""
+        """Returns all processes of the node, by their process ids on this machine."""
         own = os.readlink(f"/proc/{self.pid}/ns/pid")
         found = []
         for path in pathlib.Path("/proc").iterdir():
             if not path.name.isdigit():
                 continue
-            with contextlib.suppress(OSError):  # It has ended.
+            with contextlib.suppress(OSError):  # The process has ended.
                 if os.readlink(path / "ns" / "pid") == own:
                     found.append(int(path.name))
         return found
@@ -161,13 +162,13 @@ class Node:
         return [pid for pid in self.processes() if name_of(pid) == name]
 
     def pause(self):
-        """The machine stands still as a whole, as a virtual one does: no packet reaches it, and no process runs."""
+        """Pauses the whole machine, like a virtual one: no packet reaches it, and no process runs."""
         self.unplug()
         told = set()
 
         def all_stopped():
-            # Each thread is told, because one that waits in a call to the volume would keep the stop from the others.
-            # One that is told may have begun another process before it stops. D: it stops when its call ends.
+            # Signals each thread, because one that waits in a call to the volume would delay the stop of the others.
+            # A thread may start another process before it stops. A thread in the state D stops when its call ends.
             found = [(pid, *thread) for pid in self.processes() for thread in threads(pid)]
             stopped = all(state in "TtZX" or (state == "D" and number in told) for _, number, state in found)
             for pid, number, _ in found:
@@ -177,7 +178,7 @@ class Node:
         wait_for("the stop", all_stopped)
 
     def go_on(self):
-        """After pause(). It knows nothing of what has happened meanwhile."""
+        """Continues the machine after pause()."""
         self.plug_in()
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
@@ -195,5 +196,5 @@ class Node:
             return not self.is_alive() and not is_there(self.pid)
         wait_for("the end of a node", has_ended)
         self.starter.stdout.close()
-        # The kernel takes its end of the link away later; it is gone as soon as this one is.
+        # The kernel would remove the node's end of the link later; deleting this end removes both.
         subprocess.run(["ip", "link", "delete", self.link], capture_output=True)

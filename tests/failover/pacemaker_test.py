@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A cluster of three nodes (Pacemaker, corosync) that runs the server and an address that moves with it, by
-the resource agent. A fencing device switches the power of nodes off.
+"""Tests a cluster of three nodes (Pacemaker, corosync) that runs the server and a floating address by the resource
+agent. A fencing device switches nodes off.
 
     pacemaker_test.py HARICOTD HARICOT
 
-The folder is one that all nodes see, with the lock of one kernel: gluster_test.py has a volume. So here no
-lock hides that two servers overlap, or that nobody was fenced. HARICOT_SEED=N repeats what the clients do.
+All nodes see the same folder of this machine, whose lock belongs to one kernel, so the lock of a volume cannot hide
+that two servers overlap or that no node was fenced. gluster_test.py has a volume. HARICOT_SEED=N repeats the commands
+of the clients.
 """
 
 import os
@@ -27,10 +28,10 @@ if len(sys.argv) < 3:
     sys.exit(__doc__)
 HARICOTD, HARICOT = map(os.path.abspath, sys.argv[1:3])
 SEED = int(os.environ.get("HARICOT_SEED") or random.SystemRandom().randrange(2**32))
-ENOUGH = 400  # Acknowledged commands before something happens.
+ENOUGH = 400  # Acknowledged commands before a fault.
 CLUSTER_PATIENCE_S = 120
 OWN_FOLDERS = ("/var/lib/pacemaker", "/var/lib/corosync", "/etc/corosync", "/dev/shm")
-# What is added to folders of the machine, for the nodes only; and the folder of the jobs, which they share.
+# Mounts the shared folder of the jobs, and adds programs to the machine's folders, for the nodes only.
 PREPARE = """
 mount --bind /run/shared /srv &&
 mkdir -p /run/$(hostname)/fence /run/$(hostname)/agent/haricot /run/$(hostname)/work1 /run/$(hostname)/work2 &&
@@ -102,7 +103,7 @@ class Cluster(unittest.TestCase):
             load.stop()
 
     def holder(self):
-        """The node that has the address."""
+        """Returns the node that has the address."""
         return next(node for node in self.nodes if ADDRESS + "/" in node.run("ip", "address", "show", "eth0"))
 
     def begin_load(self):
@@ -114,7 +115,8 @@ class Cluster(unittest.TestCase):
         wait_for("acknowledged commands", lambda: sum(load.acknowledged for load in self.loads) > ENOUGH)
 
     def check_jobs(self, begin, after):
-        """Waits until another server answers at the address than before, and compares its jobs."""
+        """Compares the jobs of the server at the address with the acknowledged ones, and prints the time since
+        `begin`."""
         seconds = time.monotonic() - begin
         self.stop_loads()
         with Client(ADDRESS, PORT) as client:
@@ -127,7 +129,7 @@ class Cluster(unittest.TestCase):
                  lambda: (stats_of(ADDRESS, PORT, timeout=1) or {"id": known})["id"] != known, CLUSTER_PATIENCE_S)
 
     def test_a_cluster_keeps_every_acknowledged_job(self):
-        # A killed server starts again.
+        # The cluster restarts a killed server.
         self.begin_load()
         known = stats_of(ADDRESS, PORT)
         begin = time.monotonic()
@@ -136,7 +138,7 @@ class Cluster(unittest.TestCase):
         self.check_jobs(begin, "after the server was killed")
         self.assertEqual(Switch.log, [])
 
-        # A node that loses its network is switched off, and the next one serves.
+        # The cluster switches off a node that loses its network, and another node takes over.
         with Client(ADDRESS, PORT) as client:
             for load in self.loads:
                 words, _ = client.ask(f"flush-tube {load.tube}")

@@ -1,5 +1,5 @@
-"""What the programs have in common that let faults follow each other: kinds of faults, how long each took, and a
-queue that is empty again."""
+"""Base of the programs that run faults one after the other: kinds of faults, their times, and an empty queue after
+each."""
 
 import statistics
 
@@ -7,19 +7,19 @@ from load import differences
 
 
 class Rounds:
-    """A fault is a method `fault_KIND` of a class below this one."""
+    """Runs faults. Each is a method `fault_KIND` of a derived class."""
 
     def __init__(self, volume):
         self.volume = volume
-        self.seconds = {}  # By kind of fault, how long there was no service.
-        self.lost = {}  # By kind of fault, how many differences.
+        self.seconds = {}  # Times without service, by kind of fault.
+        self.lost = {}  # Number of differences, by kind of fault.
 
     @classmethod
     def kinds(cls):
         return [name.removeprefix("fault_") for name in vars(cls) if name.startswith("fault_")]
 
     def note(self, kind, seconds, found):
-        """How long the fault took, and what was otherwise than it was acknowledged."""
+        """Records and prints the time of the fault, and the differences from the acknowledged jobs."""
         self.seconds.setdefault(kind, []).append(seconds)
         self.lost[kind] = self.lost.get(kind, 0) + len(found)
         acknowledged = sum(load.acknowledged for load in self.volume.loads)
@@ -41,7 +41,7 @@ class Rounds:
 
 
 def empty(client, tube):
-    """Deletes the jobs of a tube, also on a server without flush-tube."""
+    """Deletes the jobs of a tube, even on a server without flush-tube."""
     if client.ask(f"flush-tube {tube}")[0][0] != "UNKNOWN_COMMAND":
         return
     client.ask(f"use {tube}")

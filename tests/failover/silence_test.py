@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A machine that dies without a word, and the workers that wait for its server: those that docs/availability.md has
-set up notice, and one that is as libraries make it does not.
+"""Tests a machine that fails silently while workers wait for its server: workers with the settings of
+docs/availability.md notice, and one with the defaults of its library does not.
 
     silence_test.py HARICOTD
 """
@@ -22,7 +22,7 @@ HARICOTD = os.path.abspath(sys.argv[1])
 PORT = 11300
 PHEANSTALK = "/usr/share/php/Pheanstalk/autoload.php"
 
-# Each waits for a job, and says what has ended the wait.
+# Each program waits for a job, and prints the reason for which the wait ended.
 RUBY = """
 require 'beaneater'
 require 'timeout'
@@ -66,7 +66,7 @@ class Silence(unittest.TestCase):
                   "address": f"{node.address}:{PORT}"}
         workers = {}
         with client() as watcher:
-            # The one that does not wait for ever comes last: it must still wait when the machine dies.
+            # The worker with a timeout starts last, because it must still wait when the machine fails.
             for name, words in (("pheanstalk", ("php", "-r", PHP)), ("beaneater", ("ruby", "-e", RUBY))):
                 workers[name] = self.run_program(*words[:2], words[2].format(**values))
                 wait_for(name, lambda: int(watcher.stats()["current-waiting"]) == 1 + len(workers))
@@ -76,7 +76,7 @@ class Silence(unittest.TestCase):
             said, _ = worker.communicate(timeout=300)
             print(f"{name}: {said.strip()} after {time.monotonic() - begin:.1f} s", flush=True)
             self.assertEqual(said, "gone\n")
-        # What makes the difference is what the page says: this one has waited as long, and knows nothing.
+        # The settings of the page make the difference: this client has waited as long without noticing.
         plain.socket.setblocking(False)
         with self.assertRaises(BlockingIOError):
             plain.socket.recv(1)

@@ -1,5 +1,4 @@
-"""What the tests of this folder share: a machine's worth of processes and network of their own, a client,
-waiting for a condition."""
+"""Functions that the tests of this folder share: isolation in namespaces, a client, and waiting for a condition."""
 
 import contextlib
 import os
@@ -17,7 +16,7 @@ PROJECT = HERE.parents[1]
 sys.dont_write_bytecode = True
 
 SKIPPED = 77
-# Whatever is waited for comes much sooner, also on a busy machine.
+# Much longer than any wait, even on a busy machine.
 PATIENCE_S = 60
 
 
@@ -27,30 +26,30 @@ def skip(reason):
 
 
 def isolate(*needed):
-    """Goes on in namespaces that end with this test, however it ends: processes, mounts, and a network with
-    nothing but its own loopback, where every port is free. `needed` are programs; where one of them is
-    missing, or no namespace can be made, the test is skipped."""
+    """Continues the test in namespaces that end with it: processes, mounts, and a network that has only a loopback
+    device, so that every port is free. Skips the test if one of the programs `needed` is missing or namespaces cannot
+    be made."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     for program in ("unshare", "ip", *needed):
         if not shutil.which(program):
             skip(f"{program} is missing")
     if os.environ.get("HARICOT_STAGE") == str(os.getppid()):
-        # The first process of its namespace; the parent is outside.
+        # This is the first process of its namespace.
         del os.environ["HARICOT_STAGE"]
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        # Temporary files go with the namespace too, and nothing meets the /run of the machine.
+        # Temporary files end with the namespace, and the test does not use the machine's /run.
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
         tempfile.tempdir = "/run"
         return
     unshare = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0 or subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
         skip("namespaces cannot be made here")
-    os.environ["HARICOT_STAGE"] = "0"  # What a process sees as its parent that is in no namespace of its own.
+    os.environ["HARICOT_STAGE"] = "0"  # The parent's process id, as the first process of a namespace sees it.
     os.execvp("unshare", [*unshare, sys.executable, *sys.argv])
 
 
 def wait_for(what, condition, seconds=PATIENCE_S):
-    """Returns the first true value of the condition."""
+    """Waits for a true value of the condition, and returns it."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -62,7 +61,7 @@ def wait_for(what, condition, seconds=PATIENCE_S):
 
 
 def is_there(pid):
-    """Whether a process is there and has not ended."""
+    """Returns true if the process exists and is not a zombie."""
     try:
         return not pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
     except OSError:
@@ -70,7 +69,7 @@ def is_there(pid):
 
 
 def end_all_others():
-    """Ends every process of the namespace but the test itself. Requires: isolate() has returned."""
+    """Kills every process of the namespace except the test itself. Requires: isolate() has returned."""
     if os.getpid() != 1 or tempfile.tempdir != "/run":
         raise RuntimeError("these are not only the processes of this test")
     others = [int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit()]
@@ -82,9 +81,9 @@ def end_all_others():
 
 
 class Client:
-    """A connection that waits for whole answers. ConnectionError: the server has gone.
+    """A connection that reads whole answers. Raises ConnectionError if the server has closed it.
 
-    `of` is whose network it is in, if not this thread's: something with enter_network(), a context."""
+    If `of` is given, the connection is in the network of that node (enter_network()), not in this thread's."""
 
     def __init__(self, host, port, timeout=PATIENCE_S, of=None):
         with of.enter_network() if of else contextlib.nullcontext():
@@ -102,7 +101,7 @@ class Client:
         self.socket.close()
 
     def ask(self, line, body=None):
-        """Sends one command. The words of the first line of the answer, and its body or None."""
+        """Sends a command. Returns the words of the first line of the answer, and its body or None."""
         text = line.encode() + b"\r\n"
         if body is not None:
             text += body + b"\r\n"
@@ -123,14 +122,14 @@ class Client:
         return words, body[:-2]
 
     def put(self, body, priority=0, delay=0, ttr=60):
-        """The id of the new job."""
+        """Puts a job. Returns its id."""
         words, _ = self.ask(f"put {priority} {delay} {ttr} {len(body)}", body)
         if words[0] != "INSERTED":
             raise RuntimeError(f"a put was answered {words}")
         return int(words[1])
 
     def stats(self, of=""):
-        """The statistics as texts by key; None if there is no such job or tube."""
+        """Returns the statistics as texts by key, or None if the job or tube does not exist."""
         words, body = self.ask(of or "stats")
         if words[0] != "OK":
             return None
@@ -139,7 +138,7 @@ class Client:
 
 
 def stats_of(host, port, timeout=5):
-    """The statistics of a server; None if none answers."""
+    """Returns the statistics of a server, or None if it does not answer."""
     with contextlib.suppress(OSError), Client(host, port, timeout) as client:
         return client.stats()
     return None

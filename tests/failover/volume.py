@@ -1,5 +1,5 @@
-"""A replicated volume on three nodes (GlusterFS, replica 3, with a quorum), a server on one of them, and
-clients that know what its jobs have to be."""
+"""A replicated volume on three nodes (GlusterFS, replica 3, with a quorum), a server on one of them, and clients that
+record the acknowledged jobs."""
 
 import concurrent.futures
 import os
@@ -19,20 +19,20 @@ from stage import PROJECT, Client, wait_for
 
 AGENT = PROJECT / "packaging" / "ocf" / "haricotd"
 PORT = 11300
-MOUNTED = "/run/volume"  # Where each node has the volume.
+MOUNTED = "/run/volume"  # Mount point of the volume on each node.
 FOLDER = f"{MOUNTED}/beanstalkd"
-DISKS = pathlib.Path("/run/disks")  # What a node keeps when it is switched off.
+DISKS = pathlib.Path("/run/disks")  # Data of nodes that survives a power-off.
 DISK_MIB = 128
 HEAL_PATIENCE_S = 180
-FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
-TORN = 2  # The status of `haricot binlog check` where the last file ends in half a record.
-LOAD_PATIENCE_S = 300  # Each command waits for three disks, on a machine that may have other work.
-ENOUGH = 400  # Acknowledged commands before something happens.
-SMALL_FILES = "-s 200000"  # So that files are begun, emptied and removed all the time.
+FENCE_PATIENCE_S = 180  # Three times the agent's --fence-after.
+TORN = 2  # Status of `haricot binlog check` if the last file ends in an incomplete record.
+LOAD_PATIENCE_S = 300  # Each command waits for three disks, on a machine that may be busy.
+ENOUGH = 400  # Acknowledged commands before a fault.
+SMALL_FILES = "-s 200000"  # So that files are begun and removed often.
 
 
 def documented_options():
-    """The options of the volume, as docs/cluster.md has them: words by pairs."""
+    """Returns the options of the volume in docs/cluster.md, as pairs of words."""
     text = (PROJECT / "docs" / "cluster.md").read_text(encoding="utf-8")
     options = re.findall(r"^gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
     if len(options) < 5:
@@ -41,8 +41,8 @@ def documented_options():
 
 
 def repeat(node, *words):
-    """Runs a command on the node until it succeeds. What it has said then; what it has said before is printed at once,
-    so that whoever waits sees what for."""
+    """Runs a command on the node until it succeeds. Returns its last output. Prints the output of failures at once, to
+    show the reason for the wait."""
     said = [""]
 
     def is_done():
@@ -55,8 +55,7 @@ def repeat(node, *words):
 
 
 def require_engines(*others):
-    """Skips the test where GlusterFS, another program or the cluster's shell functions are missing. The test goes on
-    isolated."""
+    """Isolates the test, and skips it if GlusterFS, another program or the cluster's shell functions are missing."""
     stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs", "mkfs.ext4", "losetup", *others)
     if not pathlib.Path("/usr/lib/ocf/lib/heartbeat/ocf-shellfuncs").exists():
         stage.skip("Debian's resource-agents is missing")
@@ -69,7 +68,8 @@ def require_engines(*others):
 
 
 class Volume:
-    """Requires: require_engines() and make_network(). `clean_up` takes a function that is called at the end."""
+    """A volume and a server. `clean_up` takes functions that are called at the end. Requires: require_engines() and
+    make_network() were called."""
 
     mounted, folder, log = MOUNTED, FOLDER, "/run/haricotd.log"
 
@@ -79,7 +79,7 @@ class Volume:
         self.fence_after = 60
         self.fsync_ms = 0
         self.options = SMALL_FILES
-        self.has_tags = True  # The server knows them.
+        self.has_tags = True  # The server supports tags.
         self.loads = []
         self.begun_loads = 0
         clean_up(self.remove_disks)
@@ -89,7 +89,7 @@ class Volume:
         self.nodes = []
         self.disks = []
         for number in (1, 2, 3):
-            # In a file system of its own: a full brick is no full machine.
+            # In its own file system, so that a full brick does not fill the machine's.
             self.disks.append(Disk(DISKS / f"node{number}", DISK_MIB))
             (DISKS / f"node{number}" / "brick").mkdir()
             (DISKS / f"system{number}").mkdir()
@@ -98,8 +98,8 @@ class Volume:
         self.set_up()
 
     def set_up(self):
-        """Makes the volume, mounted on each node, and the folder."""
-        # Each of them takes seconds, which it spends waiting.
+        """Creates the volume, mounts it on each node, and creates the folder."""
+        # In parallel, because each start waits for seconds.
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: node.run("glusterd"), self.nodes))
         for node in self.nodes[1:]:
@@ -113,7 +113,7 @@ class Volume:
         self.gluster("volume", "start", "jobs")
         for node in self.nodes:
             self.mount(node)
-        # A copy that comes up later than the mount leaves a node without a quorum meanwhile.
+        # Until a mount has found all replicas, its node may have no quorum.
         for node in self.nodes:
             self.wait_for_copies(node)
         self.nodes[0].run("mkdir", FOLDER)
@@ -125,12 +125,12 @@ class Volume:
                     f"mount --bind {DISKS}/system{number} /var/lib/glusterd", disk=self.disks[number - 1])
 
     def use_disk(self, number):
-        """The command by which a node has its disk, and holds no other one."""
+        """Returns the command that mounts the node's disk and unmounts those of others."""
         self.disks[number - 1].come_back()
         return f"mount --bind {DISKS}/node{number} /srv && umount {DISKS}/node*[0-9]"
 
     def reboot(self):
-        """Switches the nodes on again that were switched off. Their volume is mounted."""
+        """Switches on all nodes that are off, and mounts their volume."""
         off = [index for index, node in enumerate(self.nodes) if not node.is_alive()]
         for index in off:
             self.nodes[index] = self.switch_on(index + 1)
@@ -138,7 +138,7 @@ class Volume:
         try:
             self.begin_glusterd(nodes)
         except TimeoutError:
-            # Rare: after all nodes have lost their power, one does not find the others.
+            # Rare: after a loss of power of all nodes, one does not find the others.
             for node in nodes:
                 print(node.name, node.run("gluster", "peer", "status", check=False), flush=True)
             self.begin_glusterd(nodes)
@@ -146,19 +146,19 @@ class Volume:
             try:
                 self.mount(node)
             except TimeoutError:
-                # As in wait_for_copies(): two copies that no client finds leave none to mount.
+                # As in wait_for_copies(): if no client finds two of the replicas, the volume cannot be mounted.
                 self.restart_copies(off, node, lambda node=node: self.is_mounted(node))
 
     def begin_glusterd(self, nodes):
-        """Begins it, or one in its place, on all of them. Returns when each knows both others."""
+        """Starts or restarts glusterd on the nodes, and waits until each knows both others."""
         for node in nodes:
             node.run("sh", "-c", "pkill -KILL -x glusterd; while pgrep -x glusterd; do sleep 0.1; done; glusterd")
         for node in nodes:
             wait_for("the peers", lambda node=node: self.peers_of(node) == 2)
 
     def lose_all_power(self):
-        """All at once: the volume would sync the other copies as soon as it notices that one fails. However busy the
-        machine is, no copy does anything from the first moment on."""
+        """Switches off all nodes. Stops all replicas first, because the volume syncs the others as soon as it detects
+        that one fails."""
         for copy in [pid for node in self.nodes for pid in node.processes_named("glusterfsd")]:
             os.kill(copy, signal.SIGSTOP)
         for node in self.nodes:
@@ -177,7 +177,7 @@ class Volume:
 
     @staticmethod
     def is_mounted(node):
-        """Tries to mount the volume. Whether that has succeeded; if not, what was said is printed."""
+        """Tries to mount the volume. Returns true if it succeeds, and prints the output otherwise."""
         node.run("mkdir", "-p", MOUNTED)
         said = node.run("mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False)
         if node.status != 0:
@@ -185,20 +185,21 @@ class Volume:
         return node.status == 0
 
     def gluster(self, *words, on=None):
-        """Asks again while another node is busy: then nothing has happened. What it has said."""
+        """Runs a command of gluster, and repeats it while another node is busy, when it has no effect. Returns its
+        output."""
         node = on or self.nodes[0]
         return repeat(node, "gluster", "--mode=script", *words)
 
     def copies_in_reach(self, node):
-        """With which copies the mount of a node is connected, by the numbers of their nodes."""
+        """Returns the replicas to which the mount of a node is connected, by the numbers of their nodes."""
         said = (node.run("cat", f"{self.mounted}/.meta/graphs/active/jobs-client-{number}/private", check=False)
                 for number in range(len(self.nodes)))
         return [number for number, text in enumerate(said) if "connected = 1" in text]
 
     def wait_for_copies(self, node):
-        """Until the mount of the node is connected with all copies. Sometimes glusterd does not learn the port of a copy
-        that begins at the boot of its node, and no client finds that copy: then it is started again, as
-        docs/cluster.md says."""
+        """Waits until the mount of the node is connected to all replicas. Sometimes glusterd does not learn the port of
+        a replica that starts at boot, so that no client finds it: then restarts the replica, as docs/cluster.md
+        says."""
         def in_reach():
             return len(self.copies_in_reach(node)) == len(self.nodes)
         try:
@@ -210,20 +211,20 @@ class Volume:
         self.restart_copies(missing, node, in_reach)
 
     def restart_copies(self, numbers, node, is_good):
-        """Until it is good: the copies of these nodes are started again."""
+        """Restarts the replicas of these nodes until `is_good` is true."""
         for number in numbers:
             self.nodes[number].run("pkill", "-KILL", "-x", "glusterfsd", check=False)
-        # It takes a moment until glusterd knows that the process has gone; until then it starts none.
+        # Repeated, because glusterd starts no replica until it has noticed that the old process ended.
         wait_for("the copies", lambda: self.gluster("volume", "start", "jobs", "force", on=node) and is_good(),
                  HEAL_PATIENCE_S)
 
     def wait_until_healed(self, node):
-        """Until each copy has what the others have, and the node writes to all of them."""
+        """Waits until all replicas are equal and the node writes to all of them."""
         self.wait_for_copies(node)
         said = [""]
 
         def healed():
-            # Refused as long as a copy that came back is not known everywhere.
+            # Refused until all nodes know that the replica is back.
             node.run("gluster", "volume", "heal", "jobs", check=False)
             said.append(node.run("gluster", "volume", "heal", "jobs", "info", check=False))
             return said[-1].count("Number of entries: 0\n") == 3
@@ -231,7 +232,7 @@ class Volume:
             wait_for("the heal", healed, HEAL_PATIENCE_S)
         except TimeoutError as error:
             print(f"gluster volume heal jobs info: {said[-1]}", flush=True)
-            # As in wait_for_copies(), when it is not this node's mount that does not find a copy.
+            # As in wait_for_copies(), if another client than this node's mount does not find a replica.
             copies = said[-1].split("Brick ")[1:]
             missing = [number for number, text in enumerate(copies) if "not connected" in text]
             if not missing:
@@ -239,11 +240,11 @@ class Volume:
             self.restart_copies(missing, node, healed)
 
     def brick_of(self, node):
-        """The process that serves the copy of a node."""
+        """Returns the process that serves the replica of a node."""
         return int(node.run("pgrep", "-x", "glusterfsd"))
 
     def mount_of(self, node):
-        """The process that answers all calls of the node to the volume."""
+        """Returns the process that answers all calls of the node to the volume."""
         return int(node.run("pgrep", "-f", f"glusterfs .*{self.mounted}$"))
 
     def end_nodes(self):
@@ -258,8 +259,8 @@ class Volume:
     # The server
 
     def agent(self, node, action, timeout_s=60, patience_s=2 * stage.PATIENCE_S, **parameters):
-        """Runs the agent on the node. Its status; what it has said is in `said`. The agent is told that the cluster
-        waits for `timeout_s`; TimeoutExpired: it takes longer than the patience."""
+        """Runs the agent on the node with the cluster's timeout `timeout_s`. Sets `said` to its output, and returns its
+        status. Raises TimeoutExpired if it takes longer than `patience_s`."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
                   "log": self.log, "fence_after": self.fence_after, "fsync": self.fsync_ms,
                   "options": self.options} | parameters
@@ -275,18 +276,18 @@ class Volume:
             raise RuntimeError(f"the agent's start has the status {status}: {self.said}{log}")
 
     def log_of(self, node):
-        """The log of the server on this node."""
+        """Returns the log of the server on this node."""
         return node.run("cat", self.log)
 
     def wait_until_fenced(self, node, before=0):
-        """Until the server on this node has given the folder up by itself. `before` is the length of its log when it
-        was in order. Its process may be there for longer: what it has called of the volume may not come back."""
+        """Waits until the server on this node has fenced itself. `before` is the length of its log before the fault.
+        Its process may exist for longer, because a call to the volume may not return."""
         wait_for("the fence of the server", lambda: "event=fenced" in self.log_of(node)[before:], FENCE_PATIENCE_S)
         if "event=stopped" in self.log_of(node)[before:]:
             raise AssertionError("the server has ended as if nobody had fenced it")
 
     def check_folder(self, node):
-        """No file is damaged. What a server was writing when it was cut off or died may be there in part."""
+        """Checks that no file is damaged. The last record may be incomplete, if the server failed while writing it."""
         said = node.run(self.tool, "binlog", "check", "--quiet", self.folder, check=False)
         if node.status not in (0, TORN) or "DAMAGE" in said:
             raise AssertionError(f"binlog check has the status {node.status}: {said}")
@@ -299,7 +300,8 @@ class Volume:
     # Clients
 
     def begin_load(self, node, local=False, enough=ENOUGH, **kinds):
-        """Clients of the server on this node; local ones are on the node itself. Returns when they have done enough."""
+        """Starts clients of the server on this node; local ones run on the node itself. Returns after `enough`
+        commands."""
         for _ in range(4):
             client = Client("127.0.0.1", PORT, of=node) if local else Client(self.address_of(node), PORT)
             self.loads.append(Load(client, self.begun_loads, self.seed, has_tags=self.has_tags, **kinds))
@@ -309,11 +311,11 @@ class Volume:
         self.wait_for_load(enough)
 
     def address_of(self, node):
-        """Where clients find the server that runs on this node."""
+        """Returns the clients' address of the server on this node."""
         return node.address
 
     def wait_for_load(self, more):
-        """Returns when the clients have so many acknowledged commands more."""
+        """Waits for `more` further acknowledged commands."""
         wanted = sum(load.acknowledged for load in self.loads) + more
         wait_for("acknowledged commands", lambda: self.faults() or not self.is_load_alive() or sum(
             load.acknowledged for load in self.loads) >= wanted, LOAD_PATIENCE_S)
@@ -331,13 +333,13 @@ class Volume:
             load.stop()
 
     def compare(self, node):
-        """What the server on this node has otherwise than it was acknowledged."""
+        """Stops the clients. Returns the differences between the jobs of the server and the acknowledged ones."""
         self.stop_loads()
         with Client(self.address_of(node), PORT) as client:
             return differences(client, self.loads)
 
     def take_over(self, node, after):
-        """Starts the server on another node, and compares its jobs. Prints and returns how long the start took."""
+        """Starts the server on another node, and compares its jobs. Prints and returns the time of the start."""
         begin = time.monotonic()
         self.start(node)
         seconds = time.monotonic() - begin
