@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from stage import (PATIENCE_S, PROJECT, Client, end_all_others, is_there, isolate, skip, stats_of,
+from stage import (PATIENCE_S, PROJECT, Client, end_all_others, exists, isolate, skip, stats_of,
                    wait_for)
 
 if len(sys.argv) < 3:
@@ -63,11 +63,11 @@ class Agent(unittest.TestCase):
 
     def run_agent(self, action, **settings):
         process = self.begin(action, **settings)
-        self.said, _ = process.communicate(timeout=2 * PATIENCE_S)
+        self.output, _ = process.communicate(timeout=2 * PATIENCE_S)
         return process.returncode
 
     def check(self, status, action, **settings):
-        self.assertEqual(self.run_agent(action, **settings), status, f"{action}: {self.said}\n{self.log_text()}")
+        self.assertEqual(self.run_agent(action, **settings), status, f"{action}: {self.output}\n{self.log_text()}")
 
     def log_text(self):
         return self.log.read_text() if self.log.exists() else ""
@@ -87,7 +87,7 @@ class Agent(unittest.TestCase):
         """Kills the server that the agent has started. Returns its process id."""
         pid = self.server_pid()
         os.kill(pid, signal.SIGKILL)
-        wait_for("the end of the server", lambda: not is_there(pid))
+        wait_for("the end of the server", lambda: not exists(pid))
         return pid
 
     def client(self):
@@ -102,7 +102,7 @@ class Agent(unittest.TestCase):
 
     # Tests -----------------------------------------------------------------------------------------
 
-    def test_ocf_tester_passes_it(self):
+    def test_ocf_tester_passes(self):
         environment = self.environment()
         words = []
         for name, value in environment.items():
@@ -117,14 +117,14 @@ class Agent(unittest.TestCase):
         self.check(NOT_RUNNING, "monitor")
         first = self.start(socket=self.folder / "socket", options="-z 100 --log-format=json")
         self.check(SUCCESS, "start", socket=self.folder / "socket")
-        self.assertEqual(self.server_pid(), first, "a second start has started a second server")
+        self.assertEqual(self.server_pid(), first, "the second start must not start a second server")
         with self.client() as client:
             job = client.put(b"kept")
             self.assertEqual(client.stats()["max-job-size"], "100")
         self.assertTrue((self.folder / "socket").is_socket())
         self.assertIn('"fsync":"0"', self.log_text().replace(" ", ""))
         self.check(SUCCESS, "stop")
-        self.assertFalse(is_there(first))
+        self.assertFalse(exists(first))
         self.check(NOT_RUNNING, "monitor")
         self.check(SUCCESS, "stop")
         self.start()
@@ -145,11 +145,11 @@ class Agent(unittest.TestCase):
         os.mkfifo(gate)
         slow = self.wrapper(f'read -r _ <"{gate}"; exec "{HARICOTD}" "$@"')
         start = self.begin("start", binary=slow)
-        wait_for("the process", lambda: self.server_pid() and is_there(self.server_pid()))
+        wait_for("the process", lambda: self.server_pid() and exists(self.server_pid()))
         self.check(GENERIC, "monitor", binary=slow, timeout_s=2)
-        self.assertIn("does not answer", self.said)
-        self.assertIsNone(start.poll(), "the start has ended before the server answers")
-        gate.write_text("go on\n")
+        self.assertIn("does not answer", self.output)
+        self.assertIsNone(start.poll(), "the start ended before the server answered")
+        gate.write_text("open\n")
         self.assertEqual(start.wait(PATIENCE_S), SUCCESS)
         # Clients may connect as soon as the start has ended.
         self.assertEqual(self.log_text().count("event=ready"), 2, self.log_text())
@@ -158,7 +158,7 @@ class Agent(unittest.TestCase):
     def words_of_server(self):
         return pathlib.Path(f"/proc/{self.server_pid()}/cmdline").read_bytes().decode().split("\0")
 
-    def test_the_server_has_a_fence_and_a_start_is_tried_again_that_another_server_has_fenced(self):
+    def test_the_server_has_a_fence_and_a_fenced_start_is_retried(self):
         tried = self.folder / "tried"
         once = self.wrapper(f'[ -e "{tried}" ] || {{ : >"{tried}"; exit 75; }}; exec "{HARICOTD}" "$@"')
         self.start(binary=once)
@@ -170,17 +170,17 @@ class Agent(unittest.TestCase):
         self.check(SUCCESS, "stop")
         tried.unlink()
         self.check(GENERIC, "start", binary=once, lock_wait=0)
-        self.assertIn("status 75", self.said)
+        self.assertIn("status 75", self.output)
 
-    def test_a_start_that_the_cluster_gives_up_can_be_stopped(self):
+    def test_a_start_after_its_timeout_can_be_stopped(self):
         endless = self.wrapper('while :; do sleep 1; done')
         start = self.begin("start", binary=endless)
         pid = wait_for("the process", self.server_pid)
         start.kill()
         start.wait()
-        self.assertTrue(is_there(pid))
+        self.assertTrue(exists(pid))
         self.check(SUCCESS, "stop", binary=endless)
-        self.assertFalse(is_there(pid))
+        self.assertFalse(exists(pid))
 
     def test_stop_waits_for_the_last_sync(self):
         # Each sync takes two seconds. With -D, strace is a child of the server, which keeps its process id.
@@ -190,13 +190,13 @@ class Agent(unittest.TestCase):
         with self.client() as client:
             job = client.put(b"on its way")
         self.check(SUCCESS, "stop", binary=slow)
-        self.assertFalse(is_there(pid))
+        self.assertFalse(exists(pid))
         self.assertIn("event=stopped jobs=1", self.log_text())
         self.start()
         with self.client() as client:
             self.assertEqual(client.ask(f"peek {job}")[1], b"on its way")
 
-    def test_a_server_that_does_not_end_is_killed_before_the_cluster_loses_patience(self):
+    def test_a_server_that_does_not_end_is_killed_before_the_timeout(self):
         deaf = self.wrapper("trap '' TERM; while :; do sleep 0.1; done")
         start = self.begin("start", binary=deaf)
         pid = wait_for("the process", self.server_pid)
@@ -204,7 +204,7 @@ class Agent(unittest.TestCase):
         wait_for("the trap", lambda: int(next(line.split()[1] for line in pathlib.Path(f"/proc/{pid}/status")
                  .read_text().splitlines() if line.startswith("SigIgn")), 16) & 1 << signal.SIGTERM - 1)
         self.check(SUCCESS, "stop", binary=deaf, timeout_s=2)
-        self.assertFalse(is_there(pid))
+        self.assertFalse(exists(pid))
         self.assertIn("killing process", (self.folder / "agent.log").read_text())
 
     def test_a_killed_server_does_not_run(self):
@@ -219,12 +219,12 @@ class Agent(unittest.TestCase):
         pid = self.start()
         os.kill(pid, signal.SIGSTOP)
         self.check(GENERIC, "monitor", timeout_s=2)
-        self.assertIn("does not answer", self.said)
+        self.assertIn("does not answer", self.output)
         self.check(SUCCESS, "stop")
-        self.assertFalse(is_there(pid))
+        self.assertFalse(exists(pid))
         self.assertIn("event=stopped", self.log_text())
 
-    def test_a_number_that_another_process_has_now_is_no_server(self):
+    def test_a_reused_process_id_is_not_the_server(self):
         stranger = subprocess.Popen(["sleep", "1000"])
         self.addCleanup(stranger.wait)
         self.addCleanup(stranger.kill)
@@ -234,14 +234,14 @@ class Agent(unittest.TestCase):
         self.check(SUCCESS, "stop")
         self.assertIsNone(stranger.poll())
 
-    def test_a_server_is_found_by_its_folder_when_its_number_is_lost(self):
+    def test_a_server_without_a_pid_file_is_found_by_its_folder(self):
         pid = self.start()
         line = self.pid_file.read_text()
         self.pid_file.unlink()
         self.check(SUCCESS, "monitor")
         self.check(SUCCESS, "start")
         self.check(SUCCESS, "stop")
-        self.assertFalse(is_there(pid), line)
+        self.assertFalse(exists(pid), line)
 
     def test_another_server_at_the_address_is_not_ours(self):
         other = subprocess.Popen([HARICOTD, "-l", "127.0.0.1", "-p", str(PORT)], stderr=subprocess.DEVNULL)
@@ -250,16 +250,16 @@ class Agent(unittest.TestCase):
         wait_for("the other server", lambda: stats_of("127.0.0.1", PORT))
         self.check(NOT_RUNNING, "monitor")
         self.check(GENERIC, "start")
-        self.assertIn("status 111", self.said)
+        self.assertIn("status 111", self.output)
         self.check(NOT_RUNNING, "monitor")
         # Our server runs, but the other one answers at its address.
         self.start(port=PORT + 1)
         self.check(GENERIC, "monitor")
-        self.assertIn("another server answers", self.said)
+        self.assertIn("another server answers", self.output)
         self.check(SUCCESS, "stop")
         self.assertIsNone(other.poll())
 
-    def test_a_folder_that_another_server_uses_is_left_alone(self):
+    def test_the_folder_of_another_server_is_not_touched(self):
         # Under another path, so that the agent does not take the server for its own.
         other = subprocess.Popen([HARICOTD, "-l", "127.0.0.1", "-p", "0", "-b", f"{self.binlog}/."],
                                  stderr=subprocess.PIPE, text=True)
@@ -269,7 +269,7 @@ class Agent(unittest.TestCase):
         while "event=ready" not in other.stderr.readline():
             self.assertIsNone(other.poll())
         self.check(GENERIC, "start", lock_wait=0)
-        self.assertIn("status 10", self.said)
+        self.assertIn("status 10", self.output)
         self.assertIsNone(other.poll())
         # A volume may release the lock of a failed node late: the start waits for it.
         tried = self.log_text().count("another server uses the folder")
@@ -280,7 +280,7 @@ class Agent(unittest.TestCase):
         self.assertEqual(start.wait(PATIENCE_S), SUCCESS)
         self.check(SUCCESS, "monitor")
 
-    def test_monitor_changes_nothing_and_drain_mode_is_no_failure(self):
+    def test_monitor_changes_nothing_and_accepts_drain_mode(self):
         self.start(options="--allow-drain")
         with self.client() as client:
             client.put(b"waits")
@@ -296,7 +296,7 @@ class Agent(unittest.TestCase):
             if key not in moving:
                 self.assertEqual(after[key], value, key)
         remarks = (self.folder / "agent.log").read_text().count("drain mode")
-        self.assertEqual(remarks, 1, "said once, not at each monitor")
+        self.assertEqual(remarks, 1, "logged once, not by each monitor")
 
     def test_a_server_that_refuses_changes_has_failed(self):
         self.start()
@@ -304,12 +304,12 @@ class Agent(unittest.TestCase):
         with self.client() as client:
             wait_for("a refusal", lambda: client.ask("put 0 0 60 1", b"x")[0][0] == "INTERNAL_ERROR")
         self.check(GENERIC, "monitor", timeout_s=10)
-        self.assertIn("refuses changes", self.said)
+        self.assertIn("refuses changes", self.output)
         self.check(SUCCESS, "monitor", refusing_fails=0)
         (self.folder / "elsewhere").rename(self.binlog)
         self.check(SUCCESS, "monitor", timeout_s=2 * PATIENCE_S)
 
-    def hold_syncs_up(self, pid):
+    def delay_syncs(self, pid):
         """Delays each sync of the server for longer than a test."""
         tracer = subprocess.Popen(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
                                    "-e", f"inject=fsync,fdatasync:delay_enter={10 * PATIENCE_S}s"],
@@ -320,14 +320,14 @@ class Agent(unittest.TestCase):
                  for task in pathlib.Path(f"/proc/{pid}/task").iterdir()))
 
     def test_a_server_whose_syncs_hang_has_failed(self):
-        self.hold_syncs_up(self.start(fence_after=0))
+        self.delay_syncs(self.start(fence_after=0))
         with self.client() as waiting, self.client() as client:
             waiting.socket.sendall(b"put 0 0 60 4\r\nwait\r\n")
             wait_for("a change that waits", lambda: int(client.stats()["binlog-sync-lag"]) > 1000)
             self.check(SUCCESS, "monitor")
             self.check(SUCCESS, "monitor", sync_lag_max=0)
             self.check(GENERIC, "monitor", sync_lag_max=1, timeout_s=4)
-            self.assertIn("waiting", self.said)
+            self.assertIn("waiting", self.output)
             # The interval of -f does not count as a hang.
             self.check(SUCCESS, "monitor", sync_lag_max=1, fsync=10_000 * PATIENCE_S)
 
@@ -348,10 +348,10 @@ class Agent(unittest.TestCase):
                 self.check(NOT_RUNNING, "monitor", **wrong)
                 self.check(SUCCESS, "stop", **wrong)
         self.check(CONFIGURED, "start", options="--nonsense")
-        self.assertIn("unknown flag: --nonsense", self.said)
+        self.assertIn("unknown flag: --nonsense", self.output)
         self.check(INSTALLED, "start", binlog=self.folder / "no-folder")
         self.check(GENERIC, "start", mountpoint=self.folder)
-        self.assertIn("nothing is mounted", self.said)
+        self.assertIn("nothing is mounted", self.output)
         self.check(PERMISSION, "start", log=self.folder / "no-folder" / "log")
         self.check(SUCCESS, "validate-all")
         self.check(NOT_RUNNING, "monitor")

@@ -121,7 +121,7 @@ class Chaos(Rounds):
         end = time.monotonic()
         with Client(successor.address, PORT) as client:
             later = client.put(b"of the second server")
-        holder.go_on()
+        holder.resume()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
         # The volume may have given up the node, and then needs a while to accept it again.
         self.volume.wait_until_fenced(holder, before)
@@ -129,7 +129,7 @@ class Chaos(Rounds):
         holder.lose_power()
         with Client(successor.address, PORT) as client:
             if client.ask(f"delete {later}")[0] != ["DELETED"]:
-                raise AssertionError("the second server has lost a job")
+                raise AssertionError("the second server lost a job")
         return successor, begin, end
 
     def fault_hang(self, holder, successor):
@@ -138,7 +138,7 @@ class Chaos(Rounds):
         self.signal_server(holder, "STOP")
         begin = time.monotonic()
         if self.volume.agent(holder, "monitor", timeout_s=4) != 1:
-            raise AssertionError(f"the monitor has not noticed a server that hangs: {self.volume.said}")
+            raise AssertionError(f"the monitor did not detect a server that hangs: {self.volume.output}")
         self.volume.stop(holder)
         return successor, begin
 
@@ -194,14 +194,14 @@ class Chaos(Rounds):
         with Client(self.holder.address, PORT) as client:
             self.empty_queue(client)
 
-    def lose_something(self):
+    def black_out_until_loss(self):
         """Repeats the blackout until a job is lost."""
         for _ in range(BLACKOUTS):
             self.run_round("blackout", is_last=True)
             if any(self.lost.values()):
                 return
             self.repair()
-        sys.exit("nothing was lost, though nothing was synced: these disks forget nothing")
+        sys.exit("no job was lost without syncs: the disks of the test do not lose data")
 
 
 def main():
@@ -245,7 +245,7 @@ def main():
             chaos = Chaos(volume, options.beanstalkd)
         stack.callback(chaos.report)
         if options.unsynced:
-            chaos.lose_something()
+            chaos.black_out_until_loss()
             return
         draw = chaos.volume.random.choice
         if options.each:

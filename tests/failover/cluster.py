@@ -60,7 +60,7 @@ def switch_power(clean_up):
     threading.Thread(target=switch.serve_forever, daemon=True).start()
 
 
-def can_lay_over():
+def supports_overlay():
     """Returns true if the kernel supports overlays of folders. Requires: stage.isolate() has returned."""
     return subprocess.run(["sh", "-c", "mkdir -p /run/try/a /run/try/b /run/try/c && mount -t overlay -o "
                            "lowerdir=/usr/sbin,upperdir=/run/try/a,workdir=/run/try/b try /run/try/c && "
@@ -73,8 +73,8 @@ def require_cluster_engines():
                            "runuser")
     if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/Filesystem").exists():
         stage.skip("Debian's resource-agents is missing")
-    if not can_lay_over():
-        stage.skip("this kernel cannot lay one folder over another (overlay)")
+    if not supports_overlay():
+        stage.skip("this kernel has no overlay file system")
 
 
 def documented_steps():
@@ -147,13 +147,13 @@ class Cluster(Volume):
         steps = documented_steps()
         first, values = steps.pop(0)
         if not first.startswith("# everywhere"):
-            raise RuntimeError(f"the page begins with {first}")
+            raise RuntimeError(f"unexpected first block of the page: {first}")
         self.values = set_values(values)
         where_now = {"# on each node": self.nodes, "# on one node": self.nodes[:1]}
         # Commands of blocks that the set-up does not run, by the place where they run.
         self.later = {where: commands_of(block) for where, block in steps if where not in where_now}
         if set(self.later) != {TO_MOVE, TO_MOVE_BACK, TO_CLEAR}:
-            raise RuntimeError(f"nobody runs what the page has in {list(self.later)}")
+            raise RuntimeError(f"the page has other blocks of commands: {list(self.later)}")
         for where, block in steps:
             for command in commands_of(block) if where in where_now else ():
                 if command.startswith("gluster volume create"):
@@ -167,18 +167,18 @@ class Cluster(Volume):
         node = self.nodes[0]
         node.run("gluster", "--mode=script", "volume", "create", "other", "one:/srv/brick")
         node.run("gluster", "--mode=script", "volume", "delete", "other")
-        said = node.run("sh", "-e", "-c", self.values + create, check=False)
-        if node.status == 0 or "already part of a volume" not in said:
-            raise RuntimeError(f"{create}: status {node.status}: {said}")
+        output = node.run("sh", "-e", "-c", self.values + create, check=False)
+        if node.status == 0 or "already part of a volume" not in output:
+            raise RuntimeError(f"{create}: status {node.status}: {output}")
         for command in self.later[TO_CLEAR]:
             for each in self.nodes:
                 self.run_documented(each, command)
 
     def run_documented(self, node, command):
         """Runs a command of the page once, because a reader does not know which commands to repeat."""
-        said = node.run("sh", "-e", "-c", self.values + command, check=False, patience_s=CLUSTER_PATIENCE_S)
+        output = node.run("sh", "-e", "-c", self.values + command, check=False, patience_s=CLUSTER_PATIENCE_S)
         if node.status != 0:
-            raise RuntimeError(f"{node.name}: {command}: status {node.status}: {said}")
+            raise RuntimeError(f"{node.name}: {command}: status {node.status}: {output}")
 
     # The server
 
@@ -203,8 +203,8 @@ class Cluster(Volume):
         self.reboot()
 
         def is_whole():
-            said = self.nodes[0].run("crm_mon", "-1", check=False)
-            online = re.search(r"Online: \[(.*)\]", said)
+            output = self.nodes[0].run("crm_mon", "-1", check=False)
+            online = re.search(r"Online: \[(.*)\]", output)
             return online and set(online[1].split()) == set(NAMES)
         wait_for("three nodes", is_whole, CLUSTER_PATIENCE_S)
         self.nodes[0].run("pcs", "resource", "cleanup", check=False)  # As an operator does after a repair.
@@ -231,5 +231,5 @@ def set_values(block):
         lines.append(f"{name}='{VALUES[name]}'" if name in VALUES else line)
     missing = set(VALUES) - {line.partition("=")[0] for line in block.splitlines()}
     if missing:
-        raise RuntimeError(f"the page sets no {missing}")
+        raise RuntimeError(f"the page does not set {missing}")
     return "\n".join(lines) + "\n"

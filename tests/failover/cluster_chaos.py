@@ -13,7 +13,7 @@ class ClusterChaos(Rounds):
     """A fault is a method `fault_KIND(holder, known)`: it begins the load and causes the fault on the node `holder`,
     which runs the server with the id `known`. It returns the seconds until another server answers at the address."""
 
-    def until_another_answers(self, known, begin):
+    def seconds_to_next_server(self, known, begin):
         self.volume.wait_for_server(known)
         return time.monotonic() - begin
 
@@ -23,7 +23,7 @@ class ClusterChaos(Rounds):
 
     def expect_fenced(self, node):
         if [name for name, _ in Switch.log] != [node.name]:
-            raise AssertionError(f"the switch was asked for {Switch.log}, and not for {node.name} once")
+            raise AssertionError(f"expected one request for {node.name}, the switch got {Switch.log}")
 
     # The faults
 
@@ -32,21 +32,21 @@ class ClusterChaos(Rounds):
         self.volume.begin_load(holder)
         begin = time.monotonic()
         self.signal_server(holder, "KILL")
-        return self.until_another_answers(known, begin)
+        return self.seconds_to_next_server(known, begin)
 
     def fault_power(self, holder, known):
         """Switches off the node."""
         self.volume.begin_load(holder)
         begin = time.monotonic()
         holder.lose_power()
-        return self.until_another_answers(known, begin)
+        return self.seconds_to_next_server(known, begin)
 
     def fault_cut(self, holder, known):
         """Unplugs the network of the node, where clients still reach the server."""
         self.volume.begin_load(holder, local=True)
         begin = time.monotonic()
         holder.unplug()
-        seconds = self.until_another_answers(known, begin)
+        seconds = self.seconds_to_next_server(known, begin)
         self.expect_fenced(holder)
         if holder.is_alive():
             raise AssertionError("the node was not switched off")
@@ -60,11 +60,11 @@ class ClusterChaos(Rounds):
         begin = time.monotonic()
         before = len(self.volume.log_of(holder))
         holder.pause()
-        seconds = self.until_another_answers(known, begin)
+        seconds = self.seconds_to_next_server(known, begin)
         self.expect_fenced(holder)
         with Client(ADDRESS, PORT) as client:
             later = client.put(b"of the second server")
-        holder.go_on()
+        holder.resume()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
         wait_for("the end of the old server", lambda: self.has_ended(holder, before), FENCE_PATIENCE_S)
         # Like an operator: until then, two nodes have the address.
@@ -89,7 +89,7 @@ class ClusterChaos(Rounds):
         self.volume.begin_load(holder)
         begin = time.monotonic()
         self.signal_server(holder, "STOP")
-        return self.until_another_answers(known, begin)
+        return self.seconds_to_next_server(known, begin)
 
     def fault_move(self, holder, known):
         """Moves the server by the commands of the page."""
@@ -97,7 +97,7 @@ class ClusterChaos(Rounds):
         begin = time.monotonic()
         for command in self.volume.later[TO_MOVE]:
             self.volume.run_documented(holder, command)
-        seconds = self.until_another_answers(known, begin)
+        seconds = self.seconds_to_next_server(known, begin)
         for command in self.volume.later[TO_MOVE_BACK]:
             self.volume.run_documented(holder, command)
         return seconds

@@ -30,19 +30,19 @@ class Gluster(unittest.TestCase):
         self.volume = Volume(self.addCleanup, HARICOTD, HARICOT, SEED)
         self.nodes = self.volume.nodes
 
-    def test_a_node_dies_and_the_next_has_every_acknowledged_job(self):
+    def test_the_next_node_has_all_acknowledged_jobs(self):
         first, second, _ = self.nodes
         self.volume.start(first)
         self.volume.begin_load(first)
         # While the first server runs, the volume's lock prevents a second one.
         self.assertEqual(self.volume.agent(second, "start", lock_wait=0), 1)
-        self.assertIn("another server uses the folder", self.volume.said)
+        self.assertIn("another server uses the folder", self.volume.output)
         first.lose_power()
         self.volume.stop_loads()
         self.volume.take_over(second, "after a node has died")
         with Client(second.address, PORT) as client:
             client.put(b"the next")
-        self.assertEqual(self.volume.agent(second, "monitor"), 0, self.volume.said)
+        self.assertEqual(self.volume.agent(second, "monitor"), 0, self.volume.output)
         self.stop(second)
 
     def stop(self, node):
@@ -50,7 +50,7 @@ class Gluster(unittest.TestCase):
         self.volume.stop(node)
         self.volume.check_folder(node)
 
-    def lose_and_come_back(self, first, second):
+    def cut_off_and_reconnect(self, first, second):
         """Unplugs the first node, starts the server on the second one, and plugs the first one in again, without
         fencing: its server still runs when the volume is back. Returns the id of a job of the second server."""
         first.unplug()
@@ -72,10 +72,10 @@ class Gluster(unittest.TestCase):
             wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
         except TimeoutError:
             # As docs/cluster.md says, a process that hangs in a call to the volume may not end.
-            self.assertTrue(all(map(is_ending, first.processes_named("haricotd"))), self.volume.said)
+            self.assertTrue(all(map(is_ending, first.processes_named("haricotd"))), self.volume.output)
             print("the process of the first server hangs in a call to the volume", flush=True)
 
-    def expect_promises(self, second, later):
+    def expect_acknowledged_jobs(self, second, later):
         """Checks that the second server has its own acknowledged job and those of the first server, and that its folder
         is sound."""
         with Client(second.address, PORT) as client:
@@ -85,35 +85,35 @@ class Gluster(unittest.TestCase):
             self.assertEqual(client.ask(f"peek {later}")[1], b"of the second server")
         self.stop(second)
 
-    def test_an_idle_server_that_was_cut_off_acknowledges_nothing_when_it_is_back(self):
+    def test_an_idle_server_acknowledges_nothing_after_a_network_failure(self):
         first, second, _ = self.nodes
         self.volume.start(first)
         self.volume.begin_load(first)
         # The worst case: a server with nothing to write does not notice that it is cut off.
         self.volume.stop_loads()
-        later = self.lose_and_come_back(first, second)
+        later = self.cut_off_and_reconnect(first, second)
         for _ in range(20):
             try:
                 with Client("127.0.0.1", PORT, of=first) as client:
                     answer = client.ask("put 0 0 60 4", b"lost")[0][0]
             except OSError:
                 continue  # The connection was closed, or the server has ended.
-            self.assertNotEqual(answer, "INSERTED", "two servers acknowledge")
+            self.assertNotEqual(answer, "INSERTED", "two servers acknowledge changes")
         self.expect_end_of(first)
-        self.expect_promises(second, later)
+        self.expect_acknowledged_jobs(second, later)
 
-    def test_a_server_that_was_cut_off_under_load_acknowledges_nothing_when_it_is_back(self):
+    def test_a_busy_server_acknowledges_nothing_after_a_network_failure(self):
         first, second, _ = self.nodes
         self.volume.start(first)
         # These clients are on the node itself, so they always reach the server.
         self.volume.begin_load(first, local=True)
-        later = self.lose_and_come_back(first, second)
+        later = self.cut_off_and_reconnect(first, second)
         wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
         self.expect_end_of(first)
         self.volume.stop_loads()
-        self.expect_promises(second, later)
+        self.expect_acknowledged_jobs(second, later)
 
-    def let_volume_stand_still(self, node):
+    def stop_volume(self, node):
         """Stops the volume of the node between two turns of the server. If a turn had just checked its fence, the main
         thread could hang in a call to the volume."""
         [server] = node.processes_named("haricotd")
@@ -125,13 +125,13 @@ class Gluster(unittest.TestCase):
         os.kill(server, signal.SIGCONT)
         return server, mount
 
-    def test_a_server_whose_volume_stands_still_gives_up_and_ends_with_its_last_call(self):
+    def test_a_server_fences_itself_when_its_volume_hangs(self):
         first = self.nodes[0]
         self.volume.fence_after = 5
         self.volume.start(first)
         with Client(first.address, PORT) as client:
             client.put(b"kept")
-            server, mount = self.let_volume_stand_still(first)
+            server, mount = self.stop_volume(first)
             self.volume.wait_until_fenced(first)
             self.assertEqual(client.socket.recv(1), b"")
         log = self.volume.log_of(first)
@@ -142,7 +142,7 @@ class Gluster(unittest.TestCase):
         # The process still exists, because a check of the fence hangs. The agent reports a failure.
         wait_for("the end", lambda: is_ending(server))
         self.assertEqual(self.volume.agent(first, "monitor"), 1)
-        self.assertIn("is there, and does not answer", self.volume.said)
+        self.assertIn("does not answer", self.volume.output)
         with self.assertRaises(subprocess.TimeoutExpired):
             self.volume.agent(first, "stop", timeout_s=2, patience_s=6)
         self.assertTrue(is_ending(server))
@@ -150,7 +150,7 @@ class Gluster(unittest.TestCase):
         first.run("kill", "-KILL", mount)
         wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
 
-    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
+    def test_a_node_without_network_acknowledges_no_lost_job(self):
         """The server has no fence of its own, so the cluster has to fence the node."""
         first, second, _ = self.nodes
         self.volume.fence_after = 0
@@ -163,7 +163,7 @@ class Gluster(unittest.TestCase):
         with Client("127.0.0.1", PORT, of=first) as client:
             self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])
         self.assertEqual(self.volume.agent(first, "monitor", timeout_s=10), 1)
-        self.assertIn("refuses changes", self.volume.said)
+        self.assertIn("refuses changes", self.volume.output)
         # The cluster fences the node before it starts another server (docs/cluster.md).
         first.end()
         self.volume.stop_loads()

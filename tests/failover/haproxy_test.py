@@ -72,7 +72,7 @@ class Proxy(unittest.TestCase):
         settings = self.folder / "haproxy.cfg"
         settings.write_text(documented_settings())
         self.run_program("haproxy", "-db", "-f", str(settings))
-        wait_for("the proxy", self.who_serves)
+        wait_for("the proxy", self.serving_address)
 
     def run_program(self, *words):
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -88,7 +88,7 @@ class Proxy(unittest.TestCase):
                                                  "--allow-drain")
         self.ids[address] = wait_for("the server", lambda: stats_of(address, PORT))["id"]
 
-    def who_serves(self):
+    def serving_address(self):
         """Returns the address of the server for a new client of the proxy, or None if no server answers."""
         stats = stats_of(PROXY, PORT, timeout=2)
         return next((address for address, known in self.ids.items() if stats and stats["id"] == known), None)
@@ -97,7 +97,7 @@ class Proxy(unittest.TestCase):
         """Waits until new clients get this server, and prints the time that it took, which docs/availability.md
         reports."""
         begin = time.monotonic()
-        wait_for(f"{address} behind the proxy", lambda: self.who_serves() == address)
+        wait_for(f"{address} behind the proxy", lambda: self.serving_address() == address)
         print(f"{time.monotonic() - begin:.1f} s after {after}, {address} serves")
 
     def jobs_of(self, address):
@@ -110,7 +110,7 @@ class Proxy(unittest.TestCase):
                 bodies.add(body)
                 client.ask(f"delete {words[1]}")
 
-    def test_the_second_serves_while_the_first_does_not(self):
+    def test_the_second_server_replaces_the_first(self):
         self.wait_until_serves(ONE)
         producer = Producer()
         producer.start()
@@ -126,7 +126,7 @@ class Proxy(unittest.TestCase):
             open_client.ask("stats")
         open_client.close()
         self.servers[ONE].send_signal(signal.SIGCONT)
-        self.wait_until_serves(ONE, "the first goes on")
+        self.wait_until_serves(ONE, "the first continues")
 
         # The first server drains: producers get the second one, workers reach the first one at its own address.
         with Client(ONE, PORT) as client:
@@ -159,7 +159,7 @@ class Proxy(unittest.TestCase):
         producer.join(PATIENCE_S)
         self.assertIsNone(producer.fault)
         there = self.jobs_of(ONE) | self.jobs_of(TWO)
-        self.assertEqual(producer.acknowledged - there, set(), "acknowledged, and on no server")
+        self.assertEqual(producer.acknowledged - there, set(), "acknowledged jobs on no server")
 
     def refuses(self):
         try:

@@ -25,7 +25,7 @@ class Job:
 KEY_LIVES_S = 1_000_000  # The time for which a key outlives its job: longer than any test.
 
 
-def look_up(client, job_id):
+def read_job(client, job_id):
     """Returns the server's job, or None."""
     stats = client.stats(f"stats-job {job_id}")
     if stats is None:
@@ -150,7 +150,7 @@ class Load(threading.Thread):
         words, _ = self.client.ask(command, body)
         if words[0] == "INTERNAL_ERROR":
             self.refusal = words[0]
-            raise ConnectionError("the server cannot keep anything")
+            raise ConnectionError("the server cannot store a change")
         if words[0] != good and not (words[0] == "OUT_OF_MEMORY" and good == "INSERTED" and self.may_be_full):
             raise RuntimeError(f"{command} was answered {words}")
         return words
@@ -172,20 +172,20 @@ def differences(client, loads):
         if load.fault:
             found.append(f"{load.tube}: {load.fault!r}")
         for job_id, acknowledged in load.jobs.items():
-            job = look_up(client, job_id)
+            job = read_job(client, job_id)
             alive += job is not None
             if job != acknowledged and not (job_id in load.pending and job == load.pending[job_id]):
-                found.append(f"job {job_id} is {job}, and was acknowledged as {acknowledged}")
-        found += free_keys(client, load)
+                found.append(f"job {job_id} is {job}, but was acknowledged as {acknowledged}")
+        found += lost_keys(client, load)
     stats = client.stats()
     there = sum(int(stats[f"current-jobs-{state}"]) for state in ("ready", "reserved", "delayed", "buried"))
     unanswered = sum(load.put_pending is not None for load in loads)
     if not alive <= there <= alive + unanswered:
-        found.append(f"{there} jobs are there, {alive} of them acknowledged, and {unanswered} puts had no answer")
+        found.append(f"{there} jobs exist, {alive} of them acknowledged, and {unanswered} puts had no answer")
     return found
 
 
-def free_keys(client, load):
+def lost_keys(client, load):
     """Returns the keys that are lost although they should have outlived their jobs, as texts."""
     found = []
     if load.kept:
@@ -193,6 +193,6 @@ def free_keys(client, load):
     for job_id, tag in load.kept.items():
         words, _ = client.ask(f"put 0 0 60 0 {tag}", b"")
         if words != ["INSERTED", str(job_id), "DELETED"]:
-            found.append(f"the key {tag} of the deleted job {job_id} is free: {words}")
+            found.append(f"the key {tag} of the deleted job {job_id} is lost: {words}")
             client.ask(f"delete {words[1]}")
     return found

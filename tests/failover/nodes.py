@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from stage import PATIENCE_S, is_there, wait_for
+from stage import PATIENCE_S, exists, wait_for
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NETWORK = "198.51.100"
@@ -94,10 +94,10 @@ class Node:
              "sh", "-c", f"hostname {self.name} && {mounts} ip link set lo up && echo ready && "
              "{ sleep infinity & wait; }"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        said = self.starter.stdout.readline()
-        if said != "ready\n":
+        output = self.starter.stdout.readline()
+        if output != "ready\n":
             self.starter.wait()
-            raise RuntimeError(f"a node has not come up: {said}")
+            raise RuntimeError(f"a node did not start: {output}")
         children = pathlib.Path(f"/proc/{self.starter.pid}/task/{self.starter.pid}/children")
         self.pid = int(wait_for("the first process of a node", children.read_text))
         ip = ["ip", "link"]
@@ -164,20 +164,20 @@ class Node:
     def pause(self):
         """Pauses the whole machine, like a virtual one: no packet reaches it, and no process runs."""
         self.unplug()
-        told = set()
+        signalled = set()
 
         def all_stopped():
             # Signals each thread, because one that waits in a call to the volume would delay the stop of the others.
             # A thread may start another process before it stops. A thread in the state D stops when its call ends.
             found = [(pid, *thread) for pid in self.processes() for thread in threads(pid)]
-            stopped = all(state in "TtZX" or (state == "D" and number in told) for _, number, state in found)
+            stopped = all(state in "TtZX" or (state == "D" and number in signalled) for _, number, state in found)
             for pid, number, _ in found:
                 LIBC.tgkill(pid, number, signal.SIGSTOP)
-                told.add(number)
+                signalled.add(number)
             return stopped
         wait_for("the stop", all_stopped)
 
-    def go_on(self):
+    def resume(self):
         """Continues the machine after pause()."""
         self.plug_in()
         for pid in self.processes():
@@ -193,7 +193,7 @@ class Node:
 
         def has_ended():
             collect_orphans()
-            return not self.is_alive() and not is_there(self.pid)
+            return not self.is_alive() and not exists(self.pid)
         wait_for("the end of a node", has_ended)
         self.starter.stdout.close()
         # The kernel would remove the node's end of the link later; deleting this end removes both.

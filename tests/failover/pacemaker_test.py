@@ -124,7 +124,7 @@ class Cluster(unittest.TestCase):
         acknowledged = sum(load.acknowledged for load in self.loads)
         print(f"{seconds:.1f} s {after}; {acknowledged} acknowledged commands, none lost")
 
-    def wait_for_another_server(self, known):
+    def wait_for_next_server(self, known):
         wait_for("another server at the address",
                  lambda: (stats_of(ADDRESS, PORT, timeout=1) or {"id": known})["id"] != known, CLUSTER_PATIENCE_S)
 
@@ -134,7 +134,7 @@ class Cluster(unittest.TestCase):
         known = stats_of(ADDRESS, PORT)
         begin = time.monotonic()
         self.holder().run("kill", "-KILL", known["pid"])
-        self.wait_for_another_server(known["id"])
+        self.wait_for_next_server(known["id"])
         self.check_jobs(begin, "after the server was killed")
         self.assertEqual(Switch.log, [])
 
@@ -150,10 +150,10 @@ class Cluster(unittest.TestCase):
         begin = time.monotonic()
         holder.unplug()
         self.nodes.remove(holder)
-        self.wait_for_another_server(known["id"])
+        self.wait_for_next_server(known["id"])
         self.check_jobs(begin, "after a node was cut off")
         self.assertEqual([name for name, _ in Switch.log], [holder.link])
-        self.assertFalse(stage.is_there(holder.pid))
+        self.assertFalse(stage.exists(holder.pid))
         self.assertNotEqual(self.holder(), holder)
 
 
@@ -161,8 +161,8 @@ if __name__ == "__main__":
     stage.isolate("corosync", "pacemakerd", "crm_mon", "cibadmin", "nsenter", "hostname")
     if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/IPaddr2").exists():
         stage.skip("Debian's resource-agents is missing")
-    if not cluster.can_lay_over():
-        stage.skip("this kernel cannot lay one folder over another (overlay)")
+    if not cluster.supports_overlay():
+        stage.skip("this kernel has no overlay file system")
     print(f"HARICOT_SEED={SEED}")
     os.makedirs("/run/shared/beanstalkd")
     make_network()

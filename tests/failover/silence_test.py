@@ -50,7 +50,7 @@ def documented_times():
 
 
 class Silence(unittest.TestCase):
-    def test_workers_notice_that_their_server_has_died_without_a_word(self):
+    def test_workers_detect_a_silent_failure_of_the_server(self):
         self.addCleanup(end_all_others)
         node = Node(1, ())
         self.addCleanup(node.end)
@@ -73,9 +73,9 @@ class Silence(unittest.TestCase):
         begin = time.monotonic()
         node.lose_power()
         for name, worker in workers.items():
-            said, _ = worker.communicate(timeout=300)
-            print(f"{name}: {said.strip()} after {time.monotonic() - begin:.1f} s", flush=True)
-            self.assertEqual(said, "gone\n")
+            output, _ = worker.communicate(timeout=300)
+            print(f"{name}: {output.strip()} after {time.monotonic() - begin:.1f} s", flush=True)
+            self.assertEqual(output, "gone\n")
         # The settings of the page make the difference: this client has waited as long without noticing.
         plain.socket.setblocking(False)
         with self.assertRaises(BlockingIOError):

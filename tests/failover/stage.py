@@ -43,7 +43,7 @@ def isolate(*needed):
         return
     unshare = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0 or subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
-        skip("namespaces cannot be made here")
+        skip("cannot create namespaces")
     os.environ["HARICOT_STAGE"] = "0"  # The parent's process id, as the first process of a namespace sees it.
     os.execvp("unshare", [*unshare, sys.executable, *sys.argv])
 
@@ -60,7 +60,7 @@ def wait_for(what, condition, seconds=PATIENCE_S):
         time.sleep(0.02)
 
 
-def is_there(pid):
+def exists(pid):
     """Returns true if the process exists and is not a zombie."""
     try:
         return not pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
@@ -71,13 +71,13 @@ def is_there(pid):
 def end_all_others():
     """Kills every process of the namespace except the test itself. Requires: isolate() has returned."""
     if os.getpid() != 1 or tempfile.tempdir != "/run":
-        raise RuntimeError("these are not only the processes of this test")
+        raise RuntimeError("the namespace is not isolated")
     others = [int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit()]
     others.remove(os.getpid())
     for pid in others:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait_for("the end of all processes", lambda: not any(map(is_there, others)))
+    wait_for("the end of all processes", lambda: not any(map(exists, others)))
 
 
 class Client:
@@ -111,14 +111,14 @@ class Client:
     def answer(self):
         line = self.input.readline()
         if not line.endswith(b"\r\n"):
-            raise ConnectionError("the server has closed the connection")
+            raise ConnectionError("the server closed the connection")
         words = line.decode().split()
         if words[0] not in ("OK", "FOUND", "RESERVED"):
             return words, None
         wanted = int(words[-1]) + 2
         body = self.input.read(wanted)
         if len(body) != wanted:
-            raise ConnectionError("the server has closed the connection")
+            raise ConnectionError("the server closed the connection")
         return words, body[:-2]
 
     def put(self, body, priority=0, delay=0, ttr=60):

@@ -36,22 +36,22 @@ def documented_options():
     text = (PROJECT / "docs" / "cluster.md").read_text(encoding="utf-8")
     options = re.findall(r"^gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
     if len(options) < 5:
-        raise RuntimeError("docs/cluster.md names no options of the volume")
+        raise RuntimeError("docs/cluster.md has no options of the volume")
     return options
 
 
 def repeat(node, *words):
     """Runs a command on the node until it succeeds. Returns its last output. Prints the output of failures at once, to
     show the reason for the wait."""
-    said = [""]
+    output = [""]
 
     def is_done():
-        said.append(node.run(*words, check=False))
-        if node.status != 0 and said[-1] != said[-2]:
-            print(f"{node.name}: {' '.join(map(str, words))}: {said[-1].strip()}", flush=True)
+        output.append(node.run(*words, check=False))
+        if node.status != 0 and output[-1] != output[-2]:
+            print(f"{node.name}: {' '.join(map(str, words))}: {output[-1].strip()}", flush=True)
         return node.status == 0
     wait_for(" ".join(map(str, words)), is_done)
-    return said[-1]
+    return output[-1]
 
 
 def require_engines(*others):
@@ -64,7 +64,7 @@ def require_engines(*others):
     except OSError as error:
         stage.skip(f"this kernel has no FUSE: {error}")
     if not disks.can_be_made():
-        stage.skip("no disk can be made of a file (loop)")
+        stage.skip("this kernel has no loop devices")
 
 
 class Volume:
@@ -179,9 +179,9 @@ class Volume:
     def is_mounted(node):
         """Tries to mount the volume. Returns true if it succeeds, and prints the output otherwise."""
         node.run("mkdir", "-p", MOUNTED)
-        said = node.run("mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False)
+        output = node.run("mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False)
         if node.status != 0:
-            print(f"{node.name}: mount: {said.strip()}", flush=True)
+            print(f"{node.name}: mount: {output.strip()}", flush=True)
         return node.status == 0
 
     def gluster(self, *words, on=None):
@@ -192,9 +192,9 @@ class Volume:
 
     def copies_in_reach(self, node):
         """Returns the replicas to which the mount of a node is connected, by the numbers of their nodes."""
-        said = (node.run("cat", f"{self.mounted}/.meta/graphs/active/jobs-client-{number}/private", check=False)
+        output = (node.run("cat", f"{self.mounted}/.meta/graphs/active/jobs-client-{number}/private", check=False)
                 for number in range(len(self.nodes)))
-        return [number for number, text in enumerate(said) if "connected = 1" in text]
+        return [number for number, text in enumerate(output) if "connected = 1" in text]
 
     def wait_for_copies(self, node):
         """Waits until the mount of the node is connected to all replicas. Sometimes glusterd does not learn the port of
@@ -221,22 +221,22 @@ class Volume:
     def wait_until_healed(self, node):
         """Waits until all replicas are equal and the node writes to all of them."""
         self.wait_for_copies(node)
-        said = [""]
+        output = [""]
 
         def healed():
             # Refused until all nodes know that the replica is back.
             node.run("gluster", "volume", "heal", "jobs", check=False)
-            said.append(node.run("gluster", "volume", "heal", "jobs", "info", check=False))
-            return said[-1].count("Number of entries: 0\n") == 3
+            output.append(node.run("gluster", "volume", "heal", "jobs", "info", check=False))
+            return output[-1].count("Number of entries: 0\n") == 3
         try:
             wait_for("the heal", healed, HEAL_PATIENCE_S)
         except TimeoutError as error:
-            print(f"gluster volume heal jobs info: {said[-1]}", flush=True)
+            print(f"gluster volume heal jobs info: {output[-1]}", flush=True)
             # As in wait_for_copies(), if another client than this node's mount does not find a replica.
-            copies = said[-1].split("Brick ")[1:]
+            copies = output[-1].split("Brick ")[1:]
             missing = [number for number, text in enumerate(copies) if "not connected" in text]
             if not missing:
-                raise RuntimeError("the copies do not heal") from error
+                raise RuntimeError("the replicas do not heal") from error
             self.restart_copies(missing, node, healed)
 
     def brick_of(self, node):
@@ -259,13 +259,13 @@ class Volume:
     # The server
 
     def agent(self, node, action, timeout_s=60, patience_s=2 * stage.PATIENCE_S, **parameters):
-        """Runs the agent on the node with the cluster's timeout `timeout_s`. Sets `said` to its output, and returns its
+        """Runs the agent on the node with the cluster's timeout `timeout_s`. Sets `output` to its output, and returns its
         status. Raises TimeoutExpired if it takes longer than `patience_s`."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
                   "log": self.log, "fence_after": self.fence_after, "fsync": self.fsync_ms,
                   "options": self.options} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
-        self.said = node.run(AGENT, action, check=False, patience_s=patience_s, environment=environment | {
+        self.output = node.run(AGENT, action, check=False, patience_s=patience_s, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
         return node.status
 
@@ -273,7 +273,7 @@ class Volume:
         status = self.agent(node, "start")
         if status != 0:
             log = node.run("cat", self.log, check=False)
-            raise RuntimeError(f"the agent's start has the status {status}: {self.said}{log}")
+            raise RuntimeError(f"the agent's start has the status {status}: {self.output}{log}")
 
     def log_of(self, node):
         """Returns the log of the server on this node."""
@@ -284,18 +284,18 @@ class Volume:
         Its process may exist for longer, because a call to the volume may not return."""
         wait_for("the fence of the server", lambda: "event=fenced" in self.log_of(node)[before:], FENCE_PATIENCE_S)
         if "event=stopped" in self.log_of(node)[before:]:
-            raise AssertionError("the server has ended as if nobody had fenced it")
+            raise AssertionError("the server stopped although it was fenced")
 
     def check_folder(self, node):
         """Checks that no file is damaged. The last record may be incomplete, if the server failed while writing it."""
-        said = node.run(self.tool, "binlog", "check", "--quiet", self.folder, check=False)
-        if node.status not in (0, TORN) or "DAMAGE" in said:
-            raise AssertionError(f"binlog check has the status {node.status}: {said}")
+        output = node.run(self.tool, "binlog", "check", "--quiet", self.folder, check=False)
+        if node.status not in (0, TORN) or "DAMAGE" in output:
+            raise AssertionError(f"binlog check has the status {node.status}: {output}")
 
     def stop(self, node, timeout_s=60):
         status = self.agent(node, "stop", timeout_s)
         if status != 0:
-            raise RuntimeError(f"the agent's stop has the status {status}: {self.said}")
+            raise RuntimeError(f"the agent's stop has the status {status}: {self.output}")
 
     # Clients
 
