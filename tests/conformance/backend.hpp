@@ -1,4 +1,4 @@
-// A server under test, as the runner sees it: connections that take and give bytes, and a clock.
+// A server under test, as the runner uses it: connections that exchange bytes, and a clock.
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace haricot::conformance {
 
-// What a look at a connection found. `end`: the server has closed it, and nothing is left to read.
+// Result of a receive. `end`: the server has closed the connection, and nothing is left to read.
 enum class Arrival { bytes, end, nothing };
 
-// How long a look may take where bytes need time: until an answer is certainly not coming, long
-// enough that an unasked-for answer would have come, or no time at all.
+// How long a receive may take if bytes need time: until an answer is certainly not coming, long
+// enough for an unexpected answer, or no time at all.
 enum class Patience { for_an_answer, for_silence, none };
 
-// How a server ends before it starts again: it is asked to, or it gets no chance to do anything.
+// How a server ends before it starts again: on request, or suddenly.
 enum class ServerEnd { stop, kill };
 
 // Connections are numbered from 0 in the order in which they were opened. When a method returns,
-// the server has taken notice (or, over TCP, has had ample time to). A backend dies with its
+// the server has noticed it (or, over TCP, has had ample time for that). A backend ends with its
 // server.
 class Backend {
  public:
@@ -30,13 +30,14 @@ class Backend {
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
 
-  // Returns the new connection's number, or nothing when the server does not take it.
+  // Returns the new connection's number, or nothing if the server rejects it.
   [[nodiscard]] virtual std::optional<int> open() = 0;
 
-  // Gives the server bytes. Those a closed connection does not take are lost, as on a socket.
+  // Sends bytes to the server. Bytes that a closed connection does not accept are lost, as on a
+  // socket.
   virtual void send(int connection, std::string_view bytes) = 0;
 
-  // Appends what has arrived to `into`.
+  // Appends received bytes to `into`.
   [[nodiscard]] virtual Arrival receive(int connection, Patience patience, std::string& into) = 0;
 
   virtual void half_close(int connection) = 0;
@@ -46,21 +47,21 @@ class Backend {
   virtual void advance(std::chrono::nanoseconds duration) = 0;
   virtual void drain() = 0;
 
-  // Whether the server has a binlog and restart() works.
+  // Returns true if the server has a binlog and restart() works.
   [[nodiscard]] virtual bool can_restart() const { return false; }
 
-  // Ends the server, and all connections with it, and starts it again with these flags over the
-  // same binlog. New connections are numbered on. Returns what went wrong, or an empty string.
+  // Ends the server with all connections, and starts it again with these flags over the same
+  // binlog. New connections get further numbers. Returns the error, or an empty text.
   [[nodiscard]] virtual std::string restart(ServerEnd, const std::vector<std::string>&) {
     return "this backend cannot restart";
   }
 
-  // How much more time has gone by than the script asked for. Above the slack its times have, a
-  // failure says nothing about the server.
+  // Returns how much more time has passed than the script requires. Beyond the slack of its times,
+  // failures mean nothing.
   [[nodiscard]] virtual std::chrono::nanoseconds lateness() const { return {}; }
 };
 
-// A backend whose server has just started, or why there is none.
+// A backend whose server has just started, or the reason why there is none.
 struct Started {
   std::unique_ptr<Backend> backend;
   std::string error;

@@ -7,7 +7,7 @@
 namespace haricot::conformance {
 namespace {
 
-// More than any script needs; a slip of the finger must not eat the machine's memory.
+// More than any script needs, so that a typing error does not use up the machine's memory.
 constexpr std::size_t kRepeatedBytesMax = std::size_t{64} << 20;
 
 bool read_hex_byte(std::string_view digits, char& byte) {

@@ -21,25 +21,25 @@
 namespace haricot::conformance {
 namespace {
 
-// As much as a socket hands over, or takes, at once.
+// Maximum that a socket returns, or accepts, at once.
 constexpr std::size_t kReadBytesMax = 65536;
 constexpr std::size_t kSendBytesMax = 100'000;
-// A service that is not at rest after so many turns at one instant never will be.
+// More turns than this at one instant are an endless loop.
 constexpr int kTurnsAtOnceMax = 1'000'000;
 constexpr Duration kWallOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
 
-// The two ends of a connection and what is under way between them.
+// Both ends of a connection and the data between them.
 struct Wire {
   Session* session = nullptr;  // Null: the server has closed it.
   std::string to_server;       // Sent by the client, not yet read by the server.
   std::string to_client;
   bool client_has_ended = false;  // The client sends no more.
   bool end_was_read = false;
-  bool client_is_gone = false;  // Nobody takes what the server sends.
-  bool is_full = false;         // It did not take all at once; the server learns when it does.
+  bool client_is_gone = false;  // The server's output is discarded.
+  bool is_full = false;  // It has not accepted everything; the server is notified when it can.
 };
 
-// The limit that `--name=value` is about; null if that is none.
+// Returns the limit that `--name=value` sets; null if it is another flag.
 std::uint32_t* limit_named(Limits& limits, const std::string& flag) {
   if (flag.starts_with("--connections-max=")) return &limits.connections_max;
   if (flag.starts_with("--idle-timeout=")) return &limits.idle_timeout_s;
@@ -47,7 +47,7 @@ std::uint32_t* limit_named(Limits& limits, const std::string& flag) {
   return nullptr;
 }
 
-// Reads the flags into `info`; what is wrong with them, or an empty string.
+// Reads the flags into `info`. Returns the first error, or an empty text.
 std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
@@ -83,14 +83,14 @@ std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) 
   return {};
 }
 
-// Takes the part of the daemon: the same turns, without sockets.
+// Takes the place of the daemon: the same turns, without sockets.
 class MemoryBackend final : public Backend {
  public:
   explicit MemoryBackend(bool keeps_binlog) {
     if (keeps_binlog) disk_ = std::make_unique<binlog::SimDisk>();
   }
 
-  // Starts a server over what the one before has left on the disk. Returns what went wrong.
+  // Starts a server over the disk of the previous one. Returns the error, or an empty text.
   std::string start(const std::vector<std::string>& flags);
 
   std::optional<int> open() override;
@@ -119,8 +119,8 @@ class MemoryBackend final : public Backend {
   ServerInfo info_;
   std::unique_ptr<binlog::SimDisk> disk_;  // With a binlog.
   std::unique_ptr<Journal> journal_;
-  binlog::Binlog* binlog_ = nullptr;          // The journal, if it is one.
-  Instant now_ = Instant::at(1'234'567'891);  // No whole second, so that rounding shows.
+  binlog::Binlog* binlog_ = nullptr;          // The journal, if there is a binlog.
+  Instant now_ = Instant::at(1'234'567'891);  // Not a whole second, so that rounding shows.
   std::vector<std::unique_ptr<Wire>> wires_;
   std::unique_ptr<Service> service_;
 };
@@ -155,7 +155,7 @@ std::string MemoryBackend::restart(ServerEnd end, const std::vector<std::string>
   for (const std::unique_ptr<Wire>& wire : wires_) wire->session = nullptr;
   service_.reset();
   journal_.reset();
-  // A process that is killed leaves what it wrote.
+  // A killed process leaves the data that it has written.
   binlog::SimDisk::Random random;
   disk_ = disk_->crash(random, {binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
   return start(flags);
@@ -197,7 +197,7 @@ void MemoryBackend::close(int connection) {
   half_close(connection);
 }
 
-// What is under way is lost.
+// Data between the two ends is lost.
 void MemoryBackend::reset(int connection) {
   if (wire(connection).session != nullptr) end(wire(connection));
   come_to_rest();
@@ -213,7 +213,7 @@ void MemoryBackend::advance(std::chrono::nanoseconds duration) {
   come_to_rest();
 }
 
-// Turn after turn, until the service waits for time or input.
+// Plays turns until the service waits for time or input.
 void MemoryBackend::come_to_rest() {
   const auto ready = [](const std::unique_ptr<Wire>& wire) {
     return is_readable(*wire) || wire->is_full;
@@ -232,13 +232,13 @@ void MemoryBackend::come_to_rest() {
   } while (service_->next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
 }
 
-// Whether the daemon's wait would return this connection as readable.
+// Returns true if the daemon's wait would report this connection as readable.
 bool MemoryBackend::is_readable(const Wire& wire) {
   if (wire.session == nullptr || wire.end_was_read || !wire.session->wants_input()) return false;
   return !wire.to_server.empty() || wire.client_has_ended;
 }
 
-// One read, as from a socket.
+// Does one read, as from a socket.
 void MemoryBackend::read(Wire& from) {
   if (!is_readable(from)) {
     const bool more = from.session != nullptr && !from.end_was_read;
@@ -269,7 +269,7 @@ void MemoryBackend::send_answers() {
   }
 }
 
-// One send, as to a socket.
+// Does one send, as to a socket.
 void MemoryBackend::send_some(Wire& to) {
   Session& session = *to.session;
   to.is_full = false;

@@ -1,4 +1,4 @@
-// A backend that is the service itself, in memory and under a clock that only scripts move.
+// A backend with the service itself, in memory and with a clock that only scripts move.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace haricot::conformance {
 
-// Starts a service with what these flags of haricotd ask for: -z, -s and --compat. Its binlog, if
-// it keeps one, is on a disk that is in memory, too.
+// Starts a service with these flags of haricotd: -z, -s and --compat. Its binlog, if it has one, is
+// on a disk in memory, too.
 [[nodiscard]] Started start_in_memory(const std::vector<std::string>& flags, bool keeps_binlog);
 
 }  // namespace haricot::conformance

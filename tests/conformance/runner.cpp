@@ -16,15 +16,15 @@
 namespace haricot::conformance {
 namespace {
 
-// Of a long send only so many bytes go one by one; in the middle of a body the rest adds nothing.
+// Only this many bytes of a long send go one by one; more in the middle of a body add nothing.
 constexpr std::size_t kSingleBytesMax = 2048;
-// How much of the session a failure shows.
+// Number of lines of the session in a message.
 constexpr std::size_t kShownLinesMax = 24;
 
 // The client's end of one connection.
 struct Conversation {
   int connection = 0;
-  std::string unread;  // Arrived, and not yet expected by any step.
+  std::string unread;  // Received, not expected by a step yet.
   bool ended = false;
   bool closed_by_us = false;
 };
@@ -37,7 +37,7 @@ class Run {
   Outcome outcome();
 
  private:
-  // Every method returns what went wrong, or an empty string.
+  // Every method returns the error, or an empty text.
   std::string play(const Step& step);
   std::string send(const Step& step, Conversation& with);
   std::string expect_line(const Step& step, Conversation& with);
@@ -52,10 +52,10 @@ class Run {
   std::string act(const Step& step, Conversation& with);
 
   Conversation* find_or_open(const std::string& name);
-  // Reads until `unread` holds a line from `from` on; where it ends, CR LF included, or 0 when none
-  // comes.
+  // Reads until `unread` has a line at or after `from`. Returns the line's end, including CR LF, or
+  // 0 if none comes.
   std::size_t wait_for_line(Conversation& with, std::size_t from = 0);
-  // Reads until `unread` holds so many bytes; false when they do not come.
+  // Reads until `unread` has this many bytes. Returns false if they do not come.
   bool wait_for_bytes(Conversation& with, std::size_t count);
   void look(Conversation& with, Patience patience);
 
@@ -190,7 +190,7 @@ std::string Run::expect_yaml(const Step& step, Conversation& with) {
   return place + wrong.text + "\nthe body:\n" + body;
 }
 
-// What the times in the script have as slack does not count.
+// The slack of the script's times does not count.
 std::uint64_t Run::late_s() const {
   const auto late = std::chrono::ceil<std::chrono::seconds>(backend_.lateness() - kLatenessMax);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0));
@@ -232,7 +232,7 @@ std::string Run::restart(const Step& step) {
 }
 
 std::string Run::act(const Step& step, Conversation& with) {
-  if (step.verb == Verb::open) return {};  // Done by looking it up.
+  if (step.verb == Verb::open) return {};  // Opened by the lookup.
   with.closed_by_us = step.verb != Verb::half_close;
   if (step.verb == Verb::half_close) {
     record(step.connection + "!shutdown");

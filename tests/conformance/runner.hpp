@@ -1,4 +1,4 @@
-// Plays a script against a backend and compares.
+// Plays a script against a backend and compares the answers.
 #pragma once
 
 #include <chrono>
@@ -9,21 +9,22 @@
 
 namespace haricot::conformance {
 
-// How the bytes of a script reach the server. The answers must be the same.
+// How the bytes of a script reach the server. The answers must be equal.
 enum class Delivery { as_written, byte_by_byte, pipelined };
 
-// Times in scripts have about this much slack. What fails in a run that was held up longer says
-// nothing about the server.
+// Approximate slack of the times in scripts. If a run was delayed for longer, its failures mean
+// nothing.
 inline constexpr std::chrono::milliseconds kLatenessMax{150};
 
 struct Outcome {
   bool passed = false;
-  // For people: where the script failed, what was expected, what came, and the session until then.
+  // For people: where the script failed, the expected and the received data, and the session until
+  // then.
   std::string report;
-  bool skipped = false;  // This server cannot do what the script asks for.
+  bool skipped = false;  // This server cannot do what the script requires.
 };
 
-// Requires: the backend's server is fresh, and script.applies.
+// Requires: the backend's server is new, and script.applies.
 [[nodiscard]] Outcome run_script(const Script& script, Delivery delivery, Backend& backend);
 
 }  // namespace haricot::conformance

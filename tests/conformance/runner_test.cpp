@@ -12,7 +12,7 @@
 namespace haricot::conformance {
 namespace {
 
-// A server that answers every line with the next of the given answers, whatever the line says. An
+// A server that answers every line with the next of the given answers, whatever the line is. An
 // empty answer is none; `close` closes the connection.
 class Parrot final : public Backend {
  public:

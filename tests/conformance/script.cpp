@@ -48,7 +48,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// "1.5s" or "300ms", in digits with at most one dot.
+// Reads "1.5s" or "300ms", with digits and at most one dot.
 std::optional<std::chrono::nanoseconds> read_duration(std::string_view text) {
   std::int64_t unit = 0;
   if (text.ends_with("ms")) {
@@ -76,7 +76,7 @@ std::optional<std::chrono::nanoseconds> read_duration(std::string_view text) {
   return std::chrono::nanoseconds(count);
 }
 
-// Reads one script line by line. Every method returns what is wrong, or an empty string.
+// Parses a script line by line. Every method returns the error, or an empty text.
 class Parser {
  public:
   explicit Parser(Target target) : target_(target) {}
@@ -87,7 +87,7 @@ class Parser {
   Script script;
 
  private:
-  // Strips the `@word ` prefixes; `applies_` then says whether the line is for the target.
+  // Removes the prefixes `@word `; `applies_` then shows if the line is for the target.
   std::string read_targets(std::string_view& text);
   std::string read_flags(std::string_view text);
   std::string read_restart(std::string_view text);
@@ -106,10 +106,10 @@ class Parser {
   bool has_comment_ = false;
   bool has_steps_ = false;
   bool expects_something_ = false;
-  bool items_may_follow_ = false;     // The line above was `OK yaml` or one of its items.
-  bool items_are_for_target_ = true;  // And it was for the target.
+  bool items_may_follow_ = false;     // The line before was `OK yaml` or one of its items.
+  bool items_are_for_target_ = true;  // It was for the target.
   std::set<std::string, std::less<>> closed_;
-  std::optional<std::vector<std::string>> flags_now_;  // Those of the last restart that named some.
+  std::optional<std::vector<std::string>> flags_now_;  // Flags of the last restart that had some.
 };
 
 std::string Parser::read_line(std::string_view line, int number) {
@@ -207,7 +207,7 @@ std::string Parser::read_restart(std::string_view text) {
     words.erase(words.begin());
     if (!words.empty()) flags_now_ = std::move(words);
     step.flags = flags_now_.value_or(script.flags);
-    closed_.clear();  // After it every connection is a new one.
+    closed_.clear();  // Afterwards every connection is a new one.
   }
   return add(std::move(step));
 }

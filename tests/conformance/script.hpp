@@ -1,7 +1,7 @@
-// A conformance script: a protocol session written down, with what must come back.
+// A conformance script: a protocol session with its expected answers.
 //
-// README.md beside this file describes the language. Parsing one gives a plain list of steps for
-// one target: lines for other targets have been checked and left out.
+// README.md beside this file describes the language. The result of parsing is a list of steps for
+// one target: lines for other targets were checked and omitted.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@
 
 namespace haricot::conformance {
 
-// What a script can say a line is for.
+// Targets that a script can name for a line.
 enum class ServerKind { haricot, beanstalkd };
 enum class Transport { memory, tcp };
 
 struct Target {
   ServerKind server = ServerKind::haricot;
   Transport transport = Transport::memory;
-  bool is_1_13 = false;  // Of a beanstalkd: its version, which is 1.12 otherwise.
+  bool is_1_13 = false;  // Version of a beanstalkd; otherwise it is 1.12.
 };
 
 inline constexpr Target kMemory{ServerKind::haricot, Transport::memory, false};
@@ -30,20 +30,20 @@ inline constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp, fals
 
 enum class Verb {
   open,            // A!open      connect, send nothing
-  send,            // A> A>>      `bytes` as they are
-  expect_line,     // A<          `bytes`, CR LF included, and up to that CR LF nothing else
+  send,            // A> A>>      `bytes` unchanged
+  expect_line,     // A<          `bytes` with CR LF, and nothing else up to that CR LF
   expect_bytes,    // A<<         exactly `bytes`
   expect_lines,    // A<lines 50   any `count` lines
-  expect_yaml,     // A< OK yaml  an OK answer whose body fits `yaml`
+  expect_yaml,     // A< OK yaml  an OK answer whose body matches `yaml`
   expect_nothing,  // A<nothing   nothing has arrived
   expect_end,      // A<eof       the server has closed the connection
-  half_close,      // A!shutdown  the client will send no more
+  half_close,      // A!shutdown  the client sends no more
   close,           // A!close
-  reset,           // A!reset     close without a farewell, as a crashed host does
-  advance,         // advance     `duration` goes by
+  reset,           // A!reset     close like a crashed host
+  advance,         // advance     `duration` passes
   drain,           // signal drain
-  restart,         // restart     the server is stopped and started again, with `flags`
-  kill,            // kill        the same, but it ends without a chance to do anything
+  restart,         // restart     stop the server and start it again, with `flags`
+  kill,            // kill        as restart, with a sudden end
 };
 
 struct Step {
@@ -54,28 +54,28 @@ struct Step {
   YamlExpectation yaml;
   std::size_t count = 0;
   std::chrono::nanoseconds duration{};
-  std::vector<std::string> flags;  // Of the server from here on.
+  std::vector<std::string> flags;  // Flags of the server from then on.
 };
 
 struct Script {
   std::string file;
   bool applies = true;             // False: an `only` line excludes the target.
-  std::vector<std::string> flags;  // Extra words for the server's command line.
-  bool keeps_binlog = false;       // The server has a binlog, in a folder that begins empty.
+  std::vector<std::string> flags;  // Additional words of the server's command line.
+  bool keeps_binlog = false;       // The server has a binlog, in a folder that is empty at first.
   std::vector<Step> steps;
 };
 
 struct ParsedScript {
   Script script;
-  std::string error;  // Empty, or "file:line: what is wrong".
+  std::string error;  // Empty, or "file:line: error".
 };
 
-// Reads a script. `file` is only for messages. What cannot fail is refused: a script that expects
-// nothing, or expects nothing of a target it does not exclude.
+// Parses a script. `file` is used in messages only. Rejects scripts that cannot fail: those without
+// expectations, also for only one of their targets.
 [[nodiscard]] ParsedScript parse_script(std::string_view text, std::string file, Target target);
 
-// The same session with the sends moved ahead of the answers and joined into one, wherever a run
-// of steps concerns one connection only, so that nobody can tell the difference but the parser.
+// Returns the session with its sends moved before the answers and joined, wherever consecutive
+// steps concern one connection only, so that only the server's parser can notice the difference.
 [[nodiscard]] Script pipelined(const Script& script);
 
 }  // namespace haricot::conformance

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Parses the text after the comment that every script begins with.
+// Parses the text after the comment with which every script begins.
 ParsedScript parse(std::string_view text, Target target = kMemory) {
   return parse_script("# What it pins.\n" + std::string(text), "x.script", target);
 }

@@ -6,10 +6,10 @@
 namespace haricot::conformance {
 namespace {
 
-// As scripts write them.
+// In the notation of scripts.
 struct Tail {
   std::string_view text;
-  bool is_of_a_name = false;  // A tube's name goes on in it.
+  bool is_of_a_name = false;  // It extends a tube's name.
 };
 
 constexpr Tail kTails[] = {
@@ -22,8 +22,8 @@ constexpr std::string_view kNul = "\\0";
 enum class Rule {
   refused,       // BAD_FORMAT
   counted,       // BAD_FORMAT, but the command is counted
-  taken,         // As if there were no tail.
-  part_of_name,  // As if there were no tail where the tail may be part of a name, else BAD_FORMAT.
+  taken,         // As without the tail.
+  part_of_name,  // As without the tail if it may be part of a name, else BAD_FORMAT.
   closes,        // The connection is closed.
 };
 
@@ -32,8 +32,8 @@ struct Row {
   std::string_view setup;  // Lines of a script.
   std::string_view line;
   Rule rule;
-  std::string_view answer;   // Lines of a script; `%` stands for the tail.
-  std::string_view counter;  // Its key in `stats`; empty: it has none.
+  std::string_view answer;   // Lines of a script; `%` is the tail.
+  std::string_view counter;  // Its key in `stats`; empty: none.
 };
 
 constexpr std::string_view kPut = "A> put 0 0 60 1\\r\\nj\nA< INSERTED 1\n";
@@ -106,7 +106,7 @@ constexpr Row kRows[] = {
     {"stats_tubes", kExtended, "stats-tubes * 1", Rule::refused,
      "A< OK yaml\n  next: *\n  - name: \"default\"\n", ""},
     {"reserve_batch", kExtended, "reserve-batch 1 0", Rule::refused, "A< RESERVED_BATCH 0\n", ""},
-    // With as many ids as it may have.
+    // With the maximum number of ids.
     {"delete_batch", kExtended, "delete-batch ${1 *999}1", Rule::refused,
      "A< DELETED_BATCH 0 1000\n", ""},
     {"watch_by_weight", kExtended, "watch default 3", Rule::refused, "A< WATCHING 1\n",
@@ -161,7 +161,7 @@ std::string script_of(const Row& row) {
     add_closing_lines(row, text);
     return text;
   }
-  int counted = 1;  // The line without a tail, at the end: it shows that nothing has changed.
+  int counted = 1;  // The last line has no tail: it shows that nothing has changed.
   for (const Tail& tail : kTails) {
     text += sent + std::string(tail.text) + "\n";
     text += is_refused(row, tail) ? refused : replaced(row.answer, tail.text);

@@ -1,7 +1,7 @@
-// Scripts about what follows a command: every command with every kind of tail.
+// Scripts about text after a command: every command with every kind of tail.
 //
-// The rules are few and the commands many, so these scripts are written by a table instead of by
-// hand. They are played as all others are, as `tail/<name>`.
+// The rules are few and the commands many, so a table generates these scripts. They are played like
+// all others, as `tail/<name>`.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct TailScript {
 
 [[nodiscard]] std::vector<TailScript> tail_scripts();
 
-// The lines that the scripts add tails to, one for each script, in the same order.
+// Returns the lines to which the scripts add tails, one for each script, in the same order.
 [[nodiscard]] std::vector<std::string> lines_with_tails();
 
 }  // namespace haricot::conformance

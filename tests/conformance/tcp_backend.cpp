@@ -20,14 +20,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// An answer that has not come by then is not coming, even on a busy machine.
+// An answer that takes longer will not come, even on a busy machine.
 constexpr milliseconds kAnswerPatience{30'000};
-// An answer that nobody waits for has this long to show that it is coming all the same.
+// Time for unexpected answers to arrive.
 constexpr milliseconds kSilencePatience{50};
-// What a server gets to notice something that it does not answer.
+// Time for a server to notice an event without an answer.
 constexpr milliseconds kNoticeTime{30};
 constexpr milliseconds kAcceptTime{10};
-// How long a server may take to close its end of a connection.
+// Time for a server to close its end of a connection.
 constexpr milliseconds kClosePatience{2000};
 constexpr std::size_t kRecvBytesMax = 65536;
 
@@ -57,7 +57,7 @@ class TcpBackend final : public Backend {
   }
 
   void send(int connection, std::string_view bytes) override {
-    // A server that has closed the connection takes nothing; what is expected next will tell.
+    // A server that has closed the connection accepts nothing; the next expectation shows it.
     static_cast<void>(client(connection).send(bytes));
   }
 
@@ -83,8 +83,8 @@ class TcpBackend final : public Backend {
   void advance(std::chrono::nanoseconds duration) override { wait(duration); }
 
   void drain() override {
-    // On a busy machine what a client sends next would be there sooner than the signal. If the wait
-    // is in vain, what is expected next will tell.
+    // On a busy machine the client's next input would arrive before the signal. If the wait fails,
+    // the next expectation shows it.
     static_cast<void>(server_.signal_and_wait(SIGUSR1));
     wait(kNoticeTime);
   }
@@ -94,7 +94,7 @@ class TcpBackend final : public Backend {
   std::string restart(ServerEnd how, const std::vector<std::string>& flags) override {
     const auto end = how == ServerEnd::kill ? server_.kill_hard() : server_.stop();
     const auto by_signal = [&](int number) { return end && end->signal == number; };
-    // beanstalkd lets SIGTERM kill it; haricotd ends with status 0.
+    // SIGTERM kills beanstalkd; haricotd ends with status 0.
     const bool expected =
         how == ServerEnd::kill ? by_signal(SIGKILL) : by_signal(SIGTERM) || (end && end->code == 0);
     if (!expected) return "the server ended in another way, stderr: " + server_.standard_error();
@@ -120,14 +120,14 @@ class TcpBackend final : public Backend {
     return error ? 0 : static_cast<std::size_t>(std::distance(begin(all), end(all)));
   }
 
-  // How many descriptors the server has while it still has that of a connection; 0 if it has closed
-  // that one already.
+  // Returns the number of the server's descriptors while it has that of a connection; 0 if it has
+  // closed that one already.
   std::size_t descriptors_with(int connection) {
     return client(connection).at_eof(milliseconds(0)) ? 0 : descriptors();
   }
 
-  // No answer says that the server has noticed the end of a connection, but its descriptors do. On
-  // a busy machine that may take longer than the time that is planned for it.
+  // No answer shows that the server has noticed the end of a connection, but its descriptors do. On
+  // a busy machine that may take longer than planned.
   void wait_for_fewer_than(std::size_t before) {
     wait(kNoticeTime);
     const Clock::time_point deadline = Clock::now() + kClosePatience;
@@ -140,7 +140,7 @@ class TcpBackend final : public Backend {
     return *clients_[static_cast<std::size_t>(connection)];
   }
 
-  // Time itself is what the script asks for here: there is nothing to poll.
+  // The script requires time to pass: there is nothing to poll.
   void wait(std::chrono::nanoseconds duration) {
     std::this_thread::sleep_for(duration);
     planned_ += duration;
@@ -164,7 +164,7 @@ Arrival TcpBackend::receive(int connection, Patience patience, std::string& into
     return Arrival::nothing;
   }
   if (from.at_eof(milliseconds(0))) return Arrival::end;
-  // All that is there; its size is not known. An end after it is for the next look.
+  // Reads all available bytes of unknown number. The next call reports an end after them.
   for (std::size_t size = kRecvBytesMax; size > 0; size /= 2) {
     while (const auto bytes = from.read_exact(size, milliseconds(0))) into += *bytes;
   }

@@ -41,13 +41,12 @@ std::optional<Range> read_range(std::string_view text) {
   return Range{*low, *high};
 }
 
-// The seconds that an item shows, if it goes on with the time: those that grow, and those that get
-// less.
+// Keys whose seconds change with time: growing ones, and shrinking ones.
 constexpr std::string_view kGrowing[] = {"age", "uptime", "idle", "age-oldest-ready",
                                          "age-oldest-buried"};
 constexpr std::string_view kShrinking[] = {"time-left", "pause-time-left"};
 
-// What may be there instead when it is so many seconds later than the script knows.
+// Returns the values that are possible if this many more seconds have passed.
 std::optional<Range> read_range_later(const YamlItem& item, std::uint64_t late_s) {
   std::optional<Range> range = read_range(item.value);
   if (late_s == 0) return range;
@@ -67,8 +66,8 @@ bool is_regex(std::string_view text) {
   return text.size() >= 2 && text.front() == '/' && text.back() == '/';
 }
 
-// A POSIX extended regular expression for whole values, from the text between the slashes. (The
-// standard library's own makes g++ 12 warn when it is built with a sanitizer.)
+// A POSIX extended regular expression for whole values, from the text between the slashes. (With
+// the standard library's, g++ 12 warns in a build with a sanitizer.)
 class Pattern final {
  public:
   explicit Pattern(std::string_view slashed) {
@@ -115,7 +114,7 @@ bool is_plain(std::string_view line) {
   return std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-// Takes the body apart; the text of the mismatch is empty when it has the shape of a report.
+// Splits the body into lines; the text of the mismatch is empty if it has the form of a report.
 YamlMismatch split(std::string_view body, std::vector<Line>& lines) {
   if (!body.starts_with("---\n")) return {0, "the body does not begin with ---\\n"};
   body.remove_prefix(4);
@@ -130,7 +129,7 @@ YamlMismatch split(std::string_view body, std::vector<Line>& lines) {
       lines.push_back({line.substr(0, 1), line.substr(2)});
       continue;
     }
-    // The name of a list of groups: `key:` and nothing after it, and no line between the groups.
+    // The name of a list of groups: `key:` without a value; there is no line between the groups.
     if (line.size() > 1 && line.back() == ':' && line.find(' ') == std::string_view::npos) {
       in_list = true;
       continue;
@@ -165,7 +164,7 @@ YamlMismatch check_in_order(const YamlExpectation& expectation, const std::vecto
                             std::uint64_t late_s) {
   std::size_t at = 0;
   for (const YamlItem& item : expectation.items) {
-    // In a list every key is `-`, so there the value has to be looked for, too.
+    // In a list every key is `-`, so the value is searched, too.
     const auto sought = [&](const Line& line) {
       return line.key == item.key &&
              (item.key != "-" || value_fits(expectation, item, line.value, late_s));

@@ -107,8 +107,8 @@ TEST(YamlCheck, EveryBodyIsHeldToItsShape) {
   }
 }
 
-// On a busy machine more time goes by than a script knows of. Nothing but times may follow it, and
-// only by so much.
+// On a busy machine more time passes than a script assumes. Only times may change with it, and only
+// by so much.
 TEST(YamlCheck, TimesMayGoOnByTheTimeThatTheScriptDoesNotKnow) {
   const auto fits_later = [](const char* key, const char* expected, const char* value) {
     return check_yaml(expecting(YamlKeys::some, {{key, expected}}),

@@ -25,8 +25,8 @@ bool seconds_agree(std::string_view left, std::string_view right, std::uint64_t 
   return a && b && (*a > *b ? *a - *b : *b - *a) <= kSecondsApartMax + late_s;
 }
 
-// A process's own facts cannot be equal, but they have a form: a digit for each digit, whatever
-// their number, and for each other character itself.
+// Facts of a process cannot be equal, but have the same form: digits for digits, in any number, and
+// all other characters equal.
 bool forms_agree(std::string_view left, std::string_view right) {
   const auto is_dot = [](char c) { return c == '.'; };
   const auto is_hex = [](char c) {
@@ -49,7 +49,7 @@ bool lines_agree(std::string_view left, std::string_view right, bool is_stats,
   left.remove_prefix(colon + 2);
   right.remove_prefix(colon + 2);
   if (contains(kSeconds, key)) return seconds_agree(left, right, late_s);
-  // The `id` of stats-job is a job's, the one of stats is the process's.
+  // The `id` of stats-job is that of a job, the one of stats that of the process.
   return is_stats && contains(kOfTheProcess, key) && forms_agree(left, right);
 }
 
@@ -57,7 +57,7 @@ bool is_of_stats(std::string_view answer) {
   return answer.find("\nrusage-utime: ") != std::string_view::npos;
 }
 
-// Takes the next line off the front, with its LF if it has one.
+// Removes the first line and returns it, with its LF if it has one.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::size_t length = end == std::string_view::npos ? text.size() : end + 1;
@@ -67,7 +67,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// A report without the version of haricot, which stands behind the last key of beanstalkd's
+// Returns a report without the version of haricot, which follows the last key of beanstalkd's
 // `stats`.
 std::string without_our_version(std::string_view report) {
   std::string text(report);
@@ -80,8 +80,8 @@ std::string without_our_version(std::string_view report) {
 
 bool answers_agree(std::string_view left, std::string_view right, std::uint64_t late_s) {
   if (left == right) return true;
-  // The numbers after OK differ with the number of digits below; that each fits its own body was
-  // seen when the answer was read.
+  // The numbers after OK differ with the numbers of digits below. The reader of the answer has
+  // checked that each fits its own body.
   const bool yaml = left.starts_with("OK ") && right.starts_with("OK ");
   if (!yaml || !left.ends_with("\n\r\n") || !right.ends_with("\n\r\n")) return false;
   const bool is_stats = is_of_stats(left);
@@ -96,7 +96,7 @@ bool answers_agree(std::string_view left, std::string_view right, std::uint64_t 
 }
 
 std::string disagreeing_lines(std::string_view left, std::string_view right, std::uint64_t late_s) {
-  if (!left.starts_with("OK ") || !right.starts_with("OK ")) return "";  // One line says it all.
+  if (!left.starts_with("OK ") || !right.starts_with("OK ")) return "";  // The one line is enough.
   const bool is_stats = is_of_stats(left);
   std::string text;
   while (!left.empty() || !right.empty()) {

@@ -1,4 +1,4 @@
-// Whether two answers, of two servers to the same command, say the same.
+// Compares the answers of two servers to the same command.
 
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace haricot::test {
 
-// Byte for byte, except in YAML, where the process's own facts (pid, rusage, id) may differ and
-// seconds (age, time left, uptime) may be one apart, because a second can end between the two
-// servers' looks at the clock, and by `late_s` more, which is how far these looks may lie apart.
-// The keys, their order and their form always count.
+// Compares byte for byte, except in YAML: there, facts of the process (pid, rusage, id) may differ,
+// and seconds (age, time left, uptime) may differ by one, because a second can end between the two
+// servers' readings of the clock, plus `late_s`, the maximum time between these readings. The keys,
+// their order and their form must be equal.
 bool answers_agree(std::string_view left, std::string_view right, std::uint64_t late_s = 0);
 
-// The lines of two YAML answers that answers_agree() finds different, for a report; empty for
-// others.
+// Returns the lines of two YAML answers that answers_agree() finds different, for a report; empty
+// for other answers.
 std::string disagreeing_lines(std::string_view left, std::string_view right,
                               std::uint64_t late_s = 0);
 

@@ -12,21 +12,21 @@ constexpr std::size_t kJobBytesMax = 65535;  // The servers' default.
 constexpr std::size_t kBatchCommandsMax = 8;
 constexpr std::uint64_t kRecentIds = 40;
 
-constexpr unsigned kEndingPercent = 6;  // Of the steps of a client that does not wait.
+constexpr unsigned kEndingPercent = 6;  // Share of the steps of a client that does not wait.
 constexpr unsigned kMalformedPercent = 25;
 
 const std::array<std::string, 8> kTubes = {"default", "default",    "mail", "thumbs",
                                            "a",       "B-+/;.$_()", "0",    std::string(200, 'z')};
 
-// Far enough apart that the order of two deadlines does not depend on a second more or less.
+// So different that the order of two deadlines does not depend on a second.
 constexpr std::array kDurations = {"1000", "5000", "100000", "4294967295"};
 
 constexpr std::array kPriorities = {"0", "0", "1", "10", "1023", "1024", "1025", "4294967295"};
 
 // beanstalkd ends a pause in the first turn of its loop that begins a microsecond or more after the
-// `pause-tube` of 0 seconds; until then the tube is paused, even if it was not before. A command
-// after it in the same packet may run before or after that, so there must be none. haricotd ends
-// the pause at once; docs/compatibility.md.
+// `pause-tube` of 0 seconds; until then the tube is paused, even if it was not before. A later
+// command in the same packet may run before or after that, so there must be none. haricotd ends the
+// pause at once; docs/compatibility.md.
 bool ends_batch(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
   if (!line.starts_with("pause-tube")) return false;
@@ -51,8 +51,8 @@ Step CommandStream::next() {
     return ending_step(step.connection);
   }
 
-  // While commands after an answered reserve run, only one other command may: their order would be
-  // left to chance.
+  // While commands after an answered reserve run, only one other command may run: otherwise their
+  // order is undefined.
   const bool alone = model_.any_tail() || random_.chance(80);
   const std::size_t count = alone ? 1 : random_.between(2, kBatchCommandsMax);
   add_commands(step, count);
@@ -65,7 +65,7 @@ Step CommandStream::next() {
   return step;
 }
 
-// Up to `count` commands. Nothing follows one that ends a batch.
+// Adds up to `count` commands. A command that ends a batch is the last.
 void CommandStream::add_commands(Step& step, std::size_t count) {
   const ClientModel& client = model_.clients()[step.connection];
   for (std::size_t i = 0; i < count; ++i) {
@@ -74,31 +74,30 @@ void CommandStream::add_commands(Step& step, std::size_t count) {
   }
 }
 
-// Puts a command that may wait somewhere into a batch, unless two clients could then wait on one
-// tube.
+// Inserts a command that may wait into a batch, unless two clients could then wait on one tube.
 void CommandStream::add_waiting_command(Step& step) {
   if (model_.any_tail() || model_.shares_tube_with_waiting(step.connection)) return;
   for (const Command& command : step.commands) {
-    if (command.bytes.starts_with("watch")) return;  // Which could make it two.
+    if (command.bytes.starts_with("watch")) return;  // It could create a second one.
   }
   const bool may_be_last = step.commands.empty() || !ends_batch(step.commands.back().bytes);
   const std::size_t at = random_.below(step.commands.size() + (may_be_last ? 1 : 0));
   step.commands.insert(step.commands.begin() + static_cast<std::ptrdiff_t>(at), waiting_command());
 }
 
-// Which of the jobs of a client that goes is given to one that waits differs;
+// If a client leaves, servers differ in which of its jobs a waiting client gets;
 // docs/compatibility.md.
 bool CommandStream::must_stay(std::size_t connection) const {
   return model_.any_waiting() && model_.clients()[connection].held.size() > 1;
 }
 
-// A client that waits sends nothing, it can only go.
+// A waiting client sends nothing; it can only leave.
 Step CommandStream::step_of_waiting(std::size_t connection) {
   Step step;
   step.connection = connection;
   if (!random_.chance(15) || must_stay(connection)) return step;  // Nothing happens.
   step.kind = StepKind::half_close;
-  // Whether commands after the reserve still run is left to chance if the socket is just closed.
+  // If the socket is closed, it is undefined whether commands after the reserve still run.
   if (!model_.clients()[connection].has_tail && random_.chance(40)) {
     step.kind = random_.chance(50) ? StepKind::close : StepKind::reset;
   }
@@ -122,7 +121,7 @@ Step CommandStream::ending_step(std::size_t connection) {
                                                "put 0 0 1000 70000\r\nabc", "stats\r"};
     step.commands.push_back({.bytes = random_.pick(kUnfinished), .answers = 0});
   } else if (choice == 3) {
-    // What was sent before the end still runs, a reserve that finds nothing does not wait.
+    // Commands sent before the end still run; a reserve that finds nothing does not wait.
     add_commands(step, 3);
   }
   return step;
@@ -175,7 +174,7 @@ Command CommandStream::job_command(const ClientModel& client) {
     case 2:
       return line_command("reserve-with-timeout 0");
     case 3: {
-      // What follows the digits is ignored.
+      // Text after the digits is ignored.
       static constexpr std::array kTimeouts = {"0", "0.5", "0 ", "0x", " 00,9", "0 7"};
       return line_command(std::string("reserve-with-timeout ") + random_.pick(kTimeouts));
     }
@@ -203,15 +202,15 @@ Command CommandStream::job_command(const ClientModel& client) {
 
 Command CommandStream::put() {
   const std::string text = body();
-  // A TTR that ends during the test would end at another moment for each server.
+  // A TTR that ended during the test would end at a different moment on each server.
   std::string bytes = "put " + priority() + " " + duration() + " " +
                       std::string(random_.pick(kDurations)) + " " + std::to_string(text.size()) +
                       "\r\n" + text + "\r\n";
   return {.bytes = std::move(bytes)};
 }
 
-// A body longer or shorter than announced: answered once for the put, and once more for what the
-// server takes as the next line.
+// A body longer or shorter than announced: there is an answer for the put, and another one for the
+// bytes that the server reads as the next line.
 Command CommandStream::put_with_a_wrong_end() {
   const std::size_t announced = random_.below(40);
   static constexpr std::string_view kAlphabet("abc \n\0x", 7);
@@ -224,7 +223,7 @@ Command CommandStream::put_with_a_wrong_end() {
   return {.bytes = std::move(bytes), .answers = 2};
 }
 
-// No body is expected after a put line that is malformed, so the body is read as a command.
+// A malformed put line announces no body, so the body is read as a command.
 Command CommandStream::malformed_put() {
   static constexpr std::array kLines = {"put 0 0 1000",
                                         "put 0 0 1000 x",
@@ -265,7 +264,7 @@ Command CommandStream::malformed_put() {
   return {.bytes = std::move(bytes), .answers = 2};
 }
 
-// Garbage after the size is not looked at before the size is: the body is thrown away.
+// The size is checked before the text after it: the body is discarded.
 Command CommandStream::put_too_big_with_garbage() {
   static constexpr std::array kGarbage = {" ", "x", " 0", ".5", "\t", " x y"};
   const std::size_t size = kJobBytesMax + random_.between(1, 3);
@@ -327,7 +326,7 @@ std::string CommandStream::priority() {
   return random_.pick(kPriorities);
 }
 
-// Half of all delays and pauses are none.
+// Half of all delays and pauses are 0.
 std::string CommandStream::duration() {
   return random_.chance(50) ? "0" : random_.pick(kDurations);
 }

@@ -1,10 +1,10 @@
-// A random stream of what clients can do to a beanstalk server: valid commands, malformed ones,
-// batches, lines that arrive in pieces, connections that end in every way. The same seed and the
-// same answers give the same stream.
+// A random stream of the actions of clients of a beanstalk server: valid commands, malformed ones,
+// batches, lines that arrive in pieces, connections that end in every way. Equal seeds and answers
+// give equal streams.
 //
-// What it leaves out, because the answer would depend on the moment: delays, TTRs and pauses of a
-// few seconds (timed_scene.hpp has those), two clients that wait on one tube. And because servers
-// are known to differ: see malformed_lines.hpp.
+// It omits actions whose answer would depend on the moment: delays, TTRs and pauses of a few
+// seconds (timed_scene.hpp has those), and two clients that wait on one tube. It also omits known
+// differences: see malformed_lines.hpp.
 
 #pragma once
 
@@ -19,23 +19,23 @@
 namespace haricot::test {
 
 struct Command {
-  std::string bytes;        // With every CR LF, and with the body of a put.
-  std::size_t answers = 1;  // How many answers these bytes get.
-  bool may_wait = false;    // The (single) answer may take until something else happens.
+  std::string bytes;        // With every CR LF, and the body of a put.
+  std::size_t answers = 1;  // Number of answers to these bytes.
+  bool may_wait = false;    // The only answer may take until another event.
 };
 
 enum class StepKind {
   exchange,    // Send all commands at once, read all answers.
-  half_close,  // The same, then end our direction and see the server close the connection.
-  close,       // Close without a look at what is under way.
-  reset,       // The same with a TCP reset.
+  half_close,  // Like exchange, then end this direction and wait for the end.
+  close,       // Close without reading pending answers.
+  reset,       // Close with a TCP reset.
 };
 
 struct Step {
   StepKind kind = StepKind::exchange;
   std::size_t connection = 0;
   std::vector<Command> commands = {};
-  std::size_t split_at = 0;  // Nonzero: the bytes before this one arrive before the others.
+  std::size_t split_at = 0;  // Not 0: the bytes before this one arrive before the others.
 };
 
 class CommandStream final {
@@ -44,7 +44,7 @@ class CommandStream final {
 
   Step next();
 
-  // Whether this client must not go now, because it is known that servers then differ.
+  // Returns true if this client must not leave now, because servers are known to differ then.
   bool must_stay(std::size_t connection) const;
 
  private:

@@ -16,9 +16,9 @@ constexpr std::size_t kConnections = kClients + kSceneConnections + 1;  // And t
 constexpr std::size_t kCommandsBetweenScenes = 1300;
 constexpr std::size_t kDrainFromPercent = 95;
 
-// An answer that is due.
+// A pending answer.
 struct Due {
-  std::string line;  // Of the command, for the model.
+  std::string line;  // Line of the command, for the model.
   bool may_wait = false;
 };
 
@@ -123,7 +123,7 @@ void Run::send(const Step& step) {
   servers_.send(step.connection, all.substr(step.split_at));
 }
 
-// Reads what is due up to a command that waits.
+// Reads pending answers up to a command that waits.
 void Run::read_due(std::size_t connection) {
   auto& due = due_[connection];
   while (!due.empty() && !servers_.broken()) {
@@ -145,7 +145,7 @@ void Run::read_one_due(std::size_t connection) {
   due.erase(due.begin());
 }
 
-// After each step: whoever waited and was answered by one server has to be answered by both.
+// After each step: a waiting client that was answered by one server must be answered by both.
 void Run::serve_waiting() {
   bool settled = false;
   for (std::size_t i = 0; i < kClients && !servers_.broken(); ++i) {
@@ -160,8 +160,8 @@ void Run::serve_waiting() {
   }
 }
 
-// Ends all connections, first those that wait, so that none is given the jobs of another. One that
-// cannot go without doing so stays until the servers end.
+// Ends all connections, first waiting ones, so that none of them gets the jobs of another. A
+// connection that cannot end without that stays until the servers end.
 void Run::end() {
   for (const bool waiting : {true, false}) {
     for (std::size_t i = 0; i < kClients && !servers_.broken(); ++i) {

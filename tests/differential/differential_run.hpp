@@ -1,4 +1,4 @@
-// One run of a random command stream against two servers.
+// Runs a random command stream against two servers.
 
 #pragma once
 
@@ -23,13 +23,14 @@ struct DifferentialOptions {
 };
 
 struct DifferentialResult {
-  std::vector<std::string> differences = {};  // Each with what led to it; a handful at most.
-  std::size_t commands = 0;                   // How many were sent.
-  std::map<std::string, std::size_t> kinds_of_answers = {};  // By first word, how many.
-  bool conclusive = true;  // False: the machine was too slow, all is void.
+  std::vector<std::string> differences = {};  // With the commands before them; a few at most.
+  std::size_t commands = 0;                   // Number of sent commands.
+  // Number of answers by their first word.
+  std::map<std::string, std::size_t> kinds_of_answers = {};
+  bool conclusive = true;  // False: the machine was too slow, and the result is void.
 };
 
-// Starts two servers, sends both the stream of this seed and stops them.
+// Starts two servers, sends both the stream of this seed, and stops them.
 DifferentialResult run_differential(const DifferentialOptions& options);
 
 }  // namespace haricot::test

@@ -1,7 +1,8 @@
-// The same random commands to haricotd and to the installed beanstalkd must get the same answers.
+// Sends the same random commands to haricotd and to the installed beanstalkd, which must give the
+// same answers.
 //
-// HARICOT_SEED=n plays one seed only, HARICOT_COMMANDS=n sets the length of a stream; HARICOTD and
-// BEANSTALKD name the servers, HARICOTD_ARGUMENTS what the first is started with (default:
+// HARICOT_SEED=n plays only one seed, HARICOT_COMMANDS=n sets the length of a stream. HARICOTD and
+// BEANSTALKD name the servers, and HARICOTD_ARGUMENTS the flags of the first one (default:
 // --compat= and the second one's version), so that any two servers can be compared.
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ namespace haricot::test {
 namespace {
 
 constexpr std::size_t kCommands = 4000;
-constexpr int kAttemptsMax = 3;  // On a machine that is too slow for the timed scenes.
+constexpr int kAttemptsMax = 3;  // If the machine is too slow for the timed scenes.
 
 std::optional<std::uint64_t> number_from_environment(const char* name) {
   const char* text = std::getenv(name);
@@ -90,8 +91,7 @@ TEST(Differential, HaricotdAnswersAsBeanstalkdDoes) {
   }
 }
 
-// The tests below are of the comparison itself: that it is silent when nothing differs, and speaks
-// when something does.
+// Tests of the comparison itself: it reports differences, and only these.
 
 class DifferentialItself : public testing::Test {
  protected:
@@ -113,7 +113,7 @@ TEST_F(DifferentialItself, AStreamDrawsEveryKindOfAnswer) {
         "OK",        "BAD_FORMAT",    "UNKNOWN_COMMAND"}) {
     EXPECT_GE(result.kinds_of_answers.count(kind), 1U) << kind;
   }
-  // And most of the stream is not spent on refusals.
+  // Most of the stream is not rejected.
   std::size_t all = 0;
   for (const auto& [kind, count] : result.kinds_of_answers) all += count;
   EXPECT_LT(result.kinds_of_answers.at("BAD_FORMAT") * 3, all);
@@ -126,7 +126,7 @@ TEST_F(DifferentialItself, ALimitSmallerByOneIsFound) {
   EXPECT_FALSE(run_differential({.left = beanstalkd(), .right = smaller}).differences.empty());
 }
 
-// A real server with one fault in what it answers.
+// Options of a real server with one fault in its answers.
 ServerOptions faulty(const char* fault) {
   return {.binary = FAULTY_SERVER_PATH,
           .arguments = {"--server", beanstalkd().binary, "--fault", fault, "--at", "400"}};
@@ -150,7 +150,7 @@ TEST_F(DifferentialItself, AnAnswerTooManyIsFound) {
   EXPECT_FALSE(run_against_faulty("extra").differences.empty());
 }
 
-// Without this the three tests above would show nothing.
+// Without this the three tests above would prove nothing.
 TEST_F(DifferentialItself, AServerBehindAnotherProcessStillDoesNotDiffer) {
   expect_no_difference(
       {.left = beanstalkd(), .right = faulty("none"), .seed = 14, .commands = 1000});

@@ -1,6 +1,5 @@
-// A beanstalk server with one fault, for the tests of the comparison: it hands everything on
-// between its clients and a real server that it starts, and once, in the n-th piece that the server
-// answers, it errs.
+// A beanstalk server with one fault, for tests of the comparison: it relays between its clients and
+// a real server that it starts, and makes one error, in the n-th piece of the server's answers.
 //
 //   faulty_server -l ADDRESS -p PORT --server BINARY --fault wrong|missing|extra --at N
 
@@ -56,7 +55,7 @@ class FaultyServer {
   int run();
 
  private:
-  // A client of ours and our own connection to the real server on its behalf.
+  // A client, and the connection to the real server on its behalf.
   struct Link {
     int client = -1;
     WireClient server;
@@ -144,7 +143,7 @@ void FaultyServer::accept_client() {
   }
 }
 
-// False when the real server has closed the connection, or our client has gone altogether.
+// Returns false if the real server has closed the connection, or the client is gone.
 bool FaultyServer::serve(Link& link, short client_events, short server_events) {
   char chunk[65536];
   if (client_events != 0) {

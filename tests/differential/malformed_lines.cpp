@@ -178,7 +178,7 @@ std::string with_a_wrong_byte(std::string_view line, Random& random) {
   return text;
 }
 
-// Around the limit, and around twice the limit, where a reader by chunks goes wrong most easily.
+// Around the limit, and around twice the limit, where readers by chunks tend to fail.
 std::string of_excess_length(std::string_view line, Random& random) {
   std::string text(line);
   const std::size_t length = random.chance(50)
@@ -190,7 +190,7 @@ std::string of_excess_length(std::string_view line, Random& random) {
   return text;
 }
 
-// Whether the text begins with a number and the number is 0, whatever follows its digits.
+// Returns true if the text begins with the number 0, whatever follows its digits.
 bool begins_with_zero(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
@@ -226,14 +226,15 @@ std::string damaged(std::string_view line, Random& random) {
 }
 
 bool is_comparable(std::string_view line) {
-  // beanstalkd never answers a line with a CR that no LF follows, nor one whose CR is the last byte
-  // of what it reads at once; docs/compatibility.md.
+  // beanstalkd never answers a line with a CR without an LF, nor one whose CR is the last byte of a
+  // read; docs/compatibility.md.
   const bool hangs_beanstalkd =
       line.find('\r') != std::string_view::npos || (line.size() + 2) % kLineBytesMax == 1;
   if (hangs_beanstalkd || line.starts_with("quit")) return false;
 
-  // 1.12 takes almost anything as a timeout where 1.13 answers BAD_FORMAT; docs/compatibility.md.
-  // What is left out here and valid is sent by the stream itself. One that waits is left out too.
+  // 1.12 accepts almost anything as a timeout where 1.13 answers BAD_FORMAT; docs/compatibility.md.
+  // Valid lines that are omitted here are sent by the stream itself. A line that waits is omitted,
+  // too.
   constexpr std::string_view kReserveWithTimeout = "reserve-with-timeout ";
   if (line.starts_with(kReserveWithTimeout)) {
     return line.ends_with("18446744073709551616") ||
@@ -246,7 +247,7 @@ bool is_comparable(std::string_view line) {
   const bool starts_a_timer = line.starts_with("release ") || line.starts_with("pause-tube ");
   if (starts_a_timer && last && *last > 0 && *last < kShortestPauseSeconds) return false;
 
-  // A put line that may well be valid announces a body.
+  // A put line that may be valid announces a body.
   return !line.starts_with("put ");
 }
 

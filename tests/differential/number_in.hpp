@@ -1,4 +1,4 @@
-// A number that a text consists of.
+// Texts that are a number.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace haricot::test {
 
-// Nothing if the text is anything else than digits, or more of them than a number has.
+// Returns nothing if the text is not only digits, or the number does not fit.
 inline std::optional<std::uint64_t> number_in(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

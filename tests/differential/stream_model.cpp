@@ -10,7 +10,7 @@ std::string_view without_line_end(std::string_view line) {
   return line.substr(0, line.find('\r'));
 }
 
-// The word with this index, 0 being the command; empty if there are fewer.
+// Returns the word with this index, 0 for the command; empty if there are fewer.
 std::string_view word_at(std::string_view line, std::size_t index) {
   line = without_line_end(line);
   for (;;) {
@@ -45,7 +45,7 @@ void StreamModel::note_answer(std::size_t connection, std::string_view line,
     if (command == "watch") client.watched.push_back(tube);
   }
   if (command == "delete" || command == "release" || command == "bury") {
-    std::erase(client.held, id_at(line, 1));  // Answered NOT_FOUND: then it is not held either.
+    std::erase(client.held, id_at(line, 1));  // NOT_FOUND also means that it is not held.
   }
 }
 

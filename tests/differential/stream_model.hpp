@@ -1,6 +1,5 @@
-// What a random command stream has to know about the connections it drives, to hit something with
-// its commands: the tubes and jobs that exist. It is learned from answers and never used to predict
-// one.
+// State of the connections of a random command stream, so that its commands name existing tubes and
+// jobs. It is learned from answers, and never used to predict one.
 
 #pragma once
 
@@ -15,19 +14,19 @@ namespace haricot::test {
 struct ClientModel {
   std::string used = "default";
   std::vector<std::string> watched = {"default"};
-  std::vector<std::uint64_t> held;  // Jobs it has reserved.
-  bool waiting = false;             // A reserve of it is not answered yet.
-  bool has_tail = false;            // More commands were sent after that reserve.
+  std::vector<std::uint64_t> held;  // Reserved jobs.
+  bool waiting = false;             // Its reserve has no answer yet.
+  bool has_tail = false;            // Commands were sent after that reserve.
 };
 
 class StreamModel final {
  public:
   explicit StreamModel(std::size_t connections) : clients_(connections) {}
 
-  // Learns from the answer to a command line (both without or with their CR LF).
+  // Learns from the answer to a command line (both with or without CR LF).
   void note_answer(std::size_t connection, std::string_view line, std::string_view answer);
 
-  // The connection was closed and another one opened in its place.
+  // The connection was closed and opened again.
   void note_reopened(std::size_t connection) { clients_[connection] = ClientModel(); }
 
   void set_waiting(std::size_t connection, bool waiting, bool has_tail) {
@@ -40,12 +39,12 @@ class StreamModel final {
 
   bool any_waiting() const;
 
-  // Whether a client that waits has commands after its reserve: they run as soon as it is
-  // answered, at the same time as whatever else is under way.
+  // Returns true if a waiting client has commands after its reserve: they run as soon as it is
+  // answered, concurrently with other commands.
   bool any_tail() const;
 
-  // Whether this client and one that waits watch a tube in common: which of two waiting clients a
-  // job goes to is not the same in all servers.
+  // Returns true if this client and a waiting one watch a common tube: servers differ in which of
+  // two waiting clients gets a job.
   bool shares_tube_with_waiting(std::size_t connection) const;
 
  private:

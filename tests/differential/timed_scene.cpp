@@ -8,9 +8,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Jobs with a TTR of two seconds have to be alive at the end.
+// Jobs with a TTR of two seconds have to exist at the end.
 constexpr auto kLongestScene = std::chrono::milliseconds(1900);
-// TTRs of one second must not end before all is set up.
+// TTRs of one second must not end before the setup is complete.
 constexpr auto kLongestSetUp = std::chrono::milliseconds(800);
 
 class Scene {
@@ -50,7 +50,7 @@ class Scene {
     ask(role, "ignore default");
   }
 
-  // Puts a job of one byte and reserves it; returns its id.
+  // Puts a job of one byte and reserves it. Returns its id.
   std::string put_and_reserve(Role role, const std::string& ttr) {
     const std::string answer = servers_.ask(first_ + role, "put 5 0 " + ttr + " 1\r\nj");
     ask(role, "reserve-with-timeout 0");
@@ -81,7 +81,7 @@ void Scene::set_up() {
   live_in(kTouching, "touched");
 }
 
-// Everything that is to happen after one second is started here, the timeout that we wait for last.
+// Starts everything that happens after one second; the timeout that ends the wait comes last.
 void Scene::let_time_pass() {
   at_deadline_ = put_and_reserve(kAtDeadline, "2");
   send(kAtDeadline, "reserve-with-timeout 100");
@@ -90,7 +90,7 @@ void Scene::let_time_pass() {
   delayed_ = id_in(servers_.ask(first_ + kDelayed, "put 7 1 1000 1\r\nd"));
   ask(kDelayed, "stats-job " + delayed_);
 
-  expiring_ = put_and_reserve(kExpiring, "0");  // A TTR of 0 is one of 1.
+  expiring_ = put_and_reserve(kExpiring, "0");  // A TTR of 0 counts as 1.
   ask(kExpiring, "stats-job " + expiring_);
   ask(kExpiring, "reserve-with-timeout 0");  // DEADLINE_SOON from the start.
 
@@ -115,8 +115,8 @@ void Scene::look() {
   expect(kReleasing);
   expect(kTimingOut);
 
-  // beanstalkd does not always look after the TTR of a client that is silent, but does when that
-  // client sends something; docs/compatibility.md.
+  // beanstalkd does not always check the TTR of a silent client, but does when that client sends
+  // something; docs/compatibility.md.
   ask(kHolder, "list-tube-used");
   ask(kExpiring, "list-tube-used");
   expect(kHeir);

@@ -17,7 +17,7 @@ constexpr std::size_t kLogEntriesMax = 2000;
 constexpr std::size_t kOwnEntriesShown = 60;  // A command and its answer are two: 30 commands.
 constexpr std::size_t kOtherEntriesShown = 30;
 constexpr std::size_t kShownBytesMax = 160;
-constexpr std::chrono::milliseconds kInTime{500};  // What is no later is not late.
+constexpr std::chrono::milliseconds kInTime{500};  // Answers up to this time are not late.
 
 std::string shortened(std::string_view bytes) {
   if (bytes.size() <= kShownBytesMax) return escaped(bytes);
@@ -58,7 +58,7 @@ void TwinServers::open(std::size_t connection) {
   }
   ++open_;
   log(connection, "(opened)");
-  // Connected does not mean accepted; answered does.
+  // The connection may not be accepted yet; after an answer it is.
   ask(connection, "list-tube-used");
 }
 
@@ -102,8 +102,8 @@ std::string TwinServers::ask(std::size_t connection, std::string_view line) {
   return expect_answer_to(connection, asked);
 }
 
-// A time has a begin and an end. At both, one server may look at its clock later than the other
-// one, at most by as much as both together took to answer.
+// A duration has a begin and an end. At both, one server may read its clock later than the other,
+// at most by the time that both needed together to answer.
 std::uint64_t TwinServers::late_s() const {
   constexpr int kLooks = 2;
   const auto late = std::max<Clock::duration>(slowest_ * kLooks - kInTime, {});
@@ -164,10 +164,9 @@ void TwinServers::reset(std::size_t connection) {
   wait_for_stats("\ncurrent-connections: " + std::to_string(open_) + "\n", "a reset to be seen");
 }
 
-// A server answers one command after all that earlier ones have caused, so an answer to us says
-// that others have theirs. Twice, because a server may do what it owes several connections in any
-// order within one turn. The command changes nothing and is not counted, so that it does not matter
-// beside which others it runs.
+// A server answers a command after all effects of earlier ones, so an answer here proves that
+// others have theirs. Sent twice, because a server may answer several connections in any order
+// within a turn. The command changes nothing and is not counted, so it can run beside any others.
 void TwinServers::settle() {
   ask(observer(), "kick-job 0");
   ask(observer(), "kick-job 0");
@@ -199,8 +198,7 @@ void TwinServers::stop() {
   }
 }
 
-// Asks both for `stats`, each as often as the other because that is counted, until both answers
-// hold this line.
+// Sends `stats` to both equally often, because it is counted, until both answers have this line.
 void TwinServers::wait_for_stats(std::string_view line, const std::string& what) {
   const auto deadline = Clock::now() + answer_deadline_;
   Connection& both = *connections_[observer()];

@@ -1,4 +1,4 @@
-// Two servers that are sent the same bytes over the same connections in the same order, and whose
+// Two servers that get the same bytes over the same connections in the same order, and whose
 // answers are compared one by one.
 
 #pragma once
@@ -21,10 +21,11 @@ namespace haricot::test {
 
 class TwinServers final {
  public:
-  // Connections have numbers; the highest is kept for this class itself, which looks on from there.
+  // Connections are numbered; the last one is reserved for this class, which observes with it.
   TwinServers(std::size_t connections, std::chrono::milliseconds answer_deadline);
 
-  // Starts both and opens all connections but those from `spare` on. False: see differences().
+  // Starts both and opens all connections below `spare`. On failure returns false: see
+  // differences().
   [[nodiscard]] bool start(const ServerOptions& left, const ServerOptions& right,
                            std::size_t spare);
 
@@ -34,53 +35,53 @@ class TwinServers final {
   // Sends the bytes to both. The first line of each command is kept for the report.
   void send(std::size_t connection, std::string_view bytes);
 
-  // The next answer of both; a difference is noted down. Returns the left one, empty if there is
+  // Reads the next answer of both, and notes a difference. Returns the left one; empty if there is
   // none.
   std::string expect_answer(std::size_t connection);
 
-  // send() of the text and CR LF, and expect_answer().
+  // Sends the text and CR LF, and calls expect_answer().
   std::string ask(std::size_t connection, std::string_view line);
 
-  // Whether a server has sent something on this connection that was not read yet. Meaningful after
-  // settle().
+  // Returns true if a server has sent unread bytes on this connection. Meaningful after settle().
   bool has_answer(std::size_t connection);
 
-  // Notes a difference if a server has sent more than was expected so far.
+  // Notes a difference if a server has sent more than expected.
   void expect_silence(std::size_t connection);
 
-  // Ends our direction and sees both servers close. Answers under way are to be expected between
-  // the two.
+  // end_input() ends this direction, and expect_end() waits until both servers close. Pending
+  // answers are expected between the two.
   void end_input(std::size_t connection);
   void expect_end(std::size_t connection);
 
-  // Close without notice, and wait until both servers have seen it.
+  // Close without notice, and wait until both servers have noticed.
   void close(std::size_t connection);
   void reset(std::size_t connection);
 
-  // Returns once both servers have done all that the commands so far, on any connection, cause at
-  // once, and have sent what there is to answer.
+  // Returns when both servers have finished all immediate effects of the commands so far, on all
+  // connections, and have sent their answers.
   void settle();
 
-  // Puts both into drain mode.
+  // Enters drain mode on both.
   void drain();
 
-  // Compares `stats` and `list-tubes` as our own connection sees them.
+  // Compares `stats` and `list-tubes` on the observing connection.
   void compare_overview();
 
-  // Stops both. One that has ended before, or that a sanitizer has complained about, is a
+  // Stops both. A server that has ended before, or that a sanitizer has complained about, is a
   // difference.
   void stop();
 
   const std::vector<std::string>& differences() const { return differences_; }
   std::size_t commands_sent() const { return commands_sent_; }
 
-  // How often each kind of answer (its first word) was given by both.
+  // Number of answers of each kind (first word) that both have given.
   const std::map<std::string, std::size_t>& kinds_of_answers() const { return kinds_; }
 
-  // No answer came, or too many differences were found: it makes no sense to go on.
+  // Returns true if an answer is missing, or there are too many differences: continuing makes no
+  // sense.
   bool broken() const { return broken_; }
 
-  // An answer did not come at all.
+  // Returns true if an answer did not come.
   bool lost_answer() const { return lost_answer_; }
 
  private:
@@ -114,7 +115,7 @@ class TwinServers final {
   std::map<std::string, std::size_t> kinds_;
   std::size_t commands_sent_ = 0;
   std::size_t open_ = 0;
-  std::chrono::steady_clock::duration slowest_{};  // Of the answers to ask().
+  std::chrono::steady_clock::duration slowest_{};  // Slowest answer to ask().
   bool broken_ = false;
   bool lost_answer_ = false;
 };

@@ -1,5 +1,5 @@
-// Every call to the disk fails, in a scenario that has every command: what clients were answered
-// stays true, and the server goes on.
+// Every call to the disk fails, in a scenario with every command: all answers to clients remain
+// true, and the server continues.
 
 #include <gtest/gtest.h>
 

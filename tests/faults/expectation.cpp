@@ -26,7 +26,7 @@ bool is_refusal(const std::string& word) {
   return kRefusals.contains(word);
 }
 
-// What a job keeps whatever is done to it.
+// Compares the fields of a job that never change.
 bool is_same_job(const JobFacts& one, const JobFacts& other) {
   return one.tube == other.tube && one.body_sum == other.body_sum && one.ttr_s == other.ttr_s;
 }
@@ -85,7 +85,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   return complaints_;
 }
 
-// The client that sent something ----------------------------------------------------------------
+// The client of the step --------------------------------------------------------------------------
 
 void Expectation::apply_command(const Step& step, const Happened& happened) {
   const auto answers = happened.answers.find(step.client);
@@ -110,7 +110,7 @@ void Expectation::apply_answer(const Step& step, const Answer& answer, const Hap
   const std::string word = answer.word();
   if (word == "OUT_OF_MEMORY" || word == "INTERNAL_ERROR") {
     if (!happened.had_trouble) complain(word + " for no reason");
-    // Nobody knows, then.
+    // The outcome is unknown then.
     if (word == "INTERNAL_ERROR") apply_maybe(step);
     return;
   }
@@ -221,13 +221,13 @@ void Expectation::apply_reserved(int client, const Answer& answer) {
 }
 
 void Expectation::apply_batch(int client, const Answer& answer) {
-  // Of one that is cut off the connection is gone, and the jobs with it.
+  // If an answer is cut off, its connection has ended, and the jobs have returned.
   const bool is_cut_off = answer.jobs.size() < answer.number() && reserves_are_unknown_;
   if (answer.jobs.size() != answer.number() && !is_cut_off) complain("another number of jobs");
   for (const Answer& job : answer.jobs) apply_reserved(client, job);
 }
 
-// The jobs that a flush deletes.
+// Returns the jobs that a flush deletes.
 std::set<JobId> Expectation::named_by_flush(const Step& step) const {
   const std::vector<std::string> words = words_of(step.line);
   std::set<JobId> named;
@@ -241,7 +241,7 @@ std::set<JobId> Expectation::named_by_flush(const Step& step) const {
   return named;
 }
 
-// The jobs that a batch deletes.
+// Returns the jobs that a batch deletes.
 std::set<JobId> Expectation::named_by_batch(const Step& step) const {
   const std::vector<std::string> words = words_of(step.line);
   std::set<JobId> named;
@@ -259,14 +259,14 @@ void Expectation::apply_deletes(const std::set<JobId>& named, std::uint64_t dele
   for (const JobId id : named) jobs_.erase(id);
 }
 
-// Jobs that are gone stay gone, and the others are as they were.
+// Deleted jobs stay deleted, and the others are unchanged.
 void Expectation::apply_failed_flush(const Step& step) {
   for (const JobId id : named_by_flush(step)) {
     if (!found_.contains(id)) jobs_.erase(id);
   }
 }
 
-// It shows as many jobs as there are, up to as many as were asked for.
+// The list has all existing jobs, up to the requested number.
 void Expectation::check_list(const Step& step, const Answer& answer) {
   const std::vector<std::string> words = words_of(step.line);
   const bool is_scan = words[0] == "scan-jobs";
@@ -291,7 +291,7 @@ void Expectation::check_list(const Step& step, const Answer& answer) {
   if (shown != std::min(fitting, bound)) complain("shows another number of jobs");
 }
 
-// No time is longer than the scenario, and nobody has an age who is not there.
+// No time exceeds the scenario, and an age is 0 without a job.
 void Expectation::check_detail(const std::string& tube, const Answer& answer) {
   const auto value_of = [&](const std::string& key) -> std::uint64_t {
     const std::size_t at = answer.body.find("\n" + key + ": ");
@@ -313,7 +313,7 @@ void Expectation::check_detail(const std::string& tube, const Answer& answer) {
   }
 }
 
-// Which ones is not said: those that were kicked.
+// The answer does not name the kicked jobs.
 void Expectation::apply_kick(const std::string& tube, const Answer& answer) {
   std::uint64_t kicked = 0;
   for (auto& [id, job] : jobs_) {
@@ -328,7 +328,7 @@ void Expectation::apply_kick(const std::string& tube, const Answer& answer) {
   if (kicked != answer.number()) complain("another number of jobs was kicked");
 }
 
-// The command has been done or it has not.
+// The command was done or was not.
 void Expectation::apply_maybe(const Step& step) {
   const std::vector<std::string> words = words_of(step.line);
   if (words.empty()) return;
@@ -339,7 +339,7 @@ void Expectation::apply_maybe(const Step& step) {
     const auto made = found_.find(next_id_);
     if (made == found_.end()) return;
     apply_put(step, {"INSERTED " + std::to_string(next_id_), ""});
-    // What a worker got that waited for it is said further down.
+    // A waiting worker may have got it, which is handled further down.
     const bool is_taken = made->second.state == JobState::reserved;
     jobs_[next_id_].state = is_taken ? JobState::ready : made->second.state;
     return;
@@ -363,7 +363,7 @@ void Expectation::apply_maybe(const Step& step) {
     return;
   }
   if (verb == "reserve" || verb.starts_with("reserve-with-") || verb == "reserve-batch") {
-    // The one that it got, if it did, comes back with its end.
+    // If it got a job, that returned with its end.
     for (const auto& [id, job] : jobs_) {
       const auto now = found_.find(id);
       if (now == found_.end() || job.state == JobState::reserved) continue;
@@ -390,9 +390,9 @@ void Expectation::apply_maybe(const Step& step) {
   if (may_hold && now->second.state == JobState::reserved) clients_[step.client].held.insert(id);
 }
 
-// Everybody -------------------------------------------------------------------------------------
+// All clients -------------------------------------------------------------------------------------
 
-// The jobs of a connection that came to its end are ready again.
+// The jobs of a connection that has ended are ready again.
 void Expectation::apply_ends(const Step& step, const Happened& happened) {
   for (const int client : happened.closed) {
     const bool is_asked_for =
@@ -407,7 +407,7 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
     clients_.erase(client);
   }
   if (!happened.had_trouble || happened.closed.empty()) return;
-  // One that was given to a client whose answer could not be made has come back, too.
+  // A job given to a client whose answer could not be made has returned, too.
   for (auto& [id, job] : jobs_) {
     const auto now = found_.find(id);
     if (now == found_.end() || job.state != JobState::ready) continue;
@@ -417,7 +417,7 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
   }
 }
 
-// TTRs and delays that ended. Without memory for the heap of ready jobs, a job stays delayed.
+// Ends TTRs and delays. Without memory for the heap of ready jobs, a job stays delayed.
 void Expectation::apply_time() {
   for (auto& [id, job] : jobs_) {
     const auto found = found_.find(id);
@@ -435,12 +435,12 @@ void Expectation::apply_time() {
   }
 }
 
-// What came to clients that waited.
+// Deliveries to clients that waited.
 void Expectation::apply_deliveries(const Step& step, const Happened& happened) {
   for (const auto& [client, answers] : happened.answers) {
     if (client == step.client && step.kind == Step::Kind::command) continue;
     if (happened.closed.contains(client)) {
-      // Its last words; what it got came back with its end.
+      // Its last answers; its job returned with its end.
       continue;
     }
     const bool waits = clients_[client].is_waiting || clients_[client].waits_for_end;

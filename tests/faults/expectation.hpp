@@ -1,8 +1,8 @@
-// What the clients of a server know from their answers, and so what the server has to be like.
+// The state of a server as its clients know it from their answers.
 //
-// Where nothing fails, each step is predicted to the last counter. Where something does, a refused
-// command has changed nothing at all, one that succeeded has done all it says, and what a lost
-// answer leaves open is one of the two.
+// Without failures, each step is predicted to the last counter. With one, a refused command has
+// changed nothing, a successful one has had its full effect, and a command whose answer is lost is
+// one of the two.
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct ClientFacts {
   std::set<std::string> watched = {"default"};
   std::set<JobId> held = {};
   bool is_waiting = false;
-  bool waits_for_end = false;  // Of a job.
+  bool waits_for_end = false;  // For the end of a job.
 };
 
 class Expectation {
@@ -35,14 +35,14 @@ class Expectation {
   }
   const std::map<int, ClientFacts>& clients() const { return clients_; }
 
-  // The id that the next put had to get, before a step. Call it before `check`.
+  // Sets the id of the next put before a step. Called before `check`.
   void look(JobId next_id) { next_id_ = next_id; }
-  // What is wrong after it; empty if nothing is. The server as it is counts from here on.
+  // Returns the first error after the step; empty: none. The actual state becomes the expected one.
   std::string check(const Step& step, const Happened& happened, const Engine& engine);
 
-  // How many deletions have left a key behind.
+  // Number of deletions that have left a key.
   std::uint64_t keys_left() const { return keys_left_; }
-  // How many jobs were held until a group ended.
+  // Number of jobs that were held until a group ended.
   std::uint64_t holds_ended() const { return holds_ended_; }
 
  private:
@@ -78,9 +78,9 @@ class Expectation {
   void settle_holders(const Step& step);
   Tubes expected_tubes() const;
 
-  Jobs jobs_;   // As it has to be.
-  Jobs found_;  // As it is.
-  Keys keys_;   // As they have to be.
+  Jobs jobs_;   // Expected.
+  Jobs found_;  // Actual.
+  Keys keys_;   // Expected.
   std::map<int, ClientFacts> clients_;
   std::set<std::string> paused_;
   JobId next_id_ = 1;

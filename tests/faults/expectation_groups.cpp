@@ -1,4 +1,4 @@
-// Groups, and jobs that are held until one of them has no job any more.
+// Groups, and jobs that are held until a group has no jobs.
 
 #include <algorithm>
 
@@ -13,13 +13,13 @@ bool Expectation::has_group(std::string_view name) const {
   });
 }
 
-// Whether a job is held that is put now.
+// Returns true if a job that is put now is held.
 bool Expectation::is_to_be_held(const JobFacts& job) const {
   return has_group(tags_in(job.tags).after);
 }
 
-// Whatever moves a job ends its hold, and so does the end of the group. Where the journal has
-// refused the record of that, or there is no memory, it may come later.
+// Any move of a job ends its hold, and so does the end of the group. If the journal has refused the
+// record of that, or memory is short, it may come later.
 void Expectation::apply_groups(bool had_trouble) {
   has_had_trouble_ = has_had_trouble_ || had_trouble;
   for (auto& [id, job] : jobs_) {

@@ -1,4 +1,4 @@
-// Puts of a key that a job has, or that has outlived one.
+// Puts with the key of a job, or with a key that has outlived one.
 
 #include <cctype>
 
@@ -8,7 +8,7 @@
 namespace haricot::faults {
 namespace {
 
-// The key that a put has; empty: none.
+// Returns the key of a put; empty: none.
 std::string key_of(const Step& step) {
   const std::size_t tag = step.line.find(" idp:");
   return tag == std::string::npos ? "" : std::string(tags_in(step.line.substr(tag + 1)).unique_key);
@@ -16,7 +16,7 @@ std::string key_of(const Step& step) {
 
 }  // namespace
 
-// The job that has the key of a put; 0: there is none, or the put has no key.
+// Returns the job that has the key of a put; 0: none, or the put has no key.
 JobId Expectation::owner_of_key(const Step& step) const {
   const std::string key = key_of(step);
   JobId holder = 0;
@@ -27,7 +27,7 @@ JobId Expectation::owner_of_key(const Step& step) const {
   return holder;
 }
 
-// The job that had it, and whose deletion has left it behind; 0: there is none.
+// Returns the deleted job that has left the key; 0: none.
 JobId Expectation::tombstone_for(const Step& step) const {
   const std::string key = key_of(step);
   for (const auto& [id, tombstone] : keys_) {
@@ -36,7 +36,8 @@ JobId Expectation::tombstone_for(const Step& step) const {
   return 0;
 }
 
-// What the jobs would leave behind if they were deleted now, but for the end of its time.
+// Returns the keys that the jobs would leave if they were deleted now, without the ends of their
+// times.
 Keys Expectation::keys_that_may_stay() const {
   Keys keys;
   for (const auto& [id, job] : jobs_) {
@@ -47,7 +48,7 @@ Keys Expectation::keys_that_may_stay() const {
   return keys;
 }
 
-// A deletion leaves a key behind if the job has one for longer, and a flush leaves none.
+// A deletion leaves a key if it outlives the job; a flush leaves none.
 void Expectation::apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                              const Engine& engine) {
   std::erase_if(keys_, [&](const auto& tombstone) {
@@ -76,7 +77,7 @@ void Expectation::apply_duplicate(JobId holder, std::uint32_t priority, const An
   if (answer.line != expected) complain("not " + expected);
 }
 
-// It has happened or it has not.
+// The put was done or was not.
 void Expectation::apply_maybe_duplicate(JobId holder, std::uint32_t priority) {
   const auto now = found_.find(holder);
   JobFacts& job = jobs_[holder];

@@ -20,7 +20,7 @@ std::string to_text(const KeyFacts& key) {
 
 template <typename Map>
 std::string difference_of(const Map& expected, const Map& found) {
-  if (expected == found) return "";  // A hundred thousand times.
+  if (expected == found) return "";  // The common case, a hundred thousand times.
   std::set<typename Map::key_type> keys;
   for (const auto& [key, value] : expected) keys.insert(key);
   for (const auto& [key, value] : found) keys.insert(key);

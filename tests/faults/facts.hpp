@@ -1,4 +1,4 @@
-// Everything about a server that an answer can be right or wrong about, as plain values.
+// All facts about a server that an answer can report, as plain values.
 
 #pragma once
 
@@ -21,15 +21,15 @@ struct JobFacts {
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
-  std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
+  std::array<std::uint64_t, kJobEvents> counts{};  // Indexed by JobEvent.
   std::string tags = {};
   bool is_held = false;
 
   std::uint64_t& count(JobEvent event) { return counts[static_cast<std::size_t>(event)]; }
   std::uint64_t count(JobEvent event) const { return counts[static_cast<std::size_t>(event)]; }
-  // Whether its tries are used up, and it is buried when the last one ends.
+  // Returns true if its tries are used up, so that the end of the last one buries it.
   bool is_spent() const;
-  // A try ends, and it is ready or buried.
+  // Ends a try: the job is ready or buried then.
   void end_try();
   void set_body(std::string_view body);
   bool has_body(std::string_view body) const;
@@ -58,13 +58,13 @@ using Keys = std::map<JobId, KeyFacts>;
 using Tubes = std::map<std::string, TubeFacts>;
 
 Jobs jobs_of(const Engine& engine);
-// Those whose time is not over.
+// Returns the keys whose time is not over.
 Keys keys_of(const Engine& engine, Instant now);
 Tubes tubes_of(const Engine& engine);
 
-// For messages.
+// Returns a text for messages.
 std::string to_text(const JobFacts& job);
-// What the two have not in common; empty if nothing.
+// Returns the differences; empty: none.
 std::string difference(const Jobs& expected, const Jobs& found);
 std::string difference(const Keys& expected, const Keys& found);
 std::string difference(const Tubes& expected, const Tubes& found);

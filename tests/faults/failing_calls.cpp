@@ -22,7 +22,7 @@ using haricot::faults::SocketCall;
 
 FailingCalls* calls = nullptr;
 
-// Before main, and so before anything that the daemon may forbid itself.
+// Runs before main, and so before the daemon forbids itself anything.
 __attribute__((constructor)) void map_file() {
   const char* path = std::getenv(haricot::faults::kFailingCallsFile);
   if (path == nullptr) return;
@@ -40,7 +40,7 @@ bool is_of_hand_over(SocketCall call) {
          call == SocketCall::epoll_add;
 }
 
-// Counts the call, and says what becomes of it.
+// Counts the call, and decides its result.
 Fate fate_of(SocketCall call) {
   if (calls == nullptr) return Fate::real;
   const auto planned = static_cast<SocketCall>(__atomic_load_n(&calls->call, __ATOMIC_ACQUIRE));
@@ -53,7 +53,7 @@ Fate fate_of(SocketCall call) {
   __atomic_add_fetch(&calls->failed, 1, __ATOMIC_ACQ_REL);
   const std::uint32_t error = __atomic_load_n(&calls->error, __ATOMIC_ACQUIRE);
   if (error == 0) return Fate::one_byte;
-  // As sudden as SIGKILL, which the sandbox lets nobody send.
+  // As sudden as SIGKILL, which the sandbox does not allow.
   if (error == haricot::faults::kKills) __builtin_trap();
   errno = static_cast<int>(error);
   return Fate::error;
@@ -127,7 +127,7 @@ EXPORTED ssize_t read(int descriptor, void* buffer, std::size_t bytes) {
   return next(descriptor, buffer, bytes);
 }
 
-// Of a restart ------------------------------------------------------------------------------------
+// Calls of a restart ------------------------------------------------------------------------------
 
 using Fstat = int (*)(int, struct stat*);
 static Fstat real_fstat() {
@@ -143,7 +143,7 @@ EXPORTED int memfd_create(const char* name, unsigned flags) noexcept {
 
 EXPORTED ssize_t write(int descriptor, const void* bytes, std::size_t count) {
   static const auto next = real<decltype(&::write)>("write");
-  // What wakes a thread has nothing to do with it, nor has the log.
+  // Writes that wake a thread, or go to the log, do not count.
   struct stat status {};
   const bool is_file = real_fstat()(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   if (!is_file || descriptor == STDERR_FILENO) return next(descriptor, bytes, count);

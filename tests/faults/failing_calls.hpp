@@ -1,6 +1,6 @@
-// Socket calls of the daemon that fail when a test says so. The calls are in a library that is
-// loaded in front of the C library (failing_calls.cpp); what is to fail stands in a file that both
-// sides map into memory, so one daemon can be put through any number of failures.
+// Socket calls of the daemon that fail on demand. The calls are in a library that is loaded before
+// the C library (failing_calls.cpp). The plan is in a file that both sides map into memory, so one
+// daemon can go through any number of failures.
 
 #pragma once
 
@@ -15,12 +15,11 @@ enum class SocketCall : std::uint32_t {
   send,
   sendmsg,
   accept4,
-  epoll_add,  // epoll_ctl, but only the one that needs memory of the kernel.
+  epoll_add,  // epoll_ctl, but only the call that needs memory of the kernel.
   epoll_wait,
-  read,    // Of the signals and of the ends of syncs.
-  malloc,  // What all memory of the server comes from.
-  // From here on those that a server hands itself over and is taken over with, beside sendmsg and
-  // epoll_add.
+  read,    // Reads of signals and of ends of syncs.
+  malloc,  // Source of all memory of the server.
+  // Calls of a hand-over and a take-over, besides sendmsg and epoll_add.
   memfd_create,
   write,
   socketpair,
@@ -31,23 +30,23 @@ enum class SocketCall : std::uint32_t {
   setsockopt,
   getsockname,
   fstat,
-  mmap,          // Of the state.
+  mmap,          // For the state.
   of_hand_over,  // Any of them.
 };
 
 // Read and written by two processes, so only by __atomic_….
 struct FailingCalls {
   std::uint32_t call;
-  std::uint32_t error;  // An errno, or what stands in its place below.
-  std::uint64_t first;  // Which of them fail, counted from 1.
+  std::uint32_t error;  // An errno, or one of the values below.
+  std::uint64_t first;  // First and last call that fail, counted from 1.
   std::uint64_t last;
   std::uint64_t seen;
   std::uint64_t failed;
 };
 
-// In the place of an error: the call does one byte of what it was to do.
+// Instead of an error: the call handles only one byte.
 inline constexpr std::uint32_t kOneByte = 0;
-// The same: the process dies in front of the call.
+// Instead of an error: the process dies before the call.
 inline constexpr std::uint32_t kKills = 0xffff'ffff;
 
 inline constexpr const char* kFailingCallsFile = "HARICOT_FAILING_CALLS";

@@ -5,7 +5,7 @@
 
 #include "support/replaced_new.hpp"
 
-// The names that the linker gives to the real ones.
+// Names that the linker gives to the real functions.
 extern "C" {
 void* __real_malloc(std::size_t bytes);
 void* __real_realloc(void* memory, std::size_t bytes);

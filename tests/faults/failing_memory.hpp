@@ -1,8 +1,8 @@
-// Memory that runs out on demand: every allocation of the code under test is counted, whichever way
-// it asks, and any of them can be made to fail.
+// Memory that runs out on demand: every allocation of the code under test is counted, and can be
+// made to fail, whichever function it calls.
 //
-// The program that links this has its own operator new and delete; its malloc, realloc and free are
-// led here by the linker (--wrap). Only what happens while an UnderTest exists is counted.
+// A program that links this has its own operator new and delete; the linker redirects its malloc,
+// realloc and free (--wrap). Only allocations while an UnderTest exists count.
 
 #pragma once
 
@@ -11,23 +11,23 @@
 namespace haricot::faults {
 
 struct MemoryPlan {
-  std::uint64_t first = 0;  // The allocation that fails, counted from 1. 0: none does.
-  std::uint64_t last = 0;   // The last one that fails.
+  std::uint64_t first = 0;  // First allocation that fails, counted from 1. 0: none.
+  std::uint64_t last = 0;   // Last allocation that fails.
 };
 
-// Counts from the beginning again.
+// Restarts the count.
 void plan_memory(const MemoryPlan& plan);
-// No allocation fails any more.
+// Ends the failures.
 void calm_memory();
-// How many allocations were asked for under test, and how many of them did fail.
+// Return the number of allocations under test, and of those that failed.
 std::uint64_t allocations_asked();
 std::uint64_t allocations_failed();
-// How many came by malloc or realloc.
+// Returns the number of calls of malloc and realloc.
 std::uint64_t mallocs_asked();
-// How many are held in the whole program.
+// Returns the number of current allocations in the whole program.
 std::int64_t live_allocations();
 
-// What runs while it exists is under test.
+// While it exists, the code that runs is under test.
 class UnderTest {
  public:
   UnderTest();
@@ -39,7 +39,7 @@ class UnderTest {
   bool before_;
 };
 
-// What runs while it exists is not, as it takes the part of the world around.
+// While it exists, the code that runs is not under test, because it stands for the environment.
 class Outside {
  public:
   Outside();

@@ -1,6 +1,6 @@
-// A restart in which a call fails, or in which the old process or the new one is killed in front of
-// a call: for each call, one after another. It costs no more than a restart without a hand-over: no
-// job that was acknowledged is lost, none is there twice, and the server serves.
+// A restart in which a call fails, or in which the old or the new process is killed before a call:
+// for each call. It costs no more than a restart without a hand-over: no acknowledged job is lost
+// or duplicated, and the server serves.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class HandOverInTrouble : public HandOverTest {
     start_first({"-b", folder_.path(), "-f", "0", "-z", "300000"});
   }
 
-  // A client holds a job, another job is ready, and somebody waits for a third one.
+  // Makes a reserved job, a ready job, and a client that waits for a third one.
   void prepare() {
     holder_ = connect_again();
     waiting_ = connect_again();
@@ -47,7 +47,7 @@ class HandOverInTrouble : public HandOverTest {
     ASSERT_EQ(waiting_->ask("ignore default"), "WATCHING 1\r\n");
     ASSERT_TRUE(waiting_->send_line("reserve"));
   }
-  // As a manager does it that starts again what has failed.
+  // Starts like a manager that restarts a failed service.
   void start_until_it_serves() {
     constexpr int kTries = 3;
     for (int i = 0; i < kTries; ++i) {
@@ -56,7 +56,7 @@ class HandOverInTrouble : public HandOverTest {
     }
     FAIL() << "it does not start: " << server_.standard_error();
   }
-  // Both jobs are there, once. Whether the clients have noticed nothing.
+  // Checks that both jobs exist once. Returns true if the clients have noticed nothing.
   bool look() {
     const Client other = connect_again();
     bool goes_on = holder_->ask("touch " + held_) == "TOUCHED\r\n";
@@ -85,7 +85,7 @@ class HandOverInTrouble : public HandOverTest {
     waiting_.reset();
     return goes_on;
   }
-  // The listener, who has come to ask, and the manager's: no descriptors of old connections.
+  // The listener, the asking client, and the manager's: no descriptors of old connections.
   void expect_few_sockets() {
     constexpr std::size_t kSocketsMax = 4;
     EXPECT_TRUE(eventually([&] {
@@ -97,9 +97,9 @@ class HandOverInTrouble : public HandOverTest {
     }));
   }
 
-  // Tries one number after another, until what is planned for a number is not hit any more, or
-  // something has failed. `trial(number, was_hit)` says whether it was hit. Returns the first
-  // number that was not tried.
+  // Tries one number after another, until the plan for a number is no longer hit or a check has
+  // failed. `trial(number, was_hit)` reports whether it was hit. Returns the first number that was
+  // not tried.
   template <typename Trial>
   static std::uint64_t try_each(const std::string& what, Trial trial) {
     std::uint64_t nth = 1;
@@ -137,7 +137,7 @@ TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
   });
   if (HasFatalFailure()) return;
   expect_few_sockets();
-  // In front of the last ones all was given away already.
+  // Before the last ones everything was given away already.
   EXPECT_GT(went_on, 1U);
   EXPECT_GT(nth, 10U);
   EXPECT_LT(nth, kStepsMax);
@@ -161,13 +161,13 @@ TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
   });
   if (HasFatalFailure()) return;
   expect_few_sockets();
-  // Until it begins to let go of the parcel, another start has it all.
+  // Until it begins to release the parcel, another start has everything.
   EXPECT_GT(went_on, nth / 2);
   EXPECT_GT(nth, 10U);
   EXPECT_LT(nth, kStepsMax);
 }
 
-// Bodies that are under way take memory that the new process has not had yet.
+// Incomplete bodies take memory that the new process has not allocated before.
 class MemoryInTrouble : public HandOverInTrouble, public ::testing::WithParamInterface<bool> {
  protected:
   static constexpr std::size_t kBodies = 10;
@@ -210,7 +210,7 @@ TEST_P(MemoryInTrouble, OfTheNewProcess) {
     was_hit = calls_.end();
     EXPECT_TRUE(was_hit || is_started);
     if (!is_started) {
-      // As any start without memory ends: until it has its jobs, by a CHECK as well.
+      // Like any start without memory: before it has its jobs, it may end by a CHECK, too.
       const std::string said = server_.standard_error();
       const bool has_jobs = said.find("event=binlog-read") != std::string::npos;
       const bool is_by_want = !has_jobs || said.find("std::bad_alloc") != std::string::npos;
@@ -250,7 +250,7 @@ class TakeOverFailures : public HandOverInTrouble,
 TEST_P(HandOverFailures, AreNoWorseThanARestart) {
   for (const std::uint32_t error : GetParam().errors) {
     for (const bool lasts : {false, true}) {
-      if (lasts && error == EINTR) continue;  // It passes, by its nature.
+      if (lasts && error == EINTR) continue;  // It is transient by its nature.
       const std::string what = "error " + std::to_string(error) + ", call";
       const std::uint64_t nth = try_each(what, [&](std::uint64_t number, bool& was_hit) {
         prepare();
@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FailingCall{"Poll", SocketCall::poll, {EINTR, ENOMEM}}),
     [](const auto& of) { return std::string(of.param.name); });
 
-// The new process serves, or ends, and the next one serves.
+// The new process serves, or it ends and the next one serves.
 TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
   for (const std::uint32_t error : GetParam().errors) {
     const std::string what = "error " + std::to_string(error) + ", call";

@@ -1,5 +1,5 @@
-// Every allocation fails once, or it and all others until its step is over, in a scenario that has
-// every command. Nothing ends, leaks or comes to differ from what was answered.
+// Every allocation fails once, alone or with all others until its step is over, in a scenario with
+// every command. The server does not end, leak, or contradict its answers.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class MemoryFailures : public ::testing::TestWithParam<MemoryCase> {};
 TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
   constexpr std::uint64_t kAllocationsMax = 20'000;
   const std::vector<Step> steps = every_command();
-  Trial unharmed(GetParam().keeping, {});  // What is made only once is made here.
+  Trial unharmed(GetParam().keeping, {});  // Makes the objects that are only made once.
   unharmed.run(steps);
   const History history = std::move(unharmed).history();
   std::uint64_t nth = 0;
@@ -48,13 +48,12 @@ TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
       refused += trial.refused_for_memory();
     }
     if (HasFailure()) break;
-    Memory::give_all_back();  // What is kept for later is no leak.
+    Memory::give_all_back();  // Memory that is kept for later is not a leak.
     EXPECT_EQ(live_allocations(), held) << "a leak, at allocation " << nth;
   }
   EXPECT_GT(nth, 200U);
   EXPECT_LT(nth, kAllocationsMax);
-  // An answer needs memory as well: where there is none to the end of the step, the connection
-  // goes.
+  // An answer needs memory, too: without any until the end of the step, the connection ends.
   if (!GetParam().lasts) {
     EXPECT_GT(refused * kStride, 50U);
   }

@@ -1,4 +1,4 @@
-// A disk whose own memory is not under test: it stands for the kernel and what is after it.
+// A disk whose own memory is not under test: it stands for the kernel and everything behind it.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace haricot::faults {
 
 class OutsideDisk final : public binlog::Disk {
  public:
-  // The disk outlives this.
+  // Requires: the disk outlives this object.
   explicit OutsideDisk(binlog::SimDisk& disk) : disk_(disk) {}
 
   using Status = binlog::DiskStatus;
@@ -108,7 +108,7 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     disk_.wait_for_sync();
   }
-  // Its result is ours.
+  // The result is under test.
   [[nodiscard]] std::string last_error() const override { return disk_.last_error(); }
 
  private:

@@ -1,4 +1,4 @@
-// The calls of a server that fail when a test says so: see failing_calls.hpp.
+// Calls of a server that fail on demand: see failing_calls.hpp.
 
 #pragma once
 
@@ -36,9 +36,9 @@ class PlannedFailures {
     ASSERT_NE(memory, MAP_FAILED);
     calls_ = static_cast<FailingCalls*>(memory);
   }
-  // Of the server.
+  // Returns variables for the server.
   std::vector<std::string> environment() const {
-    // The sanitizer's own library wants to be the first, which matters to what it replaces only.
+    // The sanitizer's own library has to be the first only for the functions that it replaces.
     const char* known = std::getenv("ASAN_OPTIONS");
     return {
         std::string(kFailingCallsFile) + "=" + path_,
@@ -46,7 +46,7 @@ class PlannedFailures {
         std::string("ASAN_OPTIONS=verify_asan_link_order=0:") + (known == nullptr ? "" : known)};
   }
 
-  // The calls from the first to the last, counted from 1 from now on, fail with that.
+  // Makes the calls from the first to the last fail with this error, counted from 1 from now on.
   void plan(SocketCall call, std::uint32_t error, std::uint64_t first, std::uint64_t last) {
     __atomic_store_n(&calls_->call, 0U, __ATOMIC_RELEASE);
     __atomic_store_n(&calls_->error, error, __ATOMIC_RELEASE);
@@ -56,7 +56,7 @@ class PlannedFailures {
     __atomic_store_n(&calls_->failed, std::uint64_t{0}, __ATOMIC_RELEASE);
     __atomic_store_n(&calls_->call, static_cast<std::uint32_t>(call), __ATOMIC_RELEASE);
   }
-  // From now on none fails. Whether one has.
+  // Ends the failures. Returns true if there was one.
   bool end() {
     __atomic_store_n(&calls_->call, 0U, __ATOMIC_RELEASE);
     return __atomic_load_n(&calls_->failed, __ATOMIC_ACQUIRE) > 0;

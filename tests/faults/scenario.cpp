@@ -38,22 +38,22 @@ void add(Steps& steps, Steps more) {
   for (Step& step : more) steps.push_back(std::move(step));
 }
 
-// Those of 20 bytes arrive in pieces.
+// Bodies of 20 bytes arrive in pieces.
 void add_put(Steps& steps, const std::string& numbers, const std::string& tags, std::size_t bytes) {
   Step tagged = put(producer, numbers, bytes);
   tagged.line += " " + tags;
   steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
 }
 
-// Ids begin at 1 without a binlog and at 9 with the one of the trial; both are used, and what is
-// not there is one more case.
+// Ids begin at 1 without a binlog and at 9 with that of the trial; both are used, and a missing job
+// is one more case.
 void each_job(Steps& steps, const std::string& before, const std::string& behind, int client) {
   for (const int id : {1, 2, 3, 4, 9, 10, 11, 12}) {
     steps.push_back(say(client, before + std::to_string(id) + behind));
   }
 }
 
-// Bodies of all sizes that are kept in different ways.
+// Bodies of all sizes that are stored in different ways.
 Steps puts() {
   return {connect(producer),
           connect(worker),
@@ -133,8 +133,7 @@ Steps reports() {
           say(other, "list-tube-used")};
 }
 
-// The commands of the extended set. The first ids are those of the two ways in which a trial keeps
-// its jobs, as above.
+// Commands of the extended set. The first ids depend on the trial, as above.
 Steps extended() {
   const std::string line_of_ids = [] {
     std::string line = "delete-batch";
@@ -214,7 +213,7 @@ Steps extended() {
   return steps;
 }
 
-// Jobs with a limit of tries, which end in every stream.
+// Jobs with a limit of tries, which ends in every way.
 Steps tries() {
   Steps steps = {say(producer, "use tries"), say(worker, "watch tries"), connect(helper),
                  say(helper, "watch tries")};
@@ -231,7 +230,8 @@ Steps tries() {
   return steps;
 }
 
-// More jobs than one leaf of the index and one page of a heap take, and what a client leaves.
+// More jobs than fit into one leaf of the index and one page of a heap, and the jobs that a client
+// leaves.
 Steps crowds() {
   Steps steps = {say(producer, "use crowd"), say(worker, "watch crowd")};
   for (int i = 0; i < 70; ++i) {
@@ -247,13 +247,13 @@ Steps crowds() {
   return steps;
 }
 
-// The rest of the crowd, which has jobs in all places of the tube.
+// The rest of the crowd, with jobs in all places of the tube.
 Steps flushes() {
   return {say(worker, "watch crowd"), say(worker, "reserve-batch 10"),
           say(other, "flush-tube crowd"), say(other, "list-jobs crowd delayed 1000")};
 }
 
-// Jobs of two lanes: those that wait, and who waits for them.
+// Jobs of two lanes: blocked ones, and clients that wait for them.
 Steps lanes() {
   Steps steps = {say(producer, "use lanes"), say(worker, "watch lanes")};
   for (int i = 0; i < 6; ++i) {
@@ -271,7 +271,7 @@ Steps lanes() {
   return steps;
 }
 
-// Puts of a few keys: some that a job has, wherever it is, and some that were flushed.
+// Puts with a few keys: of jobs in all states, and of flushed jobs.
 Steps keys() {
   Steps steps = {say(producer, "use keys"), say(worker, "watch keys")};
   add_put(steps, "9 0 60", "idp:one", 10);
@@ -289,7 +289,7 @@ Steps keys() {
   return steps;
 }
 
-// Keys that outlive their jobs. The ids of the jobs begin next to that number, or eight later.
+// Keys that outlive their jobs. The ids of the jobs begin near this number, or eight later.
 Steps kept_keys(int about) {
   Steps steps = {say(producer, "use kept"), say(worker, "watch kept")};
   const auto put_key = [&](const std::string& tags, std::size_t bytes) {
@@ -318,8 +318,8 @@ Steps kept_keys(int about) {
   return steps;
 }
 
-// Jobs that wait for the end of groups, which a flush and a delete bring, and what kicks and
-// reserves them before that.
+// Jobs that wait for the end of groups, by a flush or a delete, and kicks and reserves of them
+// before that.
 Steps groups() {
   Steps steps = {say(producer, "use stages"), say(worker, "watch stages")};
   add_put(steps, "9 0 60", "grp:a-group-that-is-not-kept-in-place", 10);

@@ -1,5 +1,4 @@
-// The steps of a day in which every command of the protocol is used, in every way that asks for
-// memory or the disk in its own stream.
+// Steps with every command of the protocol, in every way that needs memory or the disk differently.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Every socket call of the daemon fails once, in all the ways that the kernel has for it: the
-// daemon lives, others are served, and nothing is left behind. Where the failure is a passing one,
-// the client does not even notice.
+// Every socket call of the daemon fails once, in all ways that the kernel has for it: the daemon
+// continues, others are served, and nothing leaks. If the failure is transient, the client does not
+// even notice.
 
 #include <gtest/gtest.h>
 
@@ -43,8 +43,7 @@ class SocketFailures : public DaemonTest, public ::testing::WithParamInterface<C
     options.arguments = {"-b", folder_.path(), "-f", "0"};
     ASSERT_TRUE(start_with(options)) << server_.failure();
   }
-  // What a client does that uses all of them. Returns the first answer that was not right; nothing
-  // if all were.
+  // A client that uses all of these calls. Returns the first wrong answer; empty: none.
   std::string use_the_server() {
     const auto client = std::make_unique<WireClient>();
     if (!client->connect(server_)) return client->failure();
@@ -70,7 +69,7 @@ class SocketFailures : public DaemonTest, public ::testing::WithParamInterface<C
     return client->at_eof() ? "" : "it is not closed";
   }
 
-  // The binlog has files of its own, now more and now less.
+  // The number of the binlog's own files varies.
   std::size_t sockets() const {
     std::size_t count = 0;
     for (const auto& [number, what] : open_descriptors(server_.pid())) {
@@ -101,7 +100,7 @@ TEST_P(SocketFailures, AreSurvived) {
         EXPECT_EQ(wrong, "");
       }
       ASSERT_TRUE(server_.running()) << server_.standard_error();
-      // The server, and the client that had nothing to do with it.
+      // The server, and the client that was not involved.
       EXPECT_EQ(other->ask("list-tube-used"), "USING other\r\n");
     }
     EXPECT_GT(nth, 1U);

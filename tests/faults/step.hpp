@@ -1,4 +1,4 @@
-// A step of a scenario, and what came of it.
+// A step of a scenario, and its result.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct Step {
   Kind kind = Kind::command;
   int client = 0;
   std::string line = {};  // command: without CR LF
-  std::string body = {};  // of a put, without CR LF
+  std::string body = {};  // put: without CR LF
   Duration time = {};     // pass
   bool is_cut = false;    // command: comes in small pieces
 };
@@ -25,9 +25,9 @@ struct Step {
 struct Answer {
   std::string line;  // Without CR LF.
   std::string body;
-  std::vector<Answer> jobs = {};  // Of RESERVED_BATCH: what stands after it.
+  std::vector<Answer> jobs = {};  // RESERVED_BATCH: the answers that follow.
 
-  // The word that it begins with, and the words after it.
+  // Return the first word, and the words after it.
   std::string word() const { return line.substr(0, line.find(' ')); }
   std::uint64_t number() const;  // The first one after the word.
   std::uint64_t last_number() const;
@@ -35,9 +35,9 @@ struct Answer {
 
 struct Happened {
   std::map<int, std::vector<Answer>> answers;  // By client.
-  std::set<int> closed;                        // Whose connection came to an end.
-  bool had_trouble = false;                    // Something failed in this step, or still does.
-  Instant now;                                 // When it ended.
+  std::set<int> closed;                        // Clients whose connections ended.
+  bool had_trouble = false;                    // A failure happened in this step, or continues.
+  Instant now;                                 // Its end.
 };
 
 }  // namespace haricot::faults

@@ -1,5 +1,5 @@
-// Every allocation fails once, or it and all later ones, while a server writes its state and while
-// the next one reads it.
+// Every allocation fails once, alone or with all later ones, while a server writes its state and
+// while the next one reads it.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kAllocationsMax = 20'000;
 constexpr std::uint64_t kAllLater = ~std::uint64_t{0};
 
-// The state of a server that has some of all that there is, with a sum.
+// Returns the state of a server with all kinds of data, with a checksum.
 std::string known_state() {
   std::string state = fuzz::known_state(false);
   return state += "----";
@@ -48,7 +48,7 @@ class Reading {
       return Read::broken;
     }
   }
-  // An owner whose session was not read has gone: no session may know it.
+  // An owner whose session was not read is gone: no session may refer to it.
   void expect_no_session_without_owner() {
     Session* session = service_.first_session();
     for (; session != nullptr; session = service_.session_after(*session)) {

@@ -15,10 +15,10 @@ namespace {
 constexpr Duration kWallOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
 constexpr std::uint64_t kStoreId = 0x5eed;
 constexpr int kTurnsMax = 20'000;
-// The binlog asks a disk that failed again after a pause. So many steps come before it is over.
+// The binlog pauses before it uses a failed disk again. The pause may last this many steps.
 constexpr Duration kPauseOfTheBinlog = Duration::milliseconds(1'100);
 constexpr int kStepsInTrouble = 4;
-// As if the folder had been used for years: the names of files do not fit into a string itself.
+// As after years of use: the names of files do not fit into a string without memory of its own.
 constexpr std::uint64_t kHighFileNumber = 123'456'789;
 
 binlog::BinlogOptions options_for(Keeping keeping) {
@@ -31,9 +31,9 @@ binlog::BinlogOptions options_for(Keeping keeping) {
   return options;
 }
 
-// A folder with some jobs in some states, for there to be something to read.
+// Makes a folder with some jobs in some states.
 void make_folder(binlog::SimDisk& disk, Instant now) {
-  // As beanstalkd begins a file: its version, and no record.
+  // A file as beanstalkd begins it: its version, and no record.
   disk.put("binlog." + std::to_string(kHighFileNumber), std::string("\x07\0\0\0", 4));
   binlog::Binlog binlog(disk, {.file_bytes = 8192});
   Engine engine(now, binlog);
@@ -121,8 +121,8 @@ void Trial::run(const std::vector<Step>& steps) {
   drain();
 }
 
-// The service itself is made while all is well: a server that has no memory for an empty one does
-// not start.
+// The service is made without failures: a server that has no memory for an empty one does not
+// start.
 bool Trial::start() {
   service_.reset();
   if (keeping_ == Keeping::nothing) {
@@ -158,7 +158,7 @@ void Trial::play(const Step& step) {
       step.kind != Step::Kind::connect && step.kind != Step::Kind::pass && !is_there;
   if (needs_client) return;
   if (step.kind == Step::Kind::connect && is_there) return;  // It was connected again already.
-  // Its reserve found nothing, because of what went wrong before, and still waits.
+  // Its reserve found nothing because of an earlier failure, and still waits.
   if (step.kind == Step::Kind::command && known.is_waiting(step.client)) return;
 
   Happened happened;
@@ -214,7 +214,7 @@ void Trial::act(const Step& step, Happened& happened) {
   const std::size_t piece = step.is_cut ? bytes.size() / 3 + 1 : bytes.size();
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const auto wire = wires_.find(step.client);
-    if (wire == wires_.end()) return;  // It was closed on us.
+    if (wire == wires_.end()) return;  // The server has closed it.
     receive(wire->second, std::string_view(bytes).substr(at, piece));
     come_to_rest(happened);
   }
@@ -230,7 +230,7 @@ void Trial::connect(int client, Happened& happened) {
   if (wire.session == nullptr) {
     see_what_failed();
     EXPECT_TRUE(step_was_hit_) << "no connection for no reason";
-    wire.session = service_->open(&wire);  // This once it is not under test.
+    wire.session = service_->open(&wire);  // Not under test in this case.
   }
   come_to_rest(happened);
 }
@@ -248,7 +248,7 @@ void Trial::receive(Wire& wire, std::string_view bytes) {
   if (!bytes.empty()) service_->receive(*wire.session, bytes, now_);
 }
 
-// Turns, until the server waits for time or input.
+// Plays turns until the server waits for time or input.
 void Trial::come_to_rest(Happened& happened) {
   int turns = 0;
   bool goes_on = true;
@@ -284,7 +284,7 @@ bool Trial::turn(Happened& happened) {
     send_some(client, wire);
     if (wire.session->is_finished() && !wire.session->has_output()) finished.push_back(client);
   }
-  // While their sessions are there: what the answers mean depends on them.
+  // While their sessions exist: the meaning of the answers depends on them.
   if (!finished.empty()) gather_answers(happened);
   const UnderTest under_test;
   while (service_->next_to_send() != nullptr) {
@@ -324,7 +324,7 @@ void Trial::pass(Duration time, Happened& happened) {
   come_to_rest(happened);
 }
 
-// Takes whole answers out of what was heard.
+// Extracts complete answers from the received bytes.
 void Trial::gather_answers(Happened& happened) {
   for (auto& [client, wire] : wires_) {
     while (true) {
@@ -351,7 +351,7 @@ void Trial::gather_answers(Happened& happened) {
       answers.push_back(std::move(answer));
     }
     EXPECT_EQ(wire.heard, "") << "half an answer; " << where();
-    // Where there was no memory for one of its jobs, the connection goes.
+    // If there was no memory for one of its jobs, the connection ends.
     const bool is_whole = wire.batch_left == 0 || wire.session->is_finished();
     EXPECT_TRUE(is_whole) << "half a batch; " << where();
   }
@@ -379,7 +379,7 @@ void Trial::reconnect_the_lost(const Happened& happened) {
   }
 }
 
-// What a process that has ended leaves of its folder.
+// Leaves the folder of a process that has ended.
 void Trial::kill() {
   service_.reset();
   binlog_.reset();
@@ -405,7 +405,8 @@ void Trial::check_restart() {
   Engine engine(now_, again);
   std::string error;
   ASSERT_TRUE(again.open(engine, kWallOffset, now_, kStoreId, {}, error)) << error << where();
-  // A file that was removed though the disk said otherwise is missed by whoever reads the rest.
+  // A file that was removed although the disk reported a failure is missing for a reader of the
+  // rest.
   const bool was_lied_to = trouble_.disk_fault && trouble_.disk_fault->takes_effect;
   EXPECT_TRUE(was_lied_to || again.replayed().is_sound())
       << again.replayed().warnings()[0] << "; " << where();
@@ -432,7 +433,7 @@ std::string Trial::ask(int client, const std::string& bytes) {
   return answers.empty() ? "" : answers.front().line;
 }
 
-// The same server goes on, and can be emptied by what any client may do.
+// The server continues, and clients can empty it.
 void Trial::drain() {
   Happened happened;
   while (!wires_.empty()) {

@@ -1,6 +1,5 @@
-// A whole server, in memory or with a binlog on a simulated disk, that is taken through the steps
-// of a scenario while something fails; its clients believe the answers, and each step is
-// checked.
+// A complete server, in memory or with a binlog on a simulated disk, that plays the steps of a
+// scenario while failures happen. Its clients rely on the answers, and each step is checked.
 
 #pragma once
 
@@ -21,7 +20,7 @@
 
 namespace haricot::faults {
 
-// Every how many calls one is made to fail.
+// One of this many calls fails.
 #ifdef HARICOT_SANITIZED
 inline constexpr std::uint64_t kStride = 7;  // Each run takes ten times as long then.
 #else
@@ -30,8 +29,8 @@ inline constexpr std::uint64_t kStride = 1;
 
 enum class Keeping : std::uint8_t {
   nothing,            // No binlog.
-  every_turn,         // A binlog, by its policy for syncs.
-  every_turn_slowly,  // And its syncs end a turn later.
+  every_turn,         // A binlog that syncs every turn.
+  every_turn_slowly,  // A binlog whose syncs end a turn later.
   interval,
   never,
 };
@@ -39,31 +38,31 @@ enum class Keeping : std::uint8_t {
 struct Trouble {
   std::uint64_t nth_allocation = 0;              // 0: none.
   std::optional<binlog::Fault> disk_fault = {};  // Nothing: none.
-  bool lasts = false;  // To the end of the step, not for this one call only.
+  bool lasts = false;                            // To the end of the step, not only for this call.
 };
 
-// What a server has to be like before each step, as a run without trouble has found it.
+// Expected state before each step, from a run without failures.
 using History = std::vector<Expectation>;
 
 class Trial {
  public:
-  // With a history of the same steps, nothing is looked at before the trouble comes: up to there
-  // the run is the one that the history is of. The history has to outlive the trial.
+  // With a history of the same steps, nothing is checked before the failure: up to there the run is
+  // equal. Requires: the history outlives the trial.
   Trial(Keeping keeping, const Trouble& trouble, const History* history = nullptr);
   ~Trial();
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Plays all steps, then lets things be well again, restarts a copy, and drains the server until
-  // it is empty. What is wrong is reported by GoogleTest.
+  // Plays all steps, ends the failures, restarts a copy, and empties the server. Reports errors
+  // with GoogleTest.
   void run(const std::vector<Step>& steps);
 
-  // Of a run without trouble.
+  // Returns the history of a run without failures.
   History history() && { return std::move(seen_); }
-  // The trouble came up.
+  // Returns true if the failure has happened.
   bool was_hit() const { return was_hit_; }
   std::uint64_t keys_left() const { return expectation_->keys_left(); }
-  // How many jobs were held until a group ended.
+  // Number of jobs that were held until a group ended.
   std::uint64_t holds_ended() const { return expectation_->holds_ended(); }
   std::uint64_t refused_for_memory() const { return refused_for_memory_; }
 
@@ -71,7 +70,7 @@ class Trial {
   struct Wire {
     Session* session = nullptr;
     std::string heard = {};
-    std::uint64_t batch_left = 0;  // So many jobs of a batch have yet to be heard.
+    std::uint64_t batch_left = 0;  // Jobs of a batch that have yet to be received.
     bool has_ended = false;
     bool end_was_read = false;
   };
@@ -87,7 +86,7 @@ class Trial {
   void pass(Duration time, Happened& happened);
   void gather_answers(Happened& happened);
   void see_what_failed();
-  // Nothing has gone wrong yet, and how the run goes until then is known.
+  // Returns true if no failure has happened, and the run is known until then.
   bool is_known() const { return history_ != nullptr && !was_hit_; }
   bool is_in_trouble() const;
   void reconnect_the_lost(const Happened& happened);
@@ -110,7 +109,7 @@ class Trial {
   std::unique_ptr<Expectation> expectation_;
   const History* history_;
   History seen_;
-  std::size_t played_ = 0;  // Steps.
+  std::size_t played_ = 0;  // Number of steps.
   std::map<int, Wire> wires_;
   bool was_hit_ = false;
   bool step_was_hit_ = false;

@@ -15,18 +15,18 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-// The priority of a job that is gone cannot be raised.
+// The priority of a deleted job cannot be raised.
 bool is_state(std::string_view word, bool is_raised) {
   return word == "READY" || word == "RESERVED" || word == "DELAYED" || word == "BURIED" ||
          (word == "DELETED" && !is_raised);
 }
 
-// Ends the program if the line is not written as we write it: with a sign or a zero in front of a
-// number, say.
+// Ends the program if the line is not in our notation, for example if a number has a sign or a
+// leading zero.
 ReplyLine read_line(std::string_view line) {
   ReplyLine reply;
   CHECK(read_reply_line(line, reply));
-  // Memory and disk are good here.
+  // Memory and disk work here.
   CHECK(reply.code != ReplyCode::out_of_memory && reply.code != ReplyCode::internal_error);
   std::string again(row_of(reply.code).word);
   const ReplyForm form = row_of(reply.code).form;
@@ -59,7 +59,7 @@ ReplyLine read_line(std::string_view line) {
   return reply;
 }
 
-// A report without the lines that depend on how turns were cut.
+// Returns a report without the lines that depend on the division into turns.
 std::string steady_part(std::string_view report) {
   std::string text;
   while (!report.empty()) {
@@ -81,7 +81,7 @@ void AnswerReader::hear(std::string_view bytes) {
   }
 }
 
-// An answer, or the head of a batch, or one of its jobs.
+// Consumes an answer, the head of a batch, or one of its jobs.
 bool AnswerReader::take_part() {
   const std::size_t end = rest_.find(kLineEnd);
   if (end == std::string::npos) {
@@ -135,7 +135,7 @@ Wanted answers_to(std::string_view sent, std::size_t job_bytes_max, CommandSet c
       wanted.quits = true;
       return wanted;
     }
-    // Whatever follows its numbers, a put that is too big has a body.
+    // A put that is too big has a body, whatever follows its numbers.
     const bool has_body =
         is_good || (result == ParseResult::late_bad_format && command.body_bytes > job_bytes_max);
     if (has_body && command.verb == Verb::put) {

@@ -1,5 +1,4 @@
-// The grammar of answers, and how many there have to be: written for the fuzzer, from the protocol
-// alone.
+// The grammar of answers and their number, written for the fuzzer from the protocol only.
 
 #pragma once
 
@@ -12,17 +11,16 @@
 
 namespace haricot::fuzz {
 
-// Takes whole answers off the front of what a client heard. Ends the program at anything that is no
-// answer.
+// Consumes complete answers at the beginning of received bytes. Ends the program at anything else.
 class AnswerReader {
  public:
   void hear(std::string_view bytes);
 
   std::size_t answers() const { return answers_; }
-  // Nothing of an answer is left over, and no job of a batch is missing.
+  // Returns true if no part of an answer is left, and no job of a batch is missing.
   bool is_at_end() const { return rest_.empty() && batch_left_ == 0; }
-  // All that was heard, without what may differ from one run to the next: what reports say of the
-  // files of the binlog.
+  // Returns all received text without the parts that may differ between runs: facts about the files
+  // of the binlog.
   const std::string& text() const { return text_; }
 
  private:
@@ -31,15 +29,15 @@ class AnswerReader {
   std::string rest_;
   std::string text_;
   std::size_t answers_ = 0;
-  std::uint64_t batch_left_ = 0;  // So many jobs of a batch have yet to come.
+  std::uint64_t batch_left_ = 0;  // Jobs of a batch that have yet to come.
 };
 
 struct Wanted {
   std::size_t answers = 0;
   bool quits = false;
 };
-// How many answers a client that has these commands gets if it sends this and closes its writing
-// side, from a server that takes bodies of up to so many bytes.
+// Returns how many answers a client with these commands gets if it sends this and closes its
+// writing side, from a server that accepts bodies up to this size.
 Wanted answers_to(std::string_view sent, std::size_t job_bytes_max,
                   CommandSet commands = CommandSet::extended);
 

@@ -1,4 +1,4 @@
-// Plays the corpus of the replay's fuzz target with every compiler, and makes its seeds.
+// Plays the corpus of the fuzz target for replay with every compiler, and makes its seeds.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string legacy_file(std::string_view records) {
   return file.append(records) + std::string(100, '\0');
 }
 
-// The seeds, by name. With HARICOT_WRITE_CORPUS=1 the test writes them.
+// Returns the seeds, by name. With HARICOT_WRITE_CORPUS=1 the test writes them.
 std::vector<std::pair<std::string, ReplayInput>> seeds() {
   LogMaker first(1);
   first.add(full_record(1, "default", "hello\r\n"));
@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
   third.add(deletion_of(9));
   third.add(change_record(3, RecordState::delayed));
   third.pad(200);
-  // A job of a group, one that it holds, and one that is held by a group without a job.
+  // A job of a group, one that is held for it, and one that is held for a group without jobs.
   LogMaker groups(1);
   for (JobId id = 1; id <= 3; ++id) {
     Record job = full_record(id, "default", "held\r\n");

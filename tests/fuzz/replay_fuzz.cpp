@@ -1,4 +1,4 @@
-// A target for libFuzzer: any bytes, read as a folder of binlog files.
+// Fuzz target for libFuzzer: any bytes as a folder of binlog files.
 //
 //   scripts/fuzz replay 30
 

@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kFiles = 3;
 constexpr std::size_t kHeadBytes = 5;
 constexpr std::uint64_t kStoreId = 77;
-// A server takes a random one for a folder without an id. So none of the files knows it.
+// A server takes a random id for a folder without one, so no file can know it.
 constexpr std::uint64_t kNewStoreId = 0x51c0'4e7d'93ab'26f8;
 constexpr std::uint32_t kRun = 5;
 constexpr std::uint8_t kHasNote = 0x08;
 const Instant kNow = Instant::at(1'000'000'000);
 const Duration kWallOffset = Duration::nanoseconds(1'700'000'000'000'000'000);
 
-// Puts a signature at the begin of a file and gives each record the sums of its place.
+// Writes a signature at the beginning of a file, and the checksums of each record for its place.
 void repair(std::string& file, std::uint64_t number) {
   if (file.size() < kFirstRecordOffset) return;
   Signature signature;
@@ -69,7 +69,7 @@ struct Seen {
   JobId next_id = 0;
 };
 
-// A server on the folder. It is not told to stop, unless close() is called.
+// A server on the folder. It ends without a stop, unless close() is called.
 class Server {
  public:
   explicit Server(SimDisk& disk)
@@ -186,10 +186,10 @@ void check_replay(const ReplayInput& input) {
     CHECK(server.seen().error == first.error);
     if (first.error) return;
     CHECK(server.seen().jobs == first.jobs);
-    // Where a file is missing, each start passes over the ids that it may have had.
+    // If a file is missing, each start skips the ids that it may have had.
     next_id = server.seen().next_id;
     CHECK(next_id >= first.next_id);
-    // There is no id after these that could be given out.
+    // There is no id after these that could be assigned.
     if (first.next_id > ~JobId{0} - 10) return;
     server.delete_all_and_put_one();
   }

@@ -1,5 +1,5 @@
-// What the fuzzer of the replay and the test of its corpus have in common: bytes that stand for a
-// folder, and everything that has to hold for any folder.
+// Shared by the fuzzer of replay and the test of its corpus: bytes that encode a folder, and the
+// checks that hold for any folder.
 
 #pragma once
 
@@ -12,11 +12,11 @@ namespace haricot::binlog {
 
 // Up to three files. As bytes:
 //
-//   u8      bits 0 to 2: the sums of file n + 1 are made right before it is read, so that mutations
-//           reach what lies after them. Bit 3: the folder has a note. Of the note, bits 4 and 5:
-//           the newest file, 6: a server was stopped after it, 7: file 1 is not needed
+//   u8      bits 0 to 2: the checksums of file n + 1 are corrected before it is read, so that
+//           mutations reach the data after them. Bit 3: the folder has a note. Of the note, bits 4
+//           and 5: the newest file, 6: a server was stopped after it, 7: file 1 is not needed
 //   u16 x2  the lengths of the first two files, little-endian; the third one is the rest
-//   bytes   of the files, which are binlog.1 to binlog.3; an empty one is not there
+//   bytes   of the files, which are binlog.1 to binlog.3; an empty one is absent
 struct ReplayInput {
   std::uint8_t repaired = 0;  // The first byte.
   std::vector<std::string> files;
@@ -25,8 +25,8 @@ struct ReplayInput {
 ReplayInput input_from(std::string_view bytes);
 std::string bytes_of(const ReplayInput& input);
 
-// Opens the folder, looks whether all fits together, opens it again, uses it, and opens it a last
-// time. Ends the program if anything is not as it has to be.
+// Opens the folder, checks the invariants, opens it again, uses it, and opens it a last time. Ends
+// the program if a check fails.
 void check_replay(const ReplayInput& input);
 
 }  // namespace haricot::binlog

@@ -1,4 +1,4 @@
-// Plays the corpus of HTTP's fuzz target with every compiler.
+// Plays the corpus of the fuzz target for HTTP with every compiler.
 
 #include <gtest/gtest.h>
 

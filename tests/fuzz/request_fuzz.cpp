@@ -1,4 +1,4 @@
-// A target for libFuzzer: any bytes, as what a peer sends to `haricot web`.
+// Fuzz target for libFuzzer: any bytes as input of a peer of `haricot web`.
 //
 //   scripts/fuzz request 30
 

@@ -62,7 +62,7 @@ std::size_t count_lines(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// The head has as many lines as it was given headers, whatever stands in them.
+// The head has as many lines as headers were given, whatever their text.
 void answer(const web::Request& request, web::Site& site) {
   const web::Exchange::Server server{nullptr, nullptr, "X-Common: 1\r\n"};
   web::Exchange exchange(request, server, {nullptr, [](void*) {}});

@@ -1,4 +1,4 @@
-// What the fuzz target of HTTP does with its input: bytes of a peer of `haricot web`.
+// Plays inputs of the fuzz target for HTTP: bytes of a peer of `haricot web`.
 
 #pragma once
 
@@ -7,10 +7,9 @@
 
 namespace haricot::fuzz {
 
-// Reads the bytes as requests in one piece, in pieces and byte by byte: what comes out has to be
-// the same, and has to be what a request may be. Each request is judged by a site, and answered
-// with its own words in headers, which must not become more of them. Returns how many requests
-// there were.
+// Reads the bytes as requests in one piece, in pieces and byte by byte: the results must be equal,
+// and valid requests. Each request is judged by a site, and answered with its own words in headers,
+// which must not become more headers. Returns the number of requests.
 std::size_t check_requests(std::string_view bytes);
 
 }  // namespace haricot::fuzz

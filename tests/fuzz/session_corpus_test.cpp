@@ -1,4 +1,4 @@
-// Plays the corpus of the sessions' fuzz target with every compiler, and makes its seeds.
+// Plays the corpus of the fuzz target for sessions with every compiler, and makes its seeds.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace haricot::fuzz {
 namespace {
 
-// The lines that the words of the dictionary begin with, as bytes of clients.
+// Returns the lines that the words of the dictionary begin, as input of clients.
 std::vector<std::string> dictionary_lines() {
   std::vector<std::string> lines;
   std::ifstream dictionary(HARICOT_SESSION_DICTIONARY);
@@ -39,7 +39,7 @@ TEST(SessionDictionary, HasEveryCommand) {
   for (const CommandRow& row : kCommandTable) EXPECT_TRUE(seen.contains(row.verb)) << row.word;
 }
 
-// With HARICOT_WRITE_CORPUS=1 the seeds are written.
+// Writes the seeds if HARICOT_WRITE_CORPUS=1.
 TEST(SessionCorpus, HoldsTheSeeds) {
   const std::filesystem::path folder = HARICOT_SESSION_CORPUS;
   for (const auto& [name, input] : session_seeds()) {

@@ -1,4 +1,4 @@
-// A target for libFuzzer: any bytes, as what a few clients do to a server.
+// Fuzz target for libFuzzer: any bytes as actions of a few clients of a server.
 //
 //   scripts/fuzz session 30
 

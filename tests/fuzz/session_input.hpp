@@ -1,18 +1,17 @@
-// Bytes that stand for what a few clients do to a server, one thing after the other.
+// Bytes that encode a sequence of actions of a few clients of a server.
 //
 //   u8       options: bit 0 a binlog, bits 1 and 2 its policy for syncs, bit 3 slow syncs, bit 4
 //            small bodies only, bit 5 the reports of 1.12, bit 6 no commands but beanstalkd's
 //   action…  u8: bits 0 and 1 the client (the last two are on the server's machine), bits 2 to 4
-//            what it does, and after it
+//            the action, and after it
 //              0 to 2   sends: u8 a length, the bytes
-//              3        sends the same as the last time, u8 so many times
+//              3        sends the last bytes again, u8 times
 //              4        u8: a length of time, by kTimeSteps; 255: drain mode
 //              5        closes its writing side
-//              6        vanishes
-//              7        stops reading, or reads on
+//              6        disappears
+//              7        stops reading, or resumes it
 //
-// Whatever the bytes are, they stand for something; what is cut off at the end counts as far as it
-// goes.
+// All bytes encode something; the part of a truncated action that exists counts.
 
 #pragma once
 
@@ -35,7 +34,7 @@ struct Action {
   Kind kind = Kind::send;
   std::uint8_t client = 0;
   std::string bytes = {};   // send
-  std::uint8_t amount = 0;  // repeat: times; pass: which step
+  std::uint8_t amount = 0;  // repeat: times; pass: index of the step
 };
 
 struct SessionInput {

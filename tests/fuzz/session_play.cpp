@@ -21,20 +21,20 @@ namespace {
 using binlog::Binlog;
 using binlog::SimDisk;
 
-constexpr std::size_t kBytesMax = 64 * 1024;  // That all clients send together.
+constexpr std::size_t kBytesMax = 64 * 1024;  // Sent by all clients together.
 constexpr std::size_t kReadBytesMax = 32 * 1024;
 constexpr std::size_t kSendBytesMax = 100'000;
-constexpr int kTurnsAtRestMax = 400'000;  // More are a loop that never comes to rest.
+constexpr int kTurnsAtRestMax = 400'000;  // More are an endless loop.
 constexpr int kWakesMax = 20'000;         // In one step of time.
 constexpr std::int64_t kTimeMax = 4'600'000'000'000'000'000;
 constexpr std::uint64_t kStoreId = 0x5eed;
 const Duration kWallOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
 
-// A connection, from both ends.
+// Both ends of a connection.
 struct Wire {
-  Session* session = nullptr;  // Null: it is closed.
-  std::string sent;            // All of it,
-  std::size_t read = 0;        // and how much was read.
+  Session* session = nullptr;  // Null: closed.
+  std::string sent;            // All bytes.
+  std::size_t read = 0;        // Number of bytes that were read.
   AnswerReader heard;
   bool is_reading = true;
   bool has_ended = false;  // The client sends no more.
@@ -66,7 +66,7 @@ std::map<JobId, JobFacts> facts_of(const Engine& engine) {
 }
 
 binlog::BinlogOptions binlog_options(const SessionInput& input) {
-  constexpr std::uint64_t kFileBytes = 4096;  // So that files follow each other.
+  constexpr std::uint64_t kFileBytes = 4096;  // So that there are several files.
   const std::array policies = {binlog::SyncPolicy::every_turn, binlog::SyncPolicy::interval,
                                binlog::SyncPolicy::never, binlog::SyncPolicy::every_turn};
   return {.file_bytes = kFileBytes, .sync = policies[input.sync_policy()]};
@@ -119,7 +119,7 @@ class Play {
     return is_local(client) ? CommandSet::operators : CommandSet::extended;
   }
 
-  // How many other clients have sent commands that wait behind one that is not done.
+  // Returns how many other clients have sent commands that wait behind an unfinished one.
   std::size_t pending_beside(std::uint8_t client) const {
     std::size_t pending = 0;
     for (std::size_t other = 0; other < kClients; ++other) {
@@ -134,7 +134,7 @@ class Play {
     return pending;
   }
 
-  // A client's connection; a new one, if there is none or it has vanished.
+  // Returns a client's connection; a new one if there is none or it has disappeared.
   Wire& wire_of(std::uint8_t client) {
     std::deque<Wire>& wires = wires_[client];
     if (wires.empty() || wires.back().has_vanished) {
@@ -184,7 +184,7 @@ class Play {
     wire.sent += bytes;
   }
 
-  // Turn after turn, until the server waits for time or input.
+  // Plays turns until the server waits for time or input.
   void come_to_rest() {
     int turns = 0;
     bool is_at_rest = false;
@@ -206,7 +206,7 @@ class Play {
     }
   }
 
-  // One read, as from a socket. Returns whether there was something to it.
+  // Does one read, as from a socket. Returns true if it had an effect.
   bool read(Wire& wire) {
     if (wire.session == nullptr || wire.end_was_read) return false;
     Session& session = *wire.session;
@@ -236,7 +236,7 @@ class Play {
   }
 
   std::size_t next_read_bytes(std::size_t waiting) {
-    constexpr std::size_t kManyBytes = 2048;  // Byte by byte that many would take too long.
+    constexpr std::size_t kManyBytes = 2048;  // Reading this many byte by byte would take too long.
     switch (is_cut_ ? cut_ : Cut::whole) {
       case Cut::whole:
         break;
@@ -260,7 +260,7 @@ class Play {
     return has_sent;
   }
 
-  // One send, as to a socket; and the end, if it is that.
+  // Does one send, as to a socket, and ends the connection if it is over.
   bool send_some(Wire& wire) {
     if (wire.session == nullptr) return false;
     Session& session = *wire.session;
@@ -329,9 +329,9 @@ class Play {
     if (binlog_) check_restart();
   }
 
-  // Stopped or killed, according to the cut: all turns are over, so nothing may be missing.
+  // Stopped or killed, depending on the cut: all turns are over, so nothing may be missing.
   void check_restart() {
-    // Timers tick in milliseconds: here no deadline is so close that it has come and is not seen.
+    // Timers tick in milliseconds: no deadline is so close that it has come unnoticed.
     pass(Duration::nanoseconds(1'500'000));
     if (cut_ == Cut::whole) CHECK(binlog_->close(now_));
     SimDisk::Random chance(1);
@@ -358,7 +358,7 @@ class Play {
 
   const SessionInput& input_;
   Cut cut_;
-  bool is_cut_ = true;  // Whether what is read now may be cut at all.
+  bool is_cut_ = true;  // Current input may be cut.
   std::size_t piece_ = 1;
   Instant now_ = Instant::at(1'234'567'891);
   ServerInfo info_;
@@ -371,7 +371,7 @@ class Play {
   std::size_t sent_bytes_ = 0;
 };
 
-// Prints where they begin to differ, and ends the program.
+// Prints the first difference, and ends the program.
 void check_alike(const Heard& whole, const Heard& cut) {
   if (whole == cut) return;
   for (std::size_t client = 0; client < kClients; ++client) {

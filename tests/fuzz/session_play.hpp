@@ -1,5 +1,5 @@
-// Plays what a SessionInput says against a whole server: service, engine and, if it says so, a
-// binlog on a simulated disk, under a clock that only the input moves.
+// Plays a SessionInput against a complete server: service, engine and optionally a binlog on a
+// simulated disk, with a clock that only the input moves.
 
 #pragma once
 
@@ -11,24 +11,23 @@
 
 namespace haricot::fuzz {
 
-// How what clients send is cut into reads. Where another client has commands waiting behind one
-// that is not done, the order in which both go on depends on it, and may; so what comes then is
-// never cut.
+// How the input of clients is cut into reads. If another client has commands behind an unfinished
+// one, the cut may affect the order in which both continue; so input is not cut then.
 enum class Cut : std::uint8_t {
-  whole,   // As much as is there; what a client sends in several actions in a row, together.
-  pieces,  // Some dozens of bytes, never the same number.
+  whole,   // All bytes; also those of several consecutive actions of a client.
+  pieces,  // Some dozens of bytes, in varying numbers.
   bytes,   // Each byte alone.
 };
 
-// What each client heard, a text for each of its connections.
+// Received text of each client, for each of its connections.
 using Heard = std::array<std::vector<std::string>, kClients>;
 
-// Ends the program if anything is not as it has to be: the engine and the binlog fit together after
-// each action, answers are in the grammar, there is one for each command, every connection comes to
-// its end, and a server that is started on the folder has all jobs.
+// Ends the program if a check fails: the invariants of the engine and the binlog hold after each
+// action, answers match the grammar, there is one for each command, every connection ends, and a
+// server that is started on the folder has all jobs.
 Heard play(const SessionInput& input, Cut cut);
 
-// Plays it in every way, and ends the program if what clients hear depends on how their bytes came.
+// Plays it with every cut, and ends the program if the received text differs.
 void check_session(const SessionInput& input);
 
 }  // namespace haricot::fuzz

@@ -13,7 +13,7 @@ constexpr std::uint8_t kSmallBodies = 16;
 constexpr std::uint8_t kLike112 = 32;
 constexpr std::uint8_t kNoExtensions = 64;
 
-// Steps of time, by their place in kTimeSteps.
+// Steps of time, by their index in kTimeSteps.
 constexpr std::uint8_t kMoment = 2;
 constexpr std::uint8_t kSecond = 3;
 constexpr std::uint8_t kTwoSeconds = 4;
@@ -48,7 +48,7 @@ std::string put(std::string head, std::string_view body, std::string_view tags =
          std::string(body) + "\r\n";
 }
 
-// The life of a job, and all that can be said to one.
+// The life of a job, with all commands for one.
 std::vector<Action> commands() {
   return {send(first, "use t\r\n" + put("5 0 10", "hello") + put("1 2 10", "later")),
           send(second, "watch t\r\nignore default\r\nignore t\r\nreserve\r\ntouch 1\r\n"),
@@ -100,7 +100,7 @@ std::vector<Action> times() {
           send(second, "reserve-with-timeout 0\r\n")};
 }
 
-// Thousands of jobs: kicked in pieces, given back in pieces.
+// Thousands of jobs: kicked in pieces, returned in pieces.
 std::vector<Action> many() {
   return {send(first, put("1 0 100", "")),
           again(first, 250),
@@ -136,7 +136,7 @@ std::vector<Action> large_bodies_and_slow_readers() {
           half_close(third)};
 }
 
-// Jobs with a limit of tries, which ends in every stream.
+// Jobs with a limit of tries, which ends in every way.
 std::vector<Action> tags() {
   return {send(first, put("1 0 1", "once", " try:1") + put("2 0 1", "twice", " try:2")),
           send(first, "put 1 0 1 3 try:0\r\nput 1 0 1 3 try:1 try:1\r\nput 3 0 9 4 try:1\r\nha"),
@@ -151,7 +151,7 @@ std::vector<Action> tags() {
           send(first, "put 1 0 1 9 try:2\r\ncut")};
 }
 
-// The commands of the extended set. The third client is on the server's machine.
+// Commands of the extended set. The third client is on the server's machine.
 std::vector<Action> extended() {
   return {send(first, "capabilities\r\nuse t\r\n" + put("5 0 10", "one") + put("1 0 10", "two")),
           send(first, put("1 9 10", "later") + put("7 0 10", "") + put("7 0 10", "last")),
@@ -174,7 +174,7 @@ std::vector<Action> extended() {
           send(first, "scan-jobs 0 1000\r\nstats-tube t\r\nflush-tube t delayed\r\n")};
 }
 
-// Their lines with something wrong, and long lines of ids: as long as they may be, and longer.
+// Their lines with errors, and long lines of ids: of the maximum length, and longer.
 std::vector<Action> extended_lines() {
   return {send(first, "capabilities \r\nflush-tube\r\nflush-tube a reserved\r\nflush-tube a \r\n"),
           send(first, "scan-jobs 1\r\nscan-jobs 1 0\r\nscan-jobs 1 1001\r\nscan-jobs 1 1 -a\r\n"),
@@ -196,7 +196,7 @@ std::vector<Action> extended_lines() {
           send(first, "\r\nlist-tube-used\r\n")};
 }
 
-// More jobs than a turn frees or gives out.
+// More jobs than a turn frees or gives.
 std::vector<Action> extended_many() {
   return {
       send(first, put("1 0 9", "") + put("2 0 9", "") + put("0 9 9", "") + put("9 0 9", "")),
@@ -212,7 +212,7 @@ std::vector<Action> extended_many() {
       pass(kTwoSeconds)};
 }
 
-// How long jobs wait and are worked on, while all happens to them that counts and that does not.
+// Times of jobs, while everything happens to them that counts and that does not.
 std::vector<Action> tube_details() {
   return {send(first, "use t\r\n" + put("5 0 10", "one") + put("1 0 10", "two")),
           send(first, "stats-tube-detail t\r\nstats-tube-detail nothing\r\nstats-tubes * 1\r\n"),
@@ -234,7 +234,7 @@ std::vector<Action> tube_details() {
           send(third, "stats-tubes * 0\r\nstats-tubes ** 1\r\nstats-tubes 1\r\n")};
 }
 
-// A page that ends because of the work in it: each tube has many who watch it, or many jobs.
+// A page that ends because of its cost: each tube has many watchers, or many jobs.
 std::vector<Action> tube_pages() {
   return {send(first, "watch a\r\nwatch b\r\nwatch c\r\nuse a\r\n" + put("0 0 9", "")),
           again(first, 250),
@@ -251,7 +251,7 @@ std::vector<Action> tube_pages() {
           send(second, "stats-tubes b 4\r\n")};
 }
 
-// Jobs that share a key, those that are blocked by others, and who waits for them.
+// Jobs with the same key in tags `con:`, blocked ones, and clients that wait for them.
 std::vector<Action> lanes() {
   const auto put_of = [](const std::string& numbers, const std::string& tag) {
     return "put " + numbers + " 1 con:" + tag + "\r\nx\r\n";
@@ -270,7 +270,7 @@ std::vector<Action> lanes() {
           pass(kTenSeconds)};
 }
 
-// Puts of a few keys, which come upon jobs in every state, and raise some of them.
+// Puts with a few keys, which find jobs in every state, and raise some of them.
 std::vector<Action> keys() {
   const auto put_of = [](const std::string& numbers, const std::string& tags) {
     return "put " + numbers + " 1 " + tags + "\r\nx\r\n";
@@ -291,7 +291,8 @@ std::vector<Action> keys() {
           pass(kTenSeconds)};
 }
 
-// Keys that outlive their jobs: by each way to delete, over a tube that goes, and to their ends.
+// Keys that outlive their jobs: by each way to delete, across the removal of a tube, and to their
+// ends.
 std::vector<Action> kept_keys() {
   const auto put_of = [](const std::string& key) { return "put 5 0 9 1 idp:" + key + "\r\nx\r\n"; };
   return {send(first,
@@ -310,7 +311,7 @@ std::vector<Action> kept_keys() {
           send(third, put_of("k") + put_of("n:1") + "use default\r\n" + put_of("l"))};
 }
 
-// Groups that end by each way to delete, and what is done to held jobs before that.
+// Groups that end by each way to delete, and commands for held jobs before that.
 std::vector<Action> groups() {
   const auto put_of = [](const std::string& tags) { return "put 5 0 9 1 " + tags + "\r\nx\r\n"; };
   return {send(first, put_of("grp:g") + put_of("aft:g") + put_of("grp:h aft:g") + put_of("aft:h")),
@@ -329,7 +330,7 @@ std::vector<Action> groups() {
           send(third, "stats-group z\r\nflush-tube default\r\nkick 9\r\n")};
 }
 
-// Waits for the ends of jobs: each way to end one, and who shows in the pages meanwhile.
+// Waits for the ends of jobs: each way to end one, and the pages meanwhile.
 std::vector<Action> job_waits() {
   return {send(first, put("5 0 9", "a") + put("6 0 1", "b", " try:1") + put("7 9 9", "later")),
           send(second, "wait-job 1 0\r\nwait-job 99 5\r\nwait-job 1 5\r\nlist-tube-used\r\n"),
@@ -354,7 +355,7 @@ std::vector<Action> job_waits() {
           send(third, "delete 4\r\nlist-clients 0 9\r\n")};
 }
 
-// Waits for one job behind each other.
+// Several waits for one job.
 std::vector<Action> many_job_waits() {
   return {send(first, put("5 0 9", "a")),
           send(second, "wait-job 1 9\r\n"),

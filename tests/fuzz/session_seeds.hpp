@@ -1,5 +1,5 @@
-// What the fuzzer of sessions begins with: inputs that between them have every command, every
-// answer and every way in which a connection ends.
+// Seeds of the fuzzer of sessions: together they have every command, every answer and every way in
+// which a connection ends.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Plays the corpus of the states' fuzz target with every compiler, and makes its seeds.
+// Plays the corpus of the fuzz target for states with every compiler, and makes its seeds.
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace haricot::fuzz {
 namespace {
 
-// With HARICOT_WRITE_CORPUS=1 the seeds are written anew. Those of an older format are only read up
-// to what has changed.
+// With HARICOT_WRITE_CORPUS=1 the seeds are written again. Those of an older format are read only
+// up to the change.
 TEST(TransferCorpus, HasTheSeeds) {
   const std::filesystem::path folder = HARICOT_TRANSFER_CORPUS;
   for (const auto& [name, input] : transfer_seeds()) {

@@ -1,4 +1,4 @@
-// A target for libFuzzer: any bytes, as what a server has left to the next one.
+// Fuzz target for libFuzzer: any bytes as the state that a server has left to the next one.
 //
 //   scripts/fuzz transfer 30
 

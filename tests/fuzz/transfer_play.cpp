@@ -18,7 +18,7 @@ namespace {
 using binlog::Binlog;
 using binlog::SimDisk;
 
-constexpr int kTurnsOfPlayMax = 100'000;  // More are a loop that never comes to rest.
+constexpr int kTurnsOfPlayMax = 100'000;  // More are an endless loop.
 constexpr std::size_t kSumBytes = 4;
 constexpr std::uint32_t kFewBodyBytes = 1500;
 constexpr std::size_t kTakenBytesMax = 100'000;
@@ -29,10 +29,10 @@ std::string put_of(const std::string& head, const std::string& body, const std::
   return "put " + head + " " + std::to_string(body.size()) + tags + "\r\n" + body + "\r\n";
 }
 
-// A server with its connections, of which nobody looks at what they hear.
+// A server with connections whose received text is ignored.
 class Server {
  public:
-  // `disk`: of its binlog; null: it has none.
+  // `disk`: of its binlog; null: none.
   Server(SimDisk* disk, bool is_narrow, Instant now) : now_(now) {
     if (is_narrow) {
       info_.job_bytes_max = kFewBodyBytes;
@@ -75,7 +75,7 @@ class Server {
     return transfer.finish(reader, now_) ? queue : Read::broken;
   }
 
-  // All clients read, and say something more; time passes.
+  // All clients read, and send more; time passes.
   void be_used() {
     come_to_rest();
     for (Session* session = service_->first_session(); session != nullptr;) {
@@ -91,7 +91,7 @@ class Server {
     check_invariants();
   }
 
-  // Turns, until nothing is left to be done now.
+  // Plays turns until no work is left.
   void come_to_rest() {
     for (int turns = 0;; ++turns) {
       CHECK(turns < kTurnsOfPlayMax);
@@ -137,7 +137,7 @@ class Server {
     if (!bytes.empty()) service_->receive(session, bytes, now_);
   }
 
-  // Clients take so many bytes each. Returns whether one of them took something.
+  // Clients read this many bytes each. Returns true if one of them read some.
   bool turn(std::size_t bytes_max) {
     service_->advance(now_);
     service_->run_backlog(now_);
@@ -202,7 +202,7 @@ void fill(Server& server) {
   server.connect("use " + std::string(100, 'n') + "\r\ndelete-batch 1 2 3");
 }
 
-// A folder that such a server leaves.
+// The folder that such a server leaves.
 const SimDisk& known_folder() {
   static const std::unique_ptr<SimDisk> folder = [] {
     auto disk = std::make_unique<SimDisk>();
@@ -248,7 +248,7 @@ std::vector<std::pair<std::string, std::string>> transfer_seeds() {
 bool check_transfer(std::string_view input) {
   if (input.empty()) return false;
   const char flags = input[0];
-  // The sum is not looked at here: what is read may be anything.
+  // The checksum is not checked here: any bytes are read.
   const std::string state = std::string(input.substr(1)) + std::string(kSumBytes, '\0');
   std::unique_ptr<SimDisk> disk;
   SimDisk::Random chance(1);

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kCommandsMin = 600;  // For the slowest hundredth to mean anything.
+constexpr std::size_t kCommandsMin = 600;  // Enough for a meaningful slowest hundredth.
 
 }  // namespace
 

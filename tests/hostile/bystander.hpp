@@ -1,4 +1,4 @@
-// Somebody who only wants to be served, while others do their worst.
+// A well-behaved client that measures its service while others misbehave.
 
 #pragma once
 
@@ -24,17 +24,17 @@ class Bystander final {
   Bystander& operator=(const Bystander&) = delete;
   ~Bystander() { stop(); }
 
-  // How long the commands took of which one in a hundred took longer. Ends it.
+  // Ends it. Returns the time that only one command in a hundred exceeded.
   Milliseconds p99();
-  // How long the longest one took. Ends it.
+  // Ends it. Returns the longest time of a command.
   Milliseconds longest();
-  // Whether every answer was the right one. Requires: it has ended.
+  // Returns true if every answer was right. Requires: it has ended.
   bool was_served() const { return was_served_; }
 
  private:
   void run();
   void stop();
-  bool ask(const char* command, const char* answer);  // Null: to delete what it has reserved.
+  bool ask(const char* command, const char* answer);  // Null: deletes the reserved job.
 
   WireClient client_;
   std::string last_;  // Answer.

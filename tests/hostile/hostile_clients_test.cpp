@@ -1,5 +1,5 @@
-// Clients that do what nobody should, or have bad luck: whatever they do, the others are served in
-// time, what they make the server hold is bounded, and after them nothing is left.
+// Clients that misbehave, on purpose or by accident: the others are served in time, the memory that
+// the server holds for them is bounded, and nothing is left of them afterwards.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -28,12 +28,11 @@ using std::chrono::milliseconds;
 
 class Hostile : public DaemonTest {
  protected:
-  // What the others have to bear at most, beyond what they bear on this machine anyway.
+  // Maximum delay of the others, in addition to the delays of this machine.
   static constexpr Bystander::Milliseconds kP99Max{20};
 
-  // Does it while somebody else is being served. Machines are shared: what others have in the way
-  // of a server that works, it and who waits for it cannot help, so it is taken out of the time;
-  // and what took too long once has a second try.
+  // Runs `hostility` while another client is served. Machines are shared: time in which other
+  // processes had the cores is subtracted, and a slow run gets a second try.
   void others_are_served_during(const std::function<void()>& hostility) {
     bool in_time = false;
     for (int attempt = 0; attempt < 2 && !in_time && !HasFatalFailure(); ++attempt) {
@@ -49,7 +48,7 @@ class Hostile : public DaemonTest {
     EXPECT_TRUE(kIsSanitized || in_time);
   }
 
-  // The memory that the server takes more than before, however short, and prints it.
+  // Checks and prints the peak of the server's additional memory.
   void expect_memory_below(const MemoryPeak& peak, std::size_t limit) {
     std::printf("memory: %.1f MiB more\n",
                 static_cast<double>(peak.growth()) / static_cast<double>(kMebibyte));
@@ -58,11 +57,12 @@ class Hostile : public DaemonTest {
     }
   }
 
-  // After all clients: nothing is left of them, the server does nothing, and it serves.
+  // Checks, after all clients have gone, that nothing is left of them, the server is idle, and it
+  // serves.
   void expect_all_well(std::uint64_t jobs = 0) {
     EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
     EXPECT_EQ(server_stat("current-waiting"), 0U);
-    // To take a client with many watches out of their tubes is a long task.
+    // Removing a client with many watches from their tubes is a long task.
     EXPECT_TRUE(eventually([this] { return server_stat("current-tubes") == 1; }));
     EXPECT_EQ(server_stat("current-jobs-reserved"), 0U);
     EXPECT_EQ(server_stat("current-jobs-ready"), jobs);
@@ -90,7 +90,7 @@ TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
     ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
     const MemoryPeak peak(server_.pid());
     others_are_served_during([&] {
-      // What those of a first try left must be gone, or the peak has both.
+      // Clients of the first try must be gone, otherwise the peak includes both.
       clients.clear();
       ASSERT_TRUE(eventually([this] { return server_stat("current-connections") <= 2; }));
       for (int i = 0; i < 100; ++i) clients.push_back(connect_narrow());
@@ -101,18 +101,18 @@ TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
         ::poll(nullptr, 0, 1);
       }
     });
-    // Stopped, and not turning round and round for it.
+    // Idle, not busy waiting.
     EXPECT_TRUE(
         eventually([this] { return cpu_share_over(server_.pid(), milliseconds(300)) < 0.02; }));
-    // A client has 64 KiB of answers and 16 KiB of commands at most: 8 MiB. Where all grow at once,
-    // what they had on the way there is as much again, until it goes back a second later.
+    // A client has at most 64 KiB of answers and 16 KiB of commands: 8 MiB. If all grow at once,
+    // their earlier buffers take as much again, until they are returned a second later.
     expect_memory_below(peak, 24 * kMebibyte);
   }
   expect_all_well();
 }
 
-// Written with one call, each of these jobs would take 150 to 350 ms. The p99 would not show that:
-// it is one turn of very many.
+// Written with one call, each of these jobs would take 150 to 350 ms. The p99 would not show that,
+// because it is one turn among very many.
 TEST_F(Hostile, LargeJobsAreRecordedBesideTheOthers) {
   constexpr std::size_t kBytes = 256 * kMebibyte;
   constexpr double kLongest = 60;
@@ -208,7 +208,7 @@ TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
         ASSERT_TRUE(client->send(watches));
         for (int i = 0; i < 500; ++i) ASSERT_TRUE(client->read_answer());
       }
-      // Waiting in all of them at once, and all reports about them.
+      // Waits in all of them at once, and requests all reports about them.
       ASSERT_EQ(client->ask("reserve-with-timeout 0"), "TIMED_OUT\r\n");
       for (const char* report : {"list-tubes", "list-tubes-watched", "stats"}) {
         ASSERT_TRUE(client->ask(report).starts_with("OK "));
@@ -217,9 +217,9 @@ TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
     });
     ASSERT_TRUE(eventually([this] { return server_stat("current-waiting") == 1; }));
     EXPECT_EQ(server_stat("current-tubes"), kTubes + 1U);
-    // Some 300 bytes for a tube, and 150 for watching it and for waiting there.
+    // Some 300 bytes for a tube, and 150 for watching it and waiting there.
     expect_memory_below(peak, 24 * kMebibyte);
-    // And all at once they are gone.
+    // And all of them are removed at once.
     others_are_served_during([&] { client->reset(); });
   }
   expect_all_well();
@@ -274,7 +274,7 @@ TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
       }
       ASSERT_TRUE(client->ask("list-tubes-watched").starts_with("OK "));
     });
-    // Answers that nobody reads share what is in them.
+    // Unread answers share their content.
     std::vector<Client> unread;
     for (int i = 0; i < 20; ++i) unread.push_back(connect_narrow());
     const MemoryPeak peak(server_.pid());
@@ -288,7 +288,7 @@ TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
   expect_all_well();
 }
 
-// A page of a thousand jobs takes the server half a millisecond, and it has a hundred to write at
+// A page of a thousand jobs takes the server half a millisecond, and it has to write a hundred at
 // once.
 TEST_F(Hostile, PagesThatManyAskForAtOnceHoldUpNobody) {
   constexpr std::size_t kJobs = 1000;
@@ -360,12 +360,12 @@ TEST_F(Hostile, GarbageIsAnsweredLineByLine) {
       for (std::size_t i = 0; i < kClients; ++i) {
         std::string garbage;
         for (int k = 0; k < 20'000; ++k) {
-          // NULs, lone carriage returns and line feeds more often than chance has them.
+          // NULs, lone carriage returns and line feeds are more frequent than in random bytes.
           const auto byte = static_cast<char>(random.bits());
           garbage += random.one_in(8) ? "\0\r\n\0"[random.below(4)] : byte;
         }
         clients[i]->send(garbage);
-        // Two line ends: one ends what stood there, the other one is a line of its own.
+        // Two line ends: one ends the garbage, the other is a line of its own.
         clients[i]->send("\r\n\r\nuse behind-garbage\r\n");
       }
     });
@@ -385,8 +385,7 @@ TEST_F(Hostile, GarbageIsAnsweredLineByLine) {
   expect_all_well();
 }
 
-// Clients that are processes, killed as a crash would end them, each in one of the states in which
-// a client can be.
+// Clients in processes, killed like in a crash, each in one of the possible states of a client.
 class HostileCrash : public Hostile {
  protected:
   pid_t start_client(const std::string& sent, int answers) {

@@ -1,5 +1,5 @@
-// A server that is short of what it needs: descriptors, memory, somebody who reads its log. Whom it
-// can serve, it serves, and when it has enough again it is as good as new.
+// A server that lacks a resource: descriptors, memory, a reader of its log. It serves the clients
+// that it can, and recovers completely when the resource is back.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -24,8 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 class Starved : public DaemonTest {
  protected:
-  // The server over a binlog with small files, after a command of the shell that takes it
-  // something.
+  // Starts the server over a binlog with small files, after a shell command that limits it.
   [[nodiscard]] bool start_limited(const std::string& limit, std::vector<std::string> flags = {}) {
     ServerOptions options;
     options.launcher = {"/bin/sh", "-c", limit + "; exec \"$0\" \"$@\""};
@@ -39,7 +38,7 @@ class Starved : public DaemonTest {
     return flags;
   }
 
-  // Puts and deletes so many jobs of 1000 bytes; every answer has to be the right one.
+  // Puts and deletes this many jobs of 1000 bytes, and checks every answer.
   static void turn_over(WireClient& client, int jobs) {
     constexpr int kBatch = 50;
     const std::string puts =
@@ -59,7 +58,8 @@ class Starved : public DaemonTest {
   }
 };
 
-// A job of a thousand files' size, and so many jobs that their deletions need hundreds of files.
+// A job of the size of a thousand files, and enough jobs that their deletions need hundreds of
+// files.
 TEST_F(Starved, LargeJobsAndManyJobsTakeNoDescriptors) {
   if (kIsSanitized) GTEST_SKIP() << "the sanitizer itself needs free descriptors for its checks";
   const auto flags = with_binlog({"-s", "65536", "-z", "80000000"});
@@ -106,7 +106,7 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
     return server_.standard_error().find("event=accept-paused ") != std::string::npos;
   }));
 
-  // Quiet, and cheap.
+  // Without logging, and without using CPU time.
   const std::size_t said = server_.standard_error().size();
   const auto begun = Clock::now();
   const double share = cpu_share_over(server_.pid(), milliseconds(2000));
@@ -117,7 +117,7 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   EXPECT_LT(share, 0.05);
   EXPECT_LT(bytes_a_second, 1000);
 
-  // Those who came first are served, and the log of their jobs goes from file to file: some 60.
+  // The first clients are served, and the records of their jobs go through some 60 files.
   const auto files_begun = [&] {
     return report_value(first->ask("stats"), "binlog-current-index");
   };
@@ -134,7 +134,7 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   while (served < kClients && clients[served]->has_input_within(milliseconds(0))) ++served;
   EXPECT_GE(served, 8U);
 
-  // Who leaves makes room for who waits.
+  // Each client that leaves makes room for one that waits.
   for (std::size_t i = 0; i < served; ++i) clients[i]->close();
   for (std::size_t i = served; i < kClients; ++i) {
     EXPECT_EQ(clients[i]->read_answer(), "USING default\r\n") << i;
@@ -143,14 +143,14 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   EXPECT_EQ(server_stat("current-jobs-ready"), 4U);
 }
 
-// Bodies until there is no memory for more. Whatever fails then is one command, with an answer.
+// Puts bodies until memory is exhausted. Only a command fails then, and it has an answer.
 class StarvedOfMemory : public Starved, public ::testing::WithParamInterface<std::size_t> {
  protected:
   static std::string put_line(std::size_t bytes) {
     return "put 0 0 60 " + std::to_string(bytes) + "\r\n";
   }
 
-  // Puts jobs of that size until one is refused; how many were taken.
+  // Puts jobs of that size until one is refused. Returns how many were accepted.
   std::size_t fill(WireClient& client, std::size_t bytes) {
     constexpr std::size_t kMost = 400 * kMebibyte;
     const std::string body = varied_bytes(bytes, 3);
@@ -177,14 +177,14 @@ class StarvedOfMemory : public Starved, public ::testing::WithParamInterface<std
     const std::size_t taken = fill(*client, bytes);
     ASSERT_GT(taken, 0U);
 
-    // Nobody else suffers, and whoever comes now either gets in or waits.
+    // Other clients are not affected, and a new client either gets in or waits.
     EXPECT_EQ(other->ask("list-tube-used"), "USING other\r\n");
     EXPECT_EQ(other->ask("peek-ready"), "NOT_FOUND\r\n");
     for (int i = 0; i < 100; ++i) {
       const std::string answer = other->ask("use tube-" + std::to_string(i));
       EXPECT_TRUE(answer.starts_with("USING ") || answer == "OUT_OF_MEMORY\r\n") << answer;
     }
-    // Jobs can be worked off, whatever is missing.
+    // Jobs can be worked on during any shortage.
     const std::string body = varied_bytes(bytes, 3);
     for (std::size_t i = 0; i < taken; ++i) {
       const auto answer = client->ask("reserve-with-timeout 0");
@@ -195,7 +195,7 @@ class StarvedOfMemory : public Starved, public ::testing::WithParamInterface<std
                   "RESERVED " + id + " " + std::to_string(bytes) + "\r\n" + body + "\r\n");
       ASSERT_EQ(client->ask("delete " + id), "DELETED\r\n");
     }
-    // And then there is room for as many again, or nearly: others have what they asked for.
+    // Afterwards there is room for almost as many again; other clients have taken the rest.
     EXPECT_TRUE(eventually([&] { return client->put(body).starts_with("INSERTED "); }));
     const std::size_t again = fill(*client, bytes);
     std::printf("%zu jobs of %zu bytes, and then %zu\n", taken, bytes, again);
@@ -218,7 +218,7 @@ TEST_P(StarvedOfMemory, ItRefusesPutsAndRecoversWithABinlog) {
   fill_and_recover(with_binlog({"-z", "10000000"}));
 }
 
-// Many connections are memory as well.
+// Many connections use memory, too.
 TEST_F(Starved, OfMemoryForConnectionsItKeepsThoseItHas) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer takes terabytes of address space";
   constexpr std::size_t kClients = 300;
@@ -229,7 +229,7 @@ TEST_F(Starved, OfMemoryForConnectionsItKeepsThoseItHas) {
     client->send_line("put 0 0 60 10000000");
     client->send_without_reading(std::string_view(body).substr(0, 400'000), milliseconds(5));
   }
-  // However far each has come: those that go make room.
+  // Clients that leave make room, in whatever state they are.
   for (std::size_t i = 1; i < kClients; ++i) clients[i]->reset();
   ASSERT_TRUE(eventually([this] { return server_stat("current-connections") <= 2; }));
   EXPECT_EQ(connect()->put("job").substr(0, 9), "INSERTED ");
@@ -259,7 +259,7 @@ TEST_F(Starved, OfStandardStreamsItPutsNoFileInTheirPlace) {
   }
 }
 
-// With all that there is to log, and a binlog, to a pipe that was full before the first word.
+// With all log events, and a binlog, to a pipe that was full from the start.
 TEST_F(Starved, OfAReaderOfItsLogItServesAtFullSpeed) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);

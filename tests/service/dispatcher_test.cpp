@@ -14,7 +14,7 @@ using test::World;
 
 class DispatcherTest : public ::testing::Test {
  protected:
-  // The answer's line, and its body after a blank line's place: what a client would see.
+  // Returns the line of the answer, and its body after a blank: the data that a client would see.
   std::string run(Client& client, std::string_view line) {
     Command command;
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;

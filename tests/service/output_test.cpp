@@ -21,7 +21,7 @@ Reply word(ReplyCode code = ReplyCode::released) {
   return {.code = code};
 }
 
-// Everything that is left, gathered with room for that many pieces at a time.
+// Returns all remaining output, gathered in groups of that many pieces.
 std::string drain(Output& output, std::size_t pieces_max = 64) {
   std::string all;
   while (!output.empty()) {
@@ -229,7 +229,7 @@ TEST(Output, TakesTheMemoryThatAnotherOneHasGivenBack) {
   second.take_memory(spare);
   ASSERT_TRUE(second.add(word()));
   EXPECT_EQ(second.single_piece().data(), memory);
-  // One that has memory does not take any.
+  // An output with memory does not take any.
   Output third;
   ASSERT_TRUE(third.add(word()));
   third.take_memory(spare);

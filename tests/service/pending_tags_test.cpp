@@ -16,7 +16,7 @@ bool keep(PendingTags& tags, JobId id, std::string_view text) {
   return tags.keep(id, text, read);
 }
 
-// The line of those tags has gone by then.
+// The line with these tags does not exist any more then.
 bool keep_without_line(PendingTags& tags, JobId id, std::string line) {
   const bool is_kept = keep(tags, id, line);
   tags.let_line_go();
@@ -98,7 +98,7 @@ TEST(PendingTags, ThatFindNoMemoryChangeNothing) {
   EXPECT_EQ(tags.find(1).tags.unique_key, "one");
 }
 
-// Bodies that come in pieces, of connections that take turns.
+// Bodies that come in pieces, of connections by turns.
 TEST(PendingTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
   test::ServiceWorld world;
   Session& one = world.connect();

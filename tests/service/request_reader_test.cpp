@@ -30,8 +30,8 @@ PutPlan refused_put(std::uint32_t bytes) {
   return plan;
 }
 
-// Cuts an input as a session does, and writes down the requests. What the lines mean is decided
-// here: `small 5`, `large 5` and `refused 5` announce a body.
+// Cuts an input like a session, and records the requests. The meaning of lines is defined here:
+// `small 5`, `large 5` and `refused 5` announce a body.
 class Cutter {
  public:
   void arrive(std::string_view bytes) {
@@ -192,7 +192,7 @@ TEST(RequestReader, OffersThePlaceOfALargeBodyOnlyWhileThatIsUnderWay) {
   EXPECT_TRUE(reader.direct_space().empty());
 }
 
-// The largest body that can be announced, and its end, are more than 32 bits can count.
+// The largest body that can be announced, with its end, has more bytes than 32 bits can count.
 TEST(RequestReader, ThrowsTheLargestBodyAwayToItsLastByte) {
   RequestReader reader;
   reader.expect_body(refused_put(4294967295));
@@ -212,7 +212,7 @@ TEST(RequestReaderDeathTest, MoreBytesThanThereWasPlaceForEndTheProgram) {
   EXPECT_DEATH(reader.took_directly(11), "body_bytes_left_");
 }
 
-// A line of delete-batch that has so many bytes, its CR LF included.
+// Returns a line of delete-batch with this many bytes, including its CR LF.
 std::string batch_line(std::size_t bytes) {
   std::string line = "delete-batch 1";
   return line + std::string(bytes - line.size() - 2, ' ') + "\r\n";
@@ -259,8 +259,8 @@ TEST(RequestReader, ALongLineMayComeInAnyPieces) {
   }
 }
 
-// What was searched for the end of the line is not searched again: an end that comes to stand there
-// is not found.
+// The part that was searched for the end of the line is not searched again: an end that is written
+// there is not found.
 TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
   RequestReader reader;
   reader.allow_batch_lines(true);
@@ -274,7 +274,7 @@ TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
         << arrived;
     line.replace(arrived - 2, 2, "  ");
   }
-  // Of a line end that arrives in two halves both are found.
+  // Both halves of a line end are found.
   line += '\r';
   EXPECT_EQ(reader.next(line).kind, Kind::nothing);
   line += '\n';

@@ -83,7 +83,7 @@ TEST_F(RunQueueTest, ASessionCanBeRemovedFromEachList) {
   for (const Session& session : sessions) EXPECT_FALSE(session.to_run.linked());
   EXPECT_TRUE(queue.is_empty());
   EXPECT_FALSE(queue.is_short_of_memory());
-  // Also from a round that is under way.
+  // Also from a round in progress.
   queue.push(sessions[0], Stopped::has_had_share);
   queue.push(sessions[1], Stopped::has_had_share);
   queue.begin_round();

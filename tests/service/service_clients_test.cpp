@@ -1,4 +1,4 @@
-// list-clients: what is told of a session, and that a page is bounded work.
+// list-clients: the reported state of sessions, and the bounded cost of a page.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using test::whole_put;
 
 class ServiceClients : public test::ServiceTest {
  protected:
-  // The report of one session, as another one gets it.
+  // Returns the report of one session, as received by another one.
   std::string row_of(const Session& session) {
     const std::string id = std::to_string(static_cast<std::uint32_t>(session.client().ref()));
     return world.ask(asker, "list-clients " + id + " 1\r\n");
@@ -38,13 +38,13 @@ TEST_F(ServiceClients, AreIdleUntilSomethingMoves) {
   world.pass_s(5);
   EXPECT_EQ(state_of(session), "idle");
   EXPECT_EQ(number_of(session, "idle"), 5U);
-  world.say(session, "list-tu");  // No line yet.
+  world.say(session, "list-tu");  // No complete line yet.
   EXPECT_EQ(number_of(session, "idle"), 0U);
   EXPECT_EQ(number_of(session, "commands"), 0U);
   world.pass_s(3);
   world.say(session, "be-used\r\n");
   world.pass_s(4);
-  // That it takes its answer only now makes no difference.
+  // Reading its answer only now makes no difference.
   EXPECT_EQ(world.hear(session), "USING default\r\n");
   EXPECT_EQ(number_of(session, "idle"), 4U);
   EXPECT_EQ(number_of(session, "commands"), 1U);
@@ -112,7 +112,7 @@ TEST_F(ServiceClients, ThatCloseWithVeryManyJobsHoldThemNoMore) {
     world.ask(session, "reserve-batch 1000\r\n");
   }
   world.disconnect(session);
-  // Some are still to go back.
+  // Some have yet to be returned.
   ASSERT_GT(service.engine().counts().reserved, 0U);
   world.say(asker, "scan-jobs 1 10\r\n");
   service.run_backlog(world.now);
@@ -149,7 +149,7 @@ TEST_F(ServiceClients, APageOfManyIsPaidFor) {
   const std::string page = world.ask(asker, "list-clients 1 1000\r\n");
   EXPECT_GT(service.engine().steps() - before, 1000 * turn_limits::kStepsPerFoundClient);
   EXPECT_EQ(report_number(page, "next"), 1001U);
-  // Others that ask at the same time wait for later turns.
+  // Concurrent requests of others wait for later turns.
   std::vector<Session*> askers;
   for (int i = 0; i < 9; ++i) askers.push_back(&world.connect());
   for (Session* session : askers) world.say(*session, "list-clients 1 1000\r\n");

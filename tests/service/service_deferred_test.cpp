@@ -1,4 +1,4 @@
-// Commands that wait for the journal's disk before they are run, and nobody else with them.
+// Commands that wait for the journal's disk before they run, without delaying others.
 
 #include <gtest/gtest.h>
 
@@ -169,7 +169,7 @@ TEST_F(DeferredCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
   EXPECT_EQ(world.hear(session), "INSERTED 2\r\n");
 }
 
-// Whoever was told to wait may have gone. The journal wants turns until somebody asks.
+// The waiting client may be gone. The journal requests turns until it is asked.
 TEST_F(DeferredCommands, TheJournalIsAskedAlsoWhereNobodyWaitsAnyMore) {
   world.journal.let_try_again();
   world.service.run_backlog(world.now);

@@ -1,4 +1,4 @@
-// How sessions end, and how they go on that were stopped.
+// Ends of sessions, and stopped sessions that continue.
 
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
-// Whatever stops a session, no list has it any more, and nobody runs it.
+// A session is in no list and does not run after its end, whatever has stopped it before.
 TEST_F(ServiceTest, AStoppedSessionEndsIfThereIsNoMemoryForWhatArrives) {
   const std::string share = repeated("use t\r\n", 2 * test::kCommandsPerShare);
   for (const std::string& stopping :
@@ -178,7 +178,7 @@ TEST_F(ServiceTest, WhatArrivesBehindTheEndIsNotKept) {
   Memory::limit(SIZE_MAX);
 }
 
-// Stopped and going on -------------------------------------------------------------------------
+// Stopping and continuing -------------------------------------------------------------------------
 
 TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
   Session& worker = world.connect();
@@ -202,7 +202,7 @@ TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
   EXPECT_TRUE(session.is_finished());
 }
 
-// What is kept of a body comes before what is received directly.
+// Stored bytes of a body come before bytes that are received directly.
 TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
   Session& session = world.connect();
   std::string body(2000, '-');

@@ -1,5 +1,5 @@
-// The commands that beanstalkd does not have, over sessions: long lines, long answers, and what is
-// held back.
+// Commands that beanstalkd does not have, over sessions: long lines, long answers, and held-back
+// answers.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using test::whole_put;
 
 class ServiceExtended : public test::ServiceTest {
  protected:
-  // How many jobs the answer says it has.
+  // Returns the number of jobs in the head of the answer.
   static std::size_t jobs_in(const std::string& answer) {
     EXPECT_TRUE(answer.starts_with("RESERVED_BATCH ")) << answer.substr(0, 40);
     return std::stoul(answer.substr(15));
@@ -30,7 +30,7 @@ class ServiceExtended : public test::ServiceTest {
     }
     return count;
   }
-  // What stands in quotes after each of the keys.
+  // Returns the quoted texts after the key.
   static std::vector<std::string> values_of(const std::string& text, const std::string& key) {
     std::vector<std::string> values;
     for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
@@ -65,7 +65,7 @@ TEST_F(ServiceExtended, ALineOfTheGreatestLengthIsRunAndOneByteMoreIsNot) {
     const std::string answer =
         bytes <= kBatchLineBytesMax ? "DELETED_BATCH 0 1\r\n" : "BAD_FORMAT\r\n";
     EXPECT_EQ(world.ask(session, line + "use t\r\n"), answer + "USING t\r\n") << bytes;
-    // And byte by byte: it is wanted all the time.
+    // And byte by byte: input is wanted all the time.
     for (const char byte : line) {
       ASSERT_TRUE(session.wants_input());
       world.say(session, std::string_view(&byte, 1));
@@ -78,7 +78,7 @@ TEST_F(ServiceExtended, WhatIsNoBatchLineIsNotKeptForOne) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   world.say(session, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
-  // The client waits, so that the line is not even looked at.
+  // The client waits, so the line is not even read.
   EXPECT_FALSE(session.wants_input());
   Session& other = world.connect();
   world.say(other, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
@@ -108,7 +108,7 @@ TEST_F(ServiceExtended, ABatchOfSmallJobsIsBoundedByWhatIsCopied) {
   EXPECT_EQ(jobs_in(answer), count_of(answer, "RESERVED "));
   EXPECT_LE(answer.size(), 48U * 1024 + 30);
   EXPECT_GE(answer.size(), 40U * 1024);
-  // What did not fit is ready still.
+  // The jobs that did not fit are still ready.
   EXPECT_EQ(world.stat(session, "current-jobs-ready"), 200 - jobs_in(answer));
   EXPECT_EQ(world.stat(session, "current-jobs-reserved"), jobs_in(answer));
 }
@@ -187,7 +187,7 @@ TEST_F(ServiceExtended, AnswersToDeletesWaitForTheirRecords) {
   world.journal.make_safe();
   service.end_turn(world.now);
   EXPECT_EQ(world.hear(session), "FLUSHED 6\r\n");
-  // What deletes nothing waits for nothing.
+  // A command that deletes nothing does not wait.
   EXPECT_EQ(world.ask(session, "delete-batch 1 2 3\r\nflush-tube default\r\n"),
             "DELETED_BATCH 0 3\r\nFLUSHED 0\r\n");
 }
@@ -283,7 +283,7 @@ TEST_F(ServiceExtended, EverybodyDrainsWhereItIsAllowed) {
 
 // Pages ----------------------------------------------------------------------------------------
 
-// With many ready jobs in each tube a page is more work, so it has fewer tubes.
+// With many ready jobs in each tube, a page costs more, so it has fewer tubes.
 TEST_F(ServiceExtended, PagesOfTubesShowEachTubeOnce) {
   Session& session = world.connect();
   std::set<std::string> wanted = {"default"};

@@ -1,5 +1,5 @@
-// How the time of a turn and the bytes of a stream are divided: nobody gets another one's share,
-// and no cut in a stream changes what it says.
+// Division of the time of a turn and of the bytes of a stream: no session gets the share of
+// another, and cuts in a stream do not change its meaning.
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ std::size_t lines_in(std::string_view text) {
 
 class ServiceFairness : public ::testing::Test {
  protected:
-  // All send it at once. No turn answers more of them than `most`, somebody is answered in each,
-  // and a small client always is.
+  // All sessions send the lines at once. No turn answers more than `most` of them, each turn
+  // answers some, and a small client is always answered.
   void expect_shared(const std::vector<Session*>& sessions, const std::vector<std::string>& lines,
                      std::size_t most) {
     SCOPED_TRACE(lines[0].substr(0, 20));
@@ -50,12 +50,12 @@ class ServiceFairness : public ::testing::Test {
     world.disconnect(small);
   }
 
-  // How many commands about a thousand jobs fit in a turn, if each takes so many steps.
+  // Returns how many commands for a thousand jobs fit in a turn, at this number of steps per job.
   static std::size_t of_a_thousand(std::size_t steps) {
     return kStepsOfSessions / (1000 * steps) + 1;
   }
 
-  // A turn, and how many commands each session had answered in it.
+  // Plays a turn. Returns how many commands of each session it has answered.
   std::vector<std::size_t> turn(const std::vector<Session*>& sessions) {
     world.service.advance(world.now);
     world.service.run_backlog(world.now);
@@ -84,7 +84,7 @@ TEST_F(ServiceFairness, WhereManyWantAllOfTheirShareEachGetsLess) {
     }
     EXPECT_LE(all, kStepsOfSessions / kStepsPerCommand);
   }
-  // When the others have gone, one has all of its own again.
+  // When the others are gone, the last one has a full share again.
   Session* last = sessions.back();
   sessions.pop_back();
   for (Session* session : sessions) world.disconnect(*session);
@@ -105,7 +105,7 @@ TEST_F(ServiceFairness, AReportTakesMoreOfAShareThanABodyOfItsLength) {
   EXPECT_LT(reports, test::kCommandsPerShare / 6);
 }
 
-// A client that watches many tubes has to look through them for each job of a batch.
+// A client that watches many tubes has to scan them for each job of a batch.
 TEST_F(ServiceFairness, LongReservesInBatchesShareATurn) {
   std::vector<Session*> sessions;
   std::string watches;
@@ -159,7 +159,7 @@ TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
        {"scan-jobs 0 1000", "list-jobs default ready 1000", "stats-tubes * 1000"}) {
     expect_shared(sessions, {line + "\r\n"}, of_a_thousand(kStepsPerShownJob));
   }
-  // To move a job takes less than to show it, so there are more of them in a turn.
+  // Moving a job takes less than showing it, so more of them fit in a turn.
   expect_shared(sessions, deletions, of_a_thousand(kStepsPerJob));
   ASSERT_EQ(world.service.engine().counts().ready, 0U);
   for (std::size_t i = 0; i < kSessions; ++i) {
@@ -168,7 +168,7 @@ TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
   expect_shared(sessions, {"reserve-batch 1000\r\n"}, of_a_thousand(kStepsPerJob));
 }
 
-// Each of them is a long task, and they take turns. What a session sends behind it waits for it.
+// Each of them is a long task, and they take turns. Later commands of a session wait for its task.
 TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
   std::string watches;
   for (int i = 0; i < 1500; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
@@ -198,8 +198,8 @@ TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
   }
 }
 
-// Who is put off costs the turns until then next to nothing, however long his line is. What he
-// sends after it comes after it.
+// A session that is put off costs the turns until then almost nothing, however long its line is.
+// Its later commands come after it.
 TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
   Session& producer = world.connect();
   for (int i = 0; i < 3; ++i) {
@@ -208,7 +208,7 @@ TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 30; ++i) {
     sessions.push_back(&world.connect());
-    // The tube tells whose answer it is.
+    // The tube identifies the receiver of the answer.
     world.ask(*sessions.back(), "use t" + std::to_string(i) + "\r\n");
   }
   world.service.advance(world.now);
@@ -269,12 +269,12 @@ TEST_F(ServiceFairness, WhoAsksForAFewSharesWhatIsLeftForThem) {
   constexpr std::size_t kPrice = 20 * kStepsPerShownJob;
   static_assert(kPrice > kStepsOfCheap && kPrice <= kStepsOfFirst);
   EXPECT_GE(answered, kStepsOfFirsts / kPrice);
-  // A page takes a bit less than its price.
+  // A page takes slightly less than its price.
   EXPECT_LE(answered, sessions.size() / 2);
   world.settle();
 }
 
-// Nobody knew of them in the turn before.
+// They are new in this turn.
 TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 128; ++i) sessions.push_back(&world.connect());
@@ -283,7 +283,7 @@ TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   for (Session* session : sessions) {
     world.service.receive(*session, repeated("use t\r\n", 3000), world.now);
     const std::size_t commands = lines_in(world.hear(*session));
-    // The last ones have what is cheap; more of it in the backlog, where all have their shares.
+    // The last ones run cheap commands; the rest goes to the backlog, where all have their shares.
     EXPECT_GE(commands, kStepsOfCheap / kStepsPerCommand);
     all += commands;
   }
@@ -320,7 +320,7 @@ TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
   ASSERT_EQ(lines_in(world.ask(session, repeated(test::whole_put(""), 1000))), 1000U);
   ASSERT_EQ(world.ask(session, "watch t\r\n"), "WATCHING 2\r\n");
   world.service.advance(world.now);
-  // Nothing is in that tube, so that the answers are short and the work is all there is.
+  // That tube is empty, so the answers are short and only the work counts.
   world.service.receive(session, repeated("scan-jobs 1 1 t\r\n", 100), world.now);
   const std::size_t answers = lines_in(world.hear(session)) / 5;
   EXPECT_GE(answers, 1U);
@@ -350,8 +350,7 @@ TEST_F(ServiceFairness, PutsThatWakeWorkersTakeOfAShareWhatTheAnswersCost) {
   }
 }
 
-// Lines of every length around what is allowed, cut after every byte: the command after is
-// answered.
+// Lines of every length around the limit, cut after every byte: the next command is answered.
 TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {
   Session& session = world.connect();
   for (std::size_t length = 200; length <= 460; ++length) {

@@ -1,4 +1,4 @@
-// What the tests of sessions together share.
+// Fixture for tests of several sessions.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Answers that are held back until what they report is safe in the journal.
+// Answers that are held back until their records are safe in the journal.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ class HeldBackAnswers : public ::testing::Test {
     world.settle();
   }
 
-  // A session whose kick takes more than one call of the engine. Its answer is yet to come.
+  // Returns a session whose kick takes more than one call of the engine. Its answer has yet to
+  // come.
   Session& begin_long_kick() {
     Session& session = world.connect();
     for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
@@ -123,8 +124,8 @@ TEST_F(HeldBackAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
   EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 1\r\nx\r\n");
 }
 
-// What docs/protocol.md tells clients to do: the job is there, a client may hold one without
-// knowing, and closing the connection gives that back.
+// Follows the advice of docs/protocol.md to clients: the job exists, a client may hold one without
+// knowing, and closing the connection returns it.
 TEST_F(HeldBackAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnawares) {
   Session& session = world.connect();
   Session& other = world.connect();
@@ -141,7 +142,7 @@ TEST_F(HeldBackAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUna
   EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
 }
 
-// The put of a key that a job has.
+// Returns the put of a key that a job has.
 std::string put_of_key(int priority = 5) {
   return "put " + std::to_string(priority) + " 0 60 1 idp:k\r\nx\r\n";
 }
@@ -158,7 +159,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheOtherJob) {
   make_safe();
   EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
   EXPECT_EQ(world.hear(second), "INSERTED 1 READY\r\n");
-  // What is safe is told at once, unless something has to be recorded.
+  // A safe state is reported at once, unless something has to be recorded.
   EXPECT_EQ(world.ask(second, put_of_key()), "INSERTED 1 READY\r\n");
   world.say(second, put_of_key(4));
   EXPECT_FALSE(second.may_send());
@@ -200,7 +201,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
   make_safe();
   EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
   service.advance(world.now);
-  // Each answer for the state of its moment, and all of them held together.
+  // Each answer reports the state at its moment, and all are held back together.
   world.say(second, put_of_key());
   EXPECT_EQ(world.hear(second), "INSERTED 1 READY\r\n");
   world.say(first, kDelete);
@@ -213,7 +214,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
   make_safe();
   EXPECT_EQ(world.hear(first), "DELETED\r\n");
   EXPECT_EQ(world.hear(second), "INSERTED 1 DELETED\r\nUSING default\r\nINSERTED 1 DELETED\r\n");
-  // Nothing was recorded for the duplicates, and what is safe is told at once.
+  // Nothing was recorded for the duplicates, and a safe state is reported at once.
   EXPECT_EQ(world.journal.written.size(), 2U);
   EXPECT_EQ(world.ask(second, put_of_tombstone_key()), "INSERTED 1 DELETED\r\n");
 }
@@ -232,7 +233,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheDeletion) {
   service.end_turn(world.now);
   EXPECT_EQ(world.hear(first), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.hear(second), "INTERNAL_ERROR\r\n");
-  // It is still in doubt in a later turn, and another session.
+  // It is still in doubt in a later turn, for another session.
   service.advance(world.now);
   world.say(third, put_of_key());
   service.end_turn(world.now);
@@ -364,7 +365,7 @@ TEST_F(HeldBackAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
 TEST_F(HeldBackAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
   Session& session = begin_long_kick();
   EXPECT_FALSE(session.may_send());
-  make_safe();  // Settles, and with it the kick goes on.
+  make_safe();  // Settles, which continues the kick.
   EXPECT_EQ(world.hear(session), "");
   make_safe();
   EXPECT_EQ(world.hear(session), "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\n");

@@ -1,4 +1,4 @@
-// The idle timeout: who is closed, when, and who never is.
+// The idle timeout: which sessions are closed, and when.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class IdleTimeout : public ::testing::Test {
   static bool is_ended(const Session& session) {
     return session.was_idle() && session.is_finished() && !session.has_output();
   }
-  // Whether it is ended so many seconds from now, and not a millisecond before.
+  // Checks that it ends this many seconds from now, and not a millisecond before.
   void expect_end_after(Session& session, std::uint32_t seconds) {
     world.pass(Duration::milliseconds(std::int64_t{seconds} * 1000 - 1));
     EXPECT_FALSE(is_ended(session));
@@ -31,7 +31,7 @@ class IdleTimeout : public ::testing::Test {
     EXPECT_TRUE(is_ended(session));
     EXPECT_TRUE(world.is_to_be_sent(session));
   }
-  // Lets it do nothing for ten times as long.
+  // Leaves it idle for ten times as long.
   void expect_no_end(Session& session) {
     for (int i = 0; i < 100; ++i) {
       world.pass_s(1);
@@ -60,7 +60,7 @@ TEST_F(IdleTimeout, WithoutItNobodyIsClosed) {
 TEST_F(IdleTimeout, ByteOfTheLastMomentIsInTime) {
   Session& session = world.connect();
   world.pass(Duration::milliseconds(std::int64_t{kTimeout_s} * 1000 - 1));
-  // Two turns begin when the time is over, and only the second one reads what came before that.
+  // Two turns begin when the time is over, and only the second one reads earlier input.
   world.now = world.now + Duration::milliseconds(1);
   world.service.advance(world.now);
   world.service.advance(world.now);
@@ -135,7 +135,8 @@ TEST_F(IdleTimeout, WhoHoldsAJobIsNot) {
   expect_end_after(session, kTimeout_s);
 }
 
-// How long it held the job after the last look is not known, so it may take twice as long.
+// The time for which it held the job since the last check is unknown, so it may have twice the
+// time.
 TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   for (std::uint32_t ttr_s = 1; ttr_s <= 2 * kTimeout_s; ++ttr_s) {
     SCOPED_TRACE(ttr_s);
@@ -155,8 +156,8 @@ TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   }
 }
 
-// A server that was stopped, or handed over, has not read yet what was said meanwhile, however
-// little of the time it has missed.
+// A server that was stopped, or handed over, has not read the input of that time yet, however short
+// it was.
 TEST_F(IdleTimeout, IsNotTheTimeThatTheServerWasAway) {
   Session& quiet = world.connect();
   world.pass_s(kTimeout_s - 1);
@@ -213,7 +214,7 @@ TEST_F(IdleTimeout, WhoSaidQuitAndDoesNotReadIsClosedToo) {
   expect_end_after(session, kTimeout_s);
 }
 
-// Many at once are closed over several turns, and each is counted once.
+// Many sessions are closed over several turns, and each is counted once.
 TEST_F(IdleTimeout, ThousandsInOneMoment) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 5'000; ++i) sessions.push_back(&world.connect());
@@ -234,7 +235,7 @@ TEST_F(IdleTimeout, ThousandsInOneMoment) {
   EXPECT_EQ(world.stat(world.connect(), "idle-closed"), 5'000U);
 }
 
-// Looking at those that are spared must not keep the server awake.
+// Checks of exempt sessions must not keep the server awake.
 TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
@@ -247,8 +248,7 @@ TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
   EXPECT_LE(events, 11);
 }
 
-// A server without the timeout has not looked who is idle: nobody is closed at once by the next
-// one.
+// A server without the timeout does not track idle sessions: the next one closes none at once.
 TEST_F(IdleTimeout, WhoWasNotWatchedBeginsItWithTheHandOver) {
   ServiceWorld before;
   before.connect();
@@ -256,7 +256,7 @@ TEST_F(IdleTimeout, WhoWasNotWatchedBeginsItWithTheHandOver) {
   expect_end_after(*test::hand_over(before, world, {&world}).at(0), kTimeout_s);
 }
 
-// As with everybody who holds a job.
+// As for any session that holds a job.
 TEST_F(IdleTimeout, WhoWasNotWatchedAndLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   ServiceWorld before;
   before.ask(before.connect(), "put 0 0 5 1\r\nx\r\nreserve\r\n");

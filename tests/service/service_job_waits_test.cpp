@@ -1,4 +1,4 @@
-// Waits for the end of a job, as sessions have them.
+// Waits for the end of a job, by sessions.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The limits that an operator can set, as the service keeps them: connections and memory for jobs.
+// Limits of an operator that the service enforces: connections and memory for jobs.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(ServiceLimits, WithoutALimitEveryConnectionIsAdmitted) {
 
 class ServiceMemory : public ::testing::Test {
  protected:
-  // Puts jobs of that size until one is refused; how many were taken.
+  // Puts jobs of that size until one is refused. Returns how many were accepted.
   int fill(std::size_t body_bytes) {
     for (int count = 0;; ++count) {
       const std::string answer = world.ask(session, whole_put(std::string(body_bytes, 'x')));
@@ -107,7 +107,7 @@ TEST_F(ServiceMemory, ALargeBodyThatDoesNotFitIsThrownAwayAsItComes) {
   EXPECT_EQ(world.stat(session, "memory-refused"), 2U);
 }
 
-// Two bodies may be under way for the room of one.
+// Two bodies may be incomplete with room for one.
 TEST_F(ServiceMemory, WhoIsCompleteFirstGetsTheRoom) {
   Session& other = world.connect();
   world.say(session, put_line(40'000) + std::string(39'999, 'x'));

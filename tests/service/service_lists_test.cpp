@@ -1,4 +1,4 @@
-// Answers that are too long to be written at once, and commands that are known to be costly.
+// Answers that are too long to be written at once, and commands with a high price.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using namespace haricot::test;
 
 class ServiceLists : public ::testing::Test {
  protected:
-  // Lets the session watch so many tubes more; returns the list of all that it watches then.
+  // Makes the session watch this many more tubes. Returns the list of all that it watches then.
   std::string watch(Session& session, std::uint32_t tubes, const std::string& prefix) {
     std::string text = "---\n- default\n";
     for (std::uint32_t i = 0; i < tubes; ++i) {
@@ -30,13 +30,13 @@ class ServiceLists : public ::testing::Test {
     world.service.run_backlog(world.now);
   }
 
-  // The line or lines with which that client ends the wait of a worker for tube-1.
+  // Returns the line or lines with which that client ends the wait of a worker for tube-1.
   std::string prepare_to_end_a_wait(const std::string& command, Session& producer) {
     if (command == "put" || command == "large put") {
       world.ask(producer, "use tube-1\r\n");
       return whole_put(std::string(command == "put" ? 3 : 5000, 'x'));
     }
-    // A job of a tube where nobody waits yet.
+    // A job of a tube on which no client waits yet.
     world.ask(producer, "use tube-1\r\nwatch tube-1\r\n");
     const std::string inserted = world.ask(producer, whole_put("job"));
     const std::string id = inserted.substr(9, inserted.size() - 11);
@@ -54,7 +54,7 @@ TEST_F(ServiceLists, OfWatchedTubesOfAnyNumberAreWhatTheyAlwaysWere) {
     Session& session = world.connect();
     const std::string expected = watch(session, tubes, "tube-");
     EXPECT_EQ(world.ask(session, "list-tubes-watched\r\n"), expected) << tubes;
-    // What stands before and after it is answered in its turn.
+    // Commands before and after it are answered in order.
     EXPECT_EQ(world.ask(session, "use a\r\nlist-tubes-watched\r\nuse b\r\n"),
               "USING a\r\n" + expected + "USING b\r\n");
     world.disconnect(session);
@@ -101,7 +101,7 @@ TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
     sessions.push_back(&world.connect());
     world.say(*sessions.back(), "list-tubes\r\nuse a-tube\r\n");
   }
-  // It is written a piece a turn, and meanwhile others are served.
+  // It is written in pieces over several turns, and others are served meanwhile.
   EXPECT_EQ(world.hear(*sessions[0]), "");
   EXPECT_EQ(world.ask(watcher, "use default\r\n"), "USING default\r\n");
   world.disconnect(*sessions.back());
@@ -151,7 +151,7 @@ TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
   EXPECT_EQ(world.ask(other, "").find("\n- new\n"), std::string::npos);
 }
 
-// After a record that is not safe yet, whose answer may have to be taken back.
+// After a record that is not safe yet, whose answer may have to change.
 TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
   Session& session = world.connect();
   const std::string expected = watch(session, 100, "tube-");
@@ -164,8 +164,8 @@ TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
   EXPECT_EQ(world.ask(session, ""), "INSERTED 1\r\n" + expected);
 }
 
-// Many clients that each look through a thousand tubes at once: a turn has room for some of them,
-// and all come to their turn.
+// Many clients scan a thousand tubes each at once: a turn has room for some of them, and all get
+// their turn.
 TEST_F(ServiceLists, CostlyReservesShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   std::vector<Session*> sessions;
@@ -196,8 +196,8 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
   EXPECT_GE(turns, 2);
 }
 
-// What gives a job to a worker that waits on a thousand tubes takes it off as many lists. However
-// many clients do that in a turn, it has room for some of them, and all come to their turn.
+// Giving a job to a worker that waits on a thousand tubes removes it from as many lists. However
+// many clients do that in a turn, it has room for some of them, and all get their turn.
 TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   constexpr std::size_t kWorkers = 220;

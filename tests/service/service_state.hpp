@@ -1,4 +1,4 @@
-// The state of a service with its sessions as bytes, and a service that goes on with it.
+// The state of a service with its sessions as bytes, and a service that continues with it.
 
 #pragma once
 
@@ -21,8 +21,9 @@ inline std::string service_state(Service& service) {
   return state;
 }
 
-// All sessions in their order, each with its owner; one whose owner is null has lost its connection
-// and is null. Nothing: the state cannot be gone on with.
+// Continues with the state. Returns all sessions in their order, each with its owner; a session
+// whose owner is null has lost its connection and is null. Returns nothing if the state is
+// rejected.
 inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& next,
                                         const std::vector<void*>& owners) {
   StateReader reader(state);
@@ -39,7 +40,7 @@ inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& 
   return sessions;
 }
 
-// `next` goes on at once with one session or more.
+// Continues at once in `next` with one or more sessions.
 inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
                                        const std::vector<void*>& owners) {
   while (!ServiceTransfer(before.service).is_at_rest()) before.settle();

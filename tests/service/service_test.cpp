@@ -1,4 +1,4 @@
-// Sessions together: order, waiting, shares of a turn and output limits. How they end is in
+// Several sessions: order, waiting, shares of a turn and limits of output. Their ends are in
 // service_ends_test.cpp.
 
 #include "haricot/service/service.hpp"
@@ -175,7 +175,7 @@ TEST_F(ServiceTest, LargeAnswersTakeMoreOfAShare) {
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(60'000, 'x')));
   service.receive(session, repeated("peek 1\r\n", 100), world.now);
-  // Far less than what would have filled the output.
+  // Much less than would have filled the output.
   EXPECT_LT(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax * 2 / 3);
   EXPECT_GT(session.output().pending_bytes(), 60'000u);
   EXPECT_LE(service.next_event(), world.now);
@@ -207,7 +207,7 @@ TEST_F(ServiceTest, UnreadAnswersStopASessionUntilTheyAreTakenOff) {
   EXPECT_LT(session.output().owned_bytes(), Session::kOutputBytesMax + 100);
   EXPECT_GE(session.output().owned_bytes(), Session::kOutputBytesMax);
   EXPECT_GT(service.next_event(), world.now);  // It waits for the client, not for a turn.
-  // What comes nonetheless is kept.
+  // Input that comes nonetheless is stored.
   service.receive(session, "use t\r\n", world.now);
   EXPECT_EQ(world.ask(session, ""), expected + "USING t\r\n");
   EXPECT_TRUE(session.wants_input());
@@ -254,7 +254,7 @@ TEST_F(ServiceTest, NoMoreInputIsWantedThanASessionCanKeep) {
   EXPECT_TRUE(session.wants_input());
 }
 
-// What a client may say at any time: good commands, bad ones, and parts of puts.
+// Returns input of all kinds: valid commands, malformed ones, and parts of puts.
 std::vector<std::string> all_sayings() {
   return {"reserve\r\n",
           "reserve-with-timeout 1\r\n",
@@ -289,10 +289,10 @@ std::vector<std::string> all_sayings() {
           std::string(5000, 'y')};
 }
 
-// Anything at any time ----------------------------------------------------------------------------
+// Random input ------------------------------------------------------------------------------------
 
-// Whatever sessions say, in whatever pieces, and whenever they go: nothing breaks, all answers are
-// whole lines, and in the end nothing is left over.
+// Sessions send random bytes in random pieces, and end at random moments: the invariants hold, all
+// answers are complete lines, and nothing is left at the end.
 TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
   test::Random random;
   ServiceWorld world;
@@ -372,7 +372,7 @@ TEST(Service, GivesTheMemoryOfALargeBodyBackOverManyTurns) {
   }
   int turns = 0;
   for (; Memory::bytes_to_go() > 0; ++turns) {
-    // Nothing else is left to be done, and it must not wait for something to arrive.
+    // No other work is left, and it must not wait for input.
     ASSERT_EQ(world.service.next_event(), Instant{});
     world.service.advance(world.now);
   }

@@ -23,11 +23,11 @@ using test::whole_put;
 class Transferred : public ServiceTest {
  protected:
   Session& connect() {
-    owners_.push_back(&next_);  // Anything: a session whose owner is null has lost its connection.
+    owners_.push_back(&next_);  // Any value but null, which means a lost connection.
     sessions_.push_back(&world.connect(&next_));
     return *sessions_.back();
   }
-  // Another service goes on with all sessions, but for those whose owner was set to null.
+  // Continues in another service with all sessions, except those whose owner was set to null.
   void go_on() {
     sessions_ = test::hand_over(world, next_, owners_);
     ASSERT_EQ(sessions_.size(), owners_.size());
@@ -36,7 +36,7 @@ class Transferred : public ServiceTest {
     next_.settle();
     return next_.hear(*sessions_[i]);
   }
-  // Whether a server can go on with it.
+  // Returns true if a server accepts the state.
   bool is_taken(const std::string& state) {
     ServiceWorld other;
     return !test::go_on_with(state, other, owners_).empty();
@@ -50,7 +50,7 @@ class Transferred : public ServiceTest {
 
 TEST_F(Transferred, ALineGoesOnInItsMiddle) {
   world.say(connect(), "list-tube");
-  world.say(connect(), std::string(300, 'x'));  // Too long: its rest is thrown away.
+  world.say(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
   go_on();
   EXPECT_EQ(ask(0, "-used\r\n"), "USING default\r\n");
   EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
@@ -62,7 +62,7 @@ TEST_F(Transferred, BodiesGoOnInTheirMiddle) {
   world.say(connect(), put_line(large.size()) + large.substr(0, 4000));
   world.say(connect(), "put 0 0 60 10000 idp:key con:lane\r\n" + large.substr(0, 9000));
   world.say(connect(), put_line(large.size()) + large + "\r");
-  world.say(connect(), put_line(5'000'000) + large);  // Too big: thrown away.
+  world.say(connect(), put_line(5'000'000) + large);  // Too big: discarded.
   go_on();
   EXPECT_EQ(ask(0, "cde\r\n"), "INSERTED 1\r\n");
   EXPECT_EQ(ask(1, large.substr(4000) + "\r\n"), "INSERTED 2\r\n");
@@ -87,7 +87,7 @@ TEST_F(Transferred, AnswersThatWereNotSentAreSent) {
 
 TEST_F(Transferred, CommandsThatWereLeftAreRun) {
   Session& session = connect();
-  // Nobody takes the answers, so that most of the commands are left.
+  // The answers are not read, so most of the commands are left.
   world.say(session, repeated("stats\r\n", 2000));
   world.settle();
   go_on();
@@ -133,7 +133,7 @@ TEST_F(Transferred, CountersGoOnAndDrainModeEnds) {
   EXPECT_EQ(next_.stat(*sessions_[0], "cmd-put"), 2U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-connections"), 1U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-jobs"), 1U);
-  // As after any other start: many servers know no other way out of it.
+  // As after any start: on many servers, a restart is the only way to end it.
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
 }
 
@@ -202,7 +202,7 @@ TEST_F(Transferred, EachPartOfAStateIsRefused) {
   }
 }
 
-// The id of a put is given at its line. No job has it, nor another put; and a large body has
+// The id of a put is assigned at its line. No job and no other put has it; and a large body has
 // memory.
 TEST_F(Transferred, APutThatCannotBeUnderWayIsRefused) {
   world.say(connect(), "put 77 0 60 5\r\nab");

@@ -1,5 +1,5 @@
-// The fairness of the whole: whatever others do, and however much of it, no part of a turn does
-// more than its budget allows, and a client that asks for little waits for no more than that.
+// Overall fairness: whatever others do, and however much, no part of a turn exceeds its budget, and
+// a client with a small request waits no longer than that.
 
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ using namespace turn_limits;
 using test::repeated;
 using test::whole_put;
 
-// So many sessions are read in a turn at most, as by the daemon.
+// Maximum number of sessions that are read in a turn, as by the daemon.
 constexpr std::size_t kReadPerTurn = 128;
-// The largest things that are not divided, by which a budget may be exceeded: a page of a thousand
-// jobs; and in long tasks a page of the list of all tubes, or a tube that a dozen clients with many
-// watches are told of.
+// The largest indivisible units, by which a budget may be exceeded: a page of a thousand jobs; and
+// in long tasks a page of the list of all tubes, or a tube that is announced to a dozen clients
+// with many watches.
 constexpr std::uint64_t kLargestCommand = 1'100 * kStepsPerShownJob;
 constexpr std::uint64_t kLargestOfTask = 1'500;
 
@@ -39,14 +39,14 @@ class ServiceTurn : public ::testing::Test {
   }
   Session& connect() { return *sessions.emplace_back(&world.connect()); }
   std::string tube() { return "t" + std::to_string(random.below(kTubes)); }
-  // Of the jobs that were put, or none.
+  // Ids of existing jobs, or none.
   std::string some_ids(std::uint64_t number) {
     std::string ids;
     for (; number > 0; --number) ids += " " + std::to_string(1 + random.below(kJobs));
     return ids;
   }
 
-  // Jobs in all places, and clients with many watches, with many jobs, and that wait.
+  // Makes jobs in all places, and clients with many watches, with many jobs, and waiting ones.
   void make_much() {
     Session& producer = connect();
     for (std::uint64_t i = 0; i < kJobs; i += 500) {
@@ -108,7 +108,7 @@ class ServiceTurn : public ::testing::Test {
     }
   }
 
-  // What was done since the mark is at most that.
+  // Checks the number of steps since the mark.
   void expect_at_most(std::uint64_t most, std::uint64_t mark, const char* part) {
     EXPECT_LE(steps() - mark, most) << part << ", HARICOT_SEED=" << random.seed();
   }
@@ -120,7 +120,7 @@ class ServiceTurn : public ::testing::Test {
       if (i == asks_at) {
         world.service.receive(*bystander, "use t\r\n", world.now);
         EXPECT_EQ(world.hear(*bystander), "USING t\r\n");
-        // It has waited for this turn alone.
+        // It has waited for this turn only.
         expect_at_most(kStepsOfReading + kStepsOfFirsts + i * (kStepsOfCheap + kStepsPerSend) +
                            2 * kLargestCommand,
                        begin, "what the bystander waited for");
@@ -141,7 +141,7 @@ class ServiceTurn : public ::testing::Test {
       world.disconnect(*sessions[at]);
       sessions.erase(sessions.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    // Each may hand over one job more, to a client that waits on very many tubes.
+    // Each may give one more job to a client that waits on very many tubes.
     expect_at_most(kStepsOfCalls + 3 * (2'000 + kStepsPerDelivery), before, "closes");
   }
 
@@ -156,7 +156,7 @@ class ServiceTurn : public ::testing::Test {
     world.service.run_backlog(world.now);
     expect_at_most(kStepsOfSessions + 2 * kStepsOfCalls + kLargestCommand, backlog, "backlog");
     if (busy_turn && random.one_in(10)) close_some();
-    // Nothing moves that is not counted.
+    // Every move is counted.
     const EngineCounts after = world.service.engine().counts();
     const auto moved = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
     const std::uint64_t jobs =
@@ -182,7 +182,7 @@ TEST_F(ServiceTurn, DoesNoMoreThanItsBudgetsAllowWhateverIsAskedFor) {
     turn();
     if (i % 50 == 0) world.service.engine().check_invariants();
   }
-  // When nobody asks for more, all comes to its end.
+  // Without new requests, all work ends.
   busy_turn = false;
   int left = 20'000;
   for (; left > 0 && world.service.next_event() <= world.now && !HasFailure(); --left) turn();
@@ -190,8 +190,8 @@ TEST_F(ServiceTurn, DoesNoMoreThanItsBudgetsAllowWhateverIsAskedFor) {
   world.service.engine().check_invariants();
 }
 
-// All send the same at once. A part of the turn for those that are read, and one for the backlog,
-// are all that they have of it.
+// All send the same at once. They share the part of the turn for sessions that were read, and that
+// for the backlog.
 TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
   Session& producer = connect();
   world.ask(producer, repeated(whole_put("x"), 3'000));
@@ -220,7 +220,7 @@ TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
       for (std::size_t read = 0; read < kReadPerTurn && i < sessions.size(); ++read, ++i) {
         world.service.receive(*sessions[i], line, world.now);
       }
-      // Besides, each of them runs what is cheap.
+      // In addition, each of them runs cheap commands.
       expect_at_most(kStepsOfReading + kStepsOfFirsts + kLargestCommand +
                          kReadPerTurn * (kStepsOfCheap + kStepsPerSend + 1'000),
                      begin, "reading");
@@ -233,7 +233,7 @@ TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
   }
 }
 
-// Each is told what becomes of the tube, and so what changes it is not cheap.
+// All of them are notified of the tube, so commands that change it are not cheap.
 TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
   constexpr std::size_t kWatchers = 300;
   constexpr std::size_t kAsking = 64;
@@ -276,17 +276,17 @@ TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
   }
 }
 
-// What is long in one go.
+// Work that is long.
 struct Long {
   const char* what;
   bool many_watches = false;
-  const char* jobs_delay_s = nullptr;  // Of very many jobs; null: there are none.
+  const char* jobs_delay_s = nullptr;  // Delay of very many jobs; null: there are none.
   bool are_held = false;
   bool many_wait = false;  // Workers, for a second at most.
   const char* before = "";
   const char* line = "";
   bool closes = false;
-  std::uint32_t seconds = 0;  // That go by.
+  std::uint32_t seconds = 0;  // Time that passes.
 };
 
 constexpr Long kLong[] = {
@@ -374,7 +374,7 @@ TEST_F(ServiceTurn, CountsBytesThatAreThrownAway) {
   }
 }
 
-// More workers are woken by the end of a pause than a turn allows.
+// The end of a pause wakes more workers than a turn allows.
 TEST_F(ServiceTurn, AnswersNoReserveAsIfThereWereNoJobsWhileOthersAreServed) {
   world.ask(*bystander, "pause-tube default 1\r\n" + repeated(whole_put("x"), 1'000));
   for (int i = 0; i < 300; ++i) world.say(connect(), "reserve\r\n");
@@ -394,8 +394,8 @@ TEST_F(ServiceTurn, AnswersNoReserveAsIfThereWereNoJobsWhileOthersAreServed) {
   EXPECT_TRUE(half_closed.is_finished());
 }
 
-// Whoever samples all tubes asks for one page after another, and everybody else is served between
-// two of them.
+// A client that samples all tubes requests page after page, and all others are served between two
+// of them.
 TEST_F(ServiceTurn, APageOfTubesIsSoonMadeHoweverManyTubesThereAre) {
   constexpr std::uint64_t kManyTubes = 50'000;
   constexpr std::uint64_t kTubesOfPage = 50;
@@ -416,7 +416,7 @@ TEST_F(ServiceTurn, APageOfTubesIsSoonMadeHoweverManyTubesThereAre) {
     const std::uint64_t begin = steps();
     world.service.receive(sampler, "stats-tubes " + next + " 50\r\n", world.now);
     world.service.receive(small, "peek 1\r\n", world.now);
-    // In this turn, also if the page was not.
+    // In this turn, even if the page was not.
     EXPECT_EQ(world.hear(small), "FOUND 1 1\r\nx\r\n");
     world.service.run_backlog(world.now);
     expect_at_most(kTubesOfPage * kStepsPerShownTube + kStepsOfFirst, begin, "page");

@@ -1,5 +1,5 @@
-// A service with a journal and a time, for tests: what the daemon would be. Bytes are said to
-// sessions and heard from them.
+// A service with a journal and a time, for tests: takes the place of the daemon. Tests exchange
+// bytes with sessions.
 
 #pragma once
 
@@ -20,7 +20,8 @@
 
 namespace haricot::test {
 
-// So many small commands a session may run in one part of a turn, if nobody else wants to.
+// Number of small commands that a session may run in one part of a turn, if no other session
+// competes.
 inline constexpr std::size_t kCommandsPerShare =
     turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand;
 
@@ -40,7 +41,7 @@ class ServiceWorld {
   }
   void disconnect(Session& session) { service.close(session, now); }
 
-  // Bytes arrive. As a connection does it, those of a large body go straight to their place.
+  // Receives bytes. As in a connection, those of a large body are received directly.
   void say(Session& session, std::string_view bytes) {
     while (!bytes.empty()) {
       const std::span<char> direct = session.direct_space();
@@ -53,7 +54,7 @@ class ServiceWorld {
     if (!bytes.empty()) service.receive(session, bytes, now);
   }
 
-  // More arrives than there is memory for, and nothing that makes sense.
+  // Receives more bytes than fit into memory, without meaning.
   void say_without_memory(Session& session) {
     const std::string bytes(4 * Memory::kOwnBytes, 'x');
     Memory::limit(1);
@@ -65,7 +66,7 @@ class ServiceWorld {
     EXPECT_TRUE(Memory::take_refusal());
   }
 
-  // Takes what may be sent, but not more than so many bytes.
+  // Takes output that may be sent, at most this many bytes.
   std::string hear(Session& session, std::size_t bytes_max = ~std::size_t{0}) {
     std::string heard;
     while (session.has_output() && session.may_send() && heard.size() < bytes_max) {
@@ -80,7 +81,7 @@ class ServiceWorld {
     return heard;
   }
 
-  // Works until nothing is left to be done now.
+  // Works until no work is left.
   void settle() {
     while (service.next_event() <= now) {
       service.advance(now);
@@ -101,7 +102,7 @@ class ServiceWorld {
   }
   void pass_s(std::uint32_t seconds) { pass(Duration::seconds(seconds)); }
 
-  // Says it, lets it be worked on, and hears the answer.
+  // Sends the bytes, settles, and returns the answer.
   std::string ask(Session& session, std::string_view bytes) {
     say(session, bytes);
     settle();
@@ -118,7 +119,7 @@ class ServiceWorld {
     return report_number(ask(session, "stats\r\n"), key);
   }
 
-  // The sessions that next_to_send() gives out now.
+  // Returns the sessions of next_to_send().
   std::vector<Session*> to_send() {
     std::vector<Session*> sessions;
     while (Session* session = service.next_to_send()) sessions.push_back(session);

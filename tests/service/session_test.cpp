@@ -1,4 +1,4 @@
-// How a session cuts what arrives into commands and bodies, wherever the pieces of it meet.
+// Division of a session's input into commands and bodies, wherever its pieces meet.
 
 #include "haricot/service/session.hpp"
 
@@ -20,8 +20,8 @@ using test::whole_put;
 
 constexpr std::uint32_t kJobBytesMax = 3000;
 
-// What a new session answers to bytes that arrive in pieces of the given lengths, the last of which
-// takes the rest. Whether pieces of large bodies go straight to their place is up to the caller.
+// Returns the answer of a new session to bytes that arrive in pieces of the given lengths; the last
+// piece has the rest. `directly`: pieces of large bodies are received directly.
 std::string answer_to(const std::string& bytes, const std::vector<std::size_t>& lengths,
                       bool directly) {
   ServiceWorld world(kJobBytesMax);
@@ -46,7 +46,7 @@ std::string answer_to(const std::string& bytes, const std::vector<std::size_t>& 
   return heard;
 }
 
-// Commands and bodies of all kinds, and what comes of them.
+// Commands and bodies of all kinds, and their answers.
 struct Script {
   std::string bytes;
   std::string answers;
@@ -154,7 +154,7 @@ TEST(Session, ALongLineIsNotKept) {
   for (int i = 0; i < 100; ++i) {
     world.say(session, piece);
     world.settle();
-    ASSERT_TRUE(session.wants_input());  // Bytes that are kept would count against its bound.
+    ASSERT_TRUE(session.wants_input());  // Stored bytes would count against its limit.
   }
   EXPECT_EQ(world.ask(session, "\r\n"), "BAD_FORMAT\r\n");
 }
@@ -226,7 +226,7 @@ TEST(Session, ABodyOf4GigabytesThatIsTooBigIsThrownAwayAsItComes) {
 TEST(Session, ABodyThatIsTooBigEndsWhereItWasAnnouncedToEnd) {
   ServiceWorld world(10);
   Session& session = world.connect();
-  // Its last two bytes are not looked at.
+  // Its last two bytes are not checked.
   EXPECT_EQ(world.ask(session, put_line(11) + "12345678901xyuse t\r\n"),
             "JOB_TOO_BIG\r\nUSING t\r\n");
 }

@@ -18,7 +18,8 @@ std::string read_text(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The table of a report as its document has to show it: keys of one meaning share a line.
+// Returns the table of a report as its document must show it: keys with the same meaning share a
+// line.
 template <typename Facts>
 std::string table_of(std::span<const Statistic<Facts>> rows) {
   std::string table = "| key | meaning |\n|---|---|\n";
@@ -34,7 +35,7 @@ std::string table_of(std::span<const Statistic<Facts>> rows) {
   return table + " |\n";
 }
 
-// The table below a heading of a document.
+// Returns the table below a heading of a document.
 std::string table_below(const std::string& text, std::string_view title) {
   const std::size_t heading = text.find("\n## " + std::string(title) + "\n");
   if (heading == std::string::npos) return "no such heading";
@@ -55,11 +56,11 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
   EXPECT_EQ(table_below(text, "list-clients"), table_of(client_statistics()));
 }
 
-// What docs/statistics.md says of them in words.
+// As described in docs/statistics.md.
 TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileTagsAndHeld) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
-  // Behind the tags stand whether it is held, and who holds it.
+  // After the tags come `held` and the holder.
   ASSERT_EQ(listed.size(), of_job.size() + tag_words().size() + 2);
   EXPECT_EQ(listed[listed.size() - 2].key, "held");
   EXPECT_EQ(listed.back().key, "holder");
@@ -97,7 +98,7 @@ std::vector<std::string> keys_always_shown(std::span<const Statistic<Facts>> row
   return keys;
 }
 
-// The strings in an array of a JSON text that has no escapes.
+// Returns the strings in an array of a JSON text without escapes.
 std::vector<std::string> strings_of(const std::string& json, const std::string& name) {
   std::vector<std::string> strings;
   std::size_t at = json.find("\"" + name + "\": [");
@@ -112,7 +113,7 @@ std::vector<std::string> strings_of(const std::string& json, const std::string& 
   return strings;
 }
 
-// Beanstalkd has these keys and no others, and clients are tested against both.
+// beanstalkd has exactly these keys, and clients are tested against both.
 TEST(Statistics, ThatAreAlwaysShownAreThoseThatClientsAreTestedWith) {
   const std::string json = read_text(HARICOT_STATS_KEYS);
   EXPECT_EQ(strings_of(json, "server"), keys_always_shown(server_statistics()));
@@ -120,8 +121,7 @@ TEST(Statistics, ThatAreAlwaysShownAreThoseThatClientsAreTestedWith) {
   EXPECT_EQ(strings_of(json, "job"), keys_always_shown(job_statistics()));
 }
 
-// A key that may be missing must not stand in front of one that is always there: some tools count
-// lines.
+// A key that may be absent must not precede one that is always present: some tools count lines.
 template <typename Facts>
 void expect_fixed_lines_first(std::span<const Statistic<Facts>> rows) {
   bool may_be_missing = false;

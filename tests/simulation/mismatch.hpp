@@ -1,4 +1,4 @@
-// What ends a simulated run: the server did something that the model does not allow.
+// Ends a simulated run: the server has done something that the model does not allow.
 
 #pragma once
 

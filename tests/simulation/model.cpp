@@ -7,13 +7,13 @@
 #include "haricot/base/job_tags.hpp"
 #include "mismatch.hpp"
 
-// Tubes, places, time. The commands are in model_commands.cpp and
-// model_extended.cpp, long tasks in model_tasks.cpp, the reports in model_reports.cpp.
+// Tubes, places, time. Commands are in model_commands.cpp and model_extended.cpp, long tasks in
+// model_tasks.cpp, reports in model_reports.cpp.
 
 namespace haricot::simulation {
 namespace {
 
-// What a delivery costs at most of a budget of jobs.
+// Maximum part of a budget of jobs that a delivery takes.
 constexpr std::uint32_t kJobsPerDelivery =
     QueueState::kStepsPerDelivery / QueueState::kStepsPerJob + 2;
 
@@ -30,7 +30,7 @@ JobId first_of(const std::map<JobId, ModelJob>& jobs, Filter filter, Less less) 
   return first == jobs.end() ? 0 : first->first;
 }
 
-// Those that a flush has are in no place of their tube.
+// Returns true if the job is in that place; flushed jobs are in no place of their tube.
 bool is_in(const ModelJob& job, JobState state, const std::string& tube) {
   return job.flush == 0 && job.state == state && job.tube == tube;
 }
@@ -39,7 +39,7 @@ bool by_deadline(const ModelJob& a, const ModelJob& b) {
   return a.deadline != b.deadline ? a.deadline < b.deadline : a.arrival < b.arrival;
 }
 
-// The id that stands after the first RESERVED of an answer; 0: there is none.
+// Returns the id after the first RESERVED of an answer; 0: none.
 JobId reserved_id(const std::string& answer) {
   constexpr std::string_view kWord = "RESERVED ";
   constexpr std::string_view kBatch = "RESERVED_BATCH 1\r\nRESERVED ";
@@ -48,14 +48,14 @@ JobId reserved_id(const std::string& answer) {
   return 0;
 }
 
-// What a client is told whose wait has brought nothing.
+// Returns the answer to a client whose wait has ended without a result.
 std::string end_of_wait(const ModelClient& client) {
   return client.waits_for == WaitFor::batch ? "RESERVED_BATCH 0\r\n" : "TIMED_OUT\r\n";
 }
 
 }  // namespace
 
-// Looking -----------------------------------------------------------------------------------------
+// Queries -----------------------------------------------------------------------------------------
 
 ModelTube* Model::find_tube(const std::string& name) {
   for (ModelTube& tube : tubes_) {
@@ -66,7 +66,7 @@ ModelTube* Model::find_tube(const std::string& name) {
 
 std::vector<JobId> Model::ready_jobs(const std::string& tube, std::size_t& free) const {
   std::vector<JobId> ready;
-  std::map<std::string, std::uint64_t> taken;  // Of each lane.
+  std::map<std::string, std::uint64_t> taken;  // By lane.
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::reserved && job.tube == tube) ++taken[job.lane];
     if (is_in(job, JobState::ready, tube)) ready.push_back(id);
@@ -95,7 +95,7 @@ JobId Model::first_free(const std::string& tube) const {
   return free == 0 ? 0 : ready.front();
 }
 
-// Whether its lane has room for one more reserved job.
+// Returns true if the job's lane has room for one more reserved job.
 bool Model::may_be_reserved(const ModelJob& job) const {
   if (job.lane.empty()) return true;
   const auto reserved = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& other) {
@@ -122,7 +122,7 @@ JobId Model::first_ending(int client) const {
       by_deadline);
 }
 
-// Null: there is none, or a flush has it.
+// Returns null if there is no such job, or a flush has it.
 ModelJob* Model::find_job(JobId id) {
   const auto job = jobs_.find(id);
   return job == jobs_.end() || job->second.flush != 0 ? nullptr : &job->second;
@@ -187,7 +187,7 @@ ModelTube& Model::find_or_create(const std::string& name) {
   return tubes_.back();
 }
 
-// The last tube takes the place of the one that goes: that shows in the list of tubes.
+// The last tube takes the index of the removed one, which the list of tubes shows.
 void Model::drop_if_unreferenced(const std::string& name) {
   ModelTube* tube = find_tube(name);
   if (name == "default" || tube == nullptr) return;
@@ -265,7 +265,8 @@ void Model::close(int number, Tape& tape, Instant now) {
   ModelClient& client = clients_.at(number);
   client.waiting = false;
   leave_task(number);
-  // One tube after another, each gone as soon as nothing refers to it: that shows in their order.
+  // Tubes are left one by one, and each is freed as soon as nothing refers to it, because the list
+  // of tubes shows the order.
   while (!client.watched.empty()) {
     const std::string tube = client.watched.back();
     client.watched.pop_back();
@@ -287,9 +288,9 @@ void Model::half_close(int number) {
 
 // Time --------------------------------------------------------------------------------------------
 
-// All that is due happens; what waiting clients got of it is as observed, if that is one of the
-// ways in which it may go. After it long tasks go on, and what they give to whom is no choice: a
-// job that is not ready before can only come from one of them.
+// Fires all due deadlines. The deliveries to waiting clients are those observed, if these are
+// allowed. Afterwards long tasks continue; their deliveries are determined, because a job that was
+// not ready before can only come from one of them.
 void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
   std::vector<Observed> observed;
   const std::map<JobId, ModelJob> before =
@@ -365,7 +366,8 @@ void Model::apply_observed(const Observed& got, Instant now) {
   answer(got.client, got.bytes);
 }
 
-// Nobody who has waited longer was passed over, nor a job that was there before and is better.
+// Checks that neither a client that has waited longer nor a better job that existed before was
+// passed over.
 void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& before) const {
   const std::string& tube = jobs_.at(id).tube;
   const int waiting = first_waiting(tube);
@@ -375,14 +377,14 @@ void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& b
     if (!is_in(job, JobState::ready, tube)) continue;
     if (before.at(other).state != JobState::ready) continue;
     const auto& got = jobs_.at(id);
-    // At that moment its lane may have been full.
+    // Its lane may have been full at that moment.
     if (!job.lane.empty() && job.lane != got.lane) continue;
     require(std::pair(got.priority, id) < std::pair(job.priority, other),
             "job " + std::to_string(other) + " was passed over");
   }
 }
 
-// Nobody waits for what is there, or longer than asked for.
+// Checks that no client waits for an existing job, or longer than requested.
 void Model::check_rest(Instant now) const {
   for (const auto& [number, client] : clients_) {
     if (!client.waiting) continue;
@@ -400,7 +402,7 @@ void Model::check_rest(Instant now) const {
 
 // Restarts ----------------------------------------------------------------------------------------
 
-// What is in order of the files' reading is in another order now: the tubes.
+// The order of tubes, which is that in which files are read, has changed.
 void Model::transferred(const Engine& engine, Instant now) {
   start_ = now;
   draining_ = false;
@@ -409,7 +411,8 @@ void Model::transferred(const Engine& engine, Instant now) {
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;
   }
-  // As at any start: who came back beside another job of its key has it now if that one is gone.
+  // As at any start: a job that was restored beside another job with its key owns the key now if
+  // that one is gone.
   keys_.clear();
   for (const auto& [id, job] : jobs_) own_key(id);
   restore_tombstone(engine);
@@ -440,7 +443,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   start_ = now;
   refs_end_ = 1;
   next_id_ = engine.next_id();
-  // The order of tubes, and of jobs that get ready at the same time, is new.
+  // The order of tubes, and of jobs that become ready at the same time, is new.
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
     tubes_.push_back({.name = std::string(engine.tubes().at(i).name), .pause_end = {}});
   }
@@ -457,7 +460,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.tries = tags.tries;
     job.lane = tags.lane;
     job.lane_limit = tags.lane_limit;
-    // In the order of the ids: the highest one says the limit, and owns its key.
+    // In the order of the ids: the highest one determines the limit, and owns its key.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
     std::tie(job.key, job.tombstone_s) = key_in(known.tags);
     if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;

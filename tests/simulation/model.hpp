@@ -1,8 +1,8 @@
-// The server as plainly as it can be written: maps and vectors, looked through from end to end. It
-// says the bytes of every answer. What the disk decides (whether a change is refused, the numbers
-// of the binlog) it takes from the tape; what it does not know, as nobody promises it, is the order
-// of what becomes due in one moment: advance() takes what workers got and says whether that is
-// allowed.
+// The server as simply as possible: maps and vectors, searched from end to end. It predicts the
+// bytes of every answer. Decisions of the disk (whether a change is refused, the numbers of the
+// binlog) are taken from the tape. The order of deadlines that are due at the same moment is not
+// promised, so the model does not know it: advance() takes the observed deliveries and checks that
+// they are allowed.
 
 #pragma once
 
@@ -30,58 +30,58 @@ class Model {
   explicit Model(std::uint32_t job_bytes_max, std::uint64_t file_bytes)
       : job_bytes_max_(job_bytes_max), file_bytes_(file_bytes) {}
 
-  // Begins anew with the jobs that a restart has brought back.
+  // Begins again with the jobs that a restart has restored.
   void restart(const Engine& engine, const Ledger& ledger, Instant now);
 
-  // Another server goes on with everything.
+  // Continues with everything in another server.
   void transferred(const Engine& engine, Instant now);
 
-  // `ref`: the reference by which the engine knows the client.
+  // `ref`: the engine's reference to the client.
   void open(int client, CommandSet commands, ClientRef ref, Instant now);
-  // Its connection goes on in another server, by this reference.
+  // Continues a client's connection in another server, with this reference.
   void know_as(int client, ClientRef ref);
-  // Whether the engine gives back all that the client holds at once: a turn moves so many jobs.
+  // Returns true if the engine returns all jobs of the client at once: a turn moves a limited
+  // number.
   bool can_close(int client) const;
   void close(int client, Tape& tape, Instant now);
   void half_close(int client);
-  // The time has come to `now`, waiting clients got that, and long tasks did what the tape says.
+  // Advances the time to `now`, with the observed deliveries and the tape of the long tasks.
   void advance(Instant now, const std::vector<Observed>& observed, Tape& tape);
-  // The server has taken so many bytes more of that client.
+  // The server has read this many more bytes from that client.
   void read(int client, std::size_t bytes);
-  // Runs what is on the tape.
+  // Runs the events on the tape.
   void run(Tape& tape, Instant now);
-  // An answer has come that nothing on the tape explains: to a line that is too long or a put that
-  // changes nothing. False: there is none that could be due.
-  // `text`: what came, if it is known.
+  // Handles an answer that nothing on the tape explains: to a line that is too long, or to a put
+  // that changes nothing. Returns false if none is due. `text`: the answer, if it is known.
   bool run_silent(int client, std::string_view text = {});
   void drain() { draining_ = true; }
   bool is_draining() const { return draining_; }
-  // How many jobs become due some day.
+  // Returns the number of jobs with a deadline.
   std::size_t deadlines() const { return count(JobState::delayed) + count(JobState::reserved); }
-  // Whether another client has sent a put with a body of that size that is not answered yet. If
-  // both were refused, nobody could tell whose is whose.
+  // Returns true if another client has sent a put with a body of that size and has no answer yet.
+  // If both were refused, they could not be distinguished.
   bool has_other_put_of(std::size_t body_bytes, int client) const;
   bool has_tasks() const {
     bool has_some = !ended_groups_.empty() || has_ended_waits_;
     for_each_task([&](const ModelTask& task) { has_some = has_some || !task.is_always_there(); });
     return has_some;
   }
-  // How often a long task was left for a later call, put aside, or put jobs back.
+  // Counts how often a long task was left for a later call, was suspended, or returned jobs.
   std::uint64_t task_turns() const { return task_turns_; }
   std::uint64_t refused_flushes() const { return refused_flushes_; }
-  // How many puts were duplicates, how many of those raised a priority, and how many jobs came back
-  // from a restart though another one had their key.
+  // Number of duplicate puts, of those that raised a priority, and of jobs that a restart restored
+  // although another job had their key.
   std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t raises() const { return raises_; }
   std::uint64_t twins() const { return twins_; }
-  // How many puts came upon a key that had outlived its job, how many got one whose time was over,
-  // and how many such keys a restart brought back.
+  // Number of puts that found a tombstone, of puts that replaced an expired one, and of tombstones
+  // that a restart restored.
   std::uint64_t tombstone_duplicates() const { return tombstone_duplicates_; }
   std::uint64_t tombstone_ends() const { return tombstone_ends_; }
   std::uint64_t tombstones_back() const { return tombstones_back_; }
 
-  // How many jobs were let go as their group had ended, how many came back held from a restart, and
-  // how many groups had lost their last job before it.
+  // Number of jobs whose hold ended with their group, of jobs that a restart restored as held, and
+  // of groups that had lost their last job before it.
   std::uint64_t holds_ended() const { return holds_ended_; }
   std::uint64_t holds_back() const { return holds_back_; }
   std::uint64_t groups_ended_before() const { return groups_ended_before_; }
@@ -91,20 +91,19 @@ class Model {
   const ModelClient& client(int number) const { return clients_.at(number); }
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
   std::uint64_t commands_run() const { return commands_run_; }
-  // A key that was left in the tube that the client uses, the last one of them; empty: there is
-  // none.
+  // Returns the key of the last tombstone in the tube that the client uses; empty: none.
   std::string last_tombstone_key(int client) const;
-  // Throws Mismatch unless the engine counts what there is.
+  // Throws Mismatch unless the engine's counts are right.
   void compare(Engine& engine, Instant now) const;
 
  private:
   ModelTube* find_tube(const std::string& name);
   ModelTube& find_or_create(const std::string& name);
   void drop_if_unreferenced(const std::string& name);
-  // What peek-ready shows; and what a worker could get.
+  // Returns the result of peek-ready, and the job that a worker could get.
   JobId first_ready(const std::string& tube) const;
   JobId first_free(const std::string& tube) const;
-  // The ready jobs in the order of list-jobs; after `free` of them they wait for others.
+  // Returns the ready jobs in the order of list-jobs; those after the first `free` are blocked.
   std::vector<JobId> ready_jobs(const std::string& tube, std::size_t& free) const;
   bool may_be_reserved(const ModelJob& job) const;
   JobId first_delayed(const std::string& tube) const;
@@ -118,7 +117,7 @@ class Model {
   bool holds(int client, JobId id) const;
   bool is_deadline_soon(int client, Instant now) const;
 
-  // What tubes know of times (model_times.cpp).
+  // Times of tubes (model_times.cpp).
   void begin_ready(ModelJob& job, Instant now);
   void begin_buried(ModelJob& job, Instant now);
   void count_worked(const ModelJob& job, Instant now);
@@ -133,7 +132,7 @@ class Model {
   void make_ready(JobId id, Instant now);
   void make_delayed(ModelJob& job, Instant now);
   void make_reserved(int client, JobId id, Instant now);
-  // How many were handed out.
+  // Returns the number of jobs given.
   std::uint32_t offer(const std::string& tube, Instant now);
 
   void answer(int client, std::string text, std::uint64_t held_until = 0) {
@@ -216,7 +215,7 @@ class Model {
 
   // Groups (model_groups.cpp).
   bool has_group(const std::string& name) const;
-  // What a job becomes that was just put.
+  // Determines the place of a job that was just put.
   void begin_wait(ModelJob& job, bool is_held, Instant now);
   void end_hold(ModelJob& job);
   void end_group(const std::string& name);
@@ -266,7 +265,7 @@ class Model {
   }
   void work_on_tasks(const Budget& budget, Tape& tape, Instant now);
   void work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now);
-  // The answer of a task that has gone on in a later piece.
+  // Delivers the answer of a task that continued in a later piece.
   void deliver(int client, std::string text) {
     steps_ += QueueState::kStepsPerDelivery;
     answer(client, std::move(text));
@@ -289,43 +288,43 @@ class Model {
     }
   }
 
-  // Puts that were refused, and nothing says yet whose they are.
+  // Refused puts whose client is not known yet.
   struct RefusedPut {
     std::size_t body_bytes;
-    std::string body;  // Empty: not known.
+    std::string body;  // Empty: unknown.
     std::string answer;
   };
   std::vector<RefusedPut> refused_puts_;
-  Tasks awaited_;                     // Somebody waits for their end;
-  Tasks others_;                      // nobody does;
-  Tasks put_aside_ = begin_always();  // they wait for the disk, or for something to do.
+  Tasks awaited_;                     // With a waiting client.
+  Tasks others_;                      // Without one.
+  Tasks put_aside_ = begin_always();  // They wait for the disk, or for work.
   std::uint64_t last_task_ = 0, task_turns_ = 0, refused_flushes_ = 0;
-  Instant refused_again_ = Instant::never();  // When what was refused is tried again.
+  Instant refused_again_ = Instant::never();  // When refused work is retried.
   std::uint64_t steps_ = 0;                   // As the engine counts them, for its tasks.
-  std::uint64_t left_for_calls_ = 0;  // Of what commands may do until the time is looked at again.
-  bool has_ended_waits_ = false;      // Somebody's job has ended, and he has yet to be told.
+  std::uint64_t left_for_calls_ = 0;          // Rest of the budget of commands until the next turn.
+  bool has_ended_waits_ = false;  // A job has ended, and its clients have no answer yet.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;
-  // By tube and key: what the last put has said.
+  // By tube and key: the limit of the last put.
   std::map<std::pair<std::string, std::string>, std::uint32_t> lane_limits_;
-  // By tube and key: which job has it, even if a flush has that job.
+  // By tube and key: the owner, even if a flush has it.
   std::map<std::pair<std::string, std::string>, JobId> keys_;
   std::uint64_t duplicates_ = 0, raises_ = 0, twins_ = 0;
-  // By tube and key, even if the time of some is over.
+  // By tube and key, including expired ones.
   std::map<std::pair<std::string, std::string>, ModelTombstone> tombstones_;
   std::uint64_t tombstone_duplicates_ = 0, tombstone_ends_ = 0, tombstones_back_ = 0;
-  // Of each group that has ended the jobs whose holds are to end, by when these began.
+  // For each ended group, the jobs whose holds have to end, by the begin of these.
   std::deque<std::map<std::uint64_t, JobId>> ended_groups_;
   std::uint64_t holds_ = 0, holds_ended_ = 0, holds_back_ = 0, groups_ended_before_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
-  std::uint32_t refs_end_ = 1;  // The engine has given out all references below.
+  std::uint32_t refs_end_ = 1;  // The engine has assigned all lower references.
   JobId next_id_ = 1;
   Instant start_;
   bool draining_ = false;
   std::uint64_t total_jobs_ = 0, timeouts_ = 0, connections_ = 0;
-  std::multiset<JobId> late_burials_;  // That are yet to be recorded.
+  std::multiset<JobId> late_burials_;  // Not recorded yet.
   std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0, hand_overs_ = 0;
   std::array<std::uint64_t, kVerbs> verbs_{};
   std::uint64_t commands_run_ = 0;

@@ -5,12 +5,12 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Who is connected, and what list-clients shows of it.
+// Connected clients, as shown by list-clients.
 
 namespace haricot::simulation {
 namespace {
 
-// How many references a page looks at.
+// Number of references that a page scans.
 constexpr std::uint64_t kReferencesLookedAt = 1000;
 
 }  // namespace
@@ -32,7 +32,7 @@ void Model::know_as(int client, ClientRef ref) {
   refs_end_ = std::max(refs_end_, number + 1);
 }
 
-// What a session is about is told by the tape where only the service knows it.
+// Takes the state of a session from the tape if only the service knows it.
 std::string Model::list_clients(int number, const Request& request, Tape& tape, Instant now) {
   std::map<std::uint32_t, int> by_ref;
   for (const auto& [client, known] : clients_) by_ref[known.ref] = client;

@@ -4,7 +4,7 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// The commands, each with what it answers. Those of the extended set are in model_extended.cpp.
+// The commands with their answers. Those of the extended set are in model_extended.cpp.
 
 namespace haricot::simulation {
 
@@ -42,11 +42,11 @@ void Model::run(Tape& tape, Instant now) {
   }
 }
 
-// Whether the line that was just read has to wait for the disk.
+// Returns true if the line that was just read has to wait for the disk.
 bool Model::is_put_off(const Tape& tape, int number) {
   const Request& request = clients_.at(number).requests.front();
   if (tape.empty() || tape.front().status != JournalStatus::later) return false;
-  // Those of a body, not of a line.
+  // These belong to a body, not to a line.
   if (tape.front().kind == Event::Kind::take_room_for_put) return false;
   if (tape.front().kind == Event::Kind::take_room_for_update && !asks_for_update(number, request)) {
     return false;
@@ -74,7 +74,7 @@ bool Model::run_silent(int number, std::string_view text) {
       return true;
     }
     const bool too_big = client.put.body.size() > job_bytes_max_;
-    // Whoever took it or refused it for the disk would have left that on the tape.
+    // If it was accepted, or refused by the disk, the tape would show that.
     const bool is_drained = draining_ || client.may_be_drained;
     if (!too_big && client.put.body_ends_well && !is_drained) return false;
     client.put_is_open = false;
@@ -146,9 +146,9 @@ void Model::begin_put(int number, const Request& request) {
   client.put_id = next_id_++;
 }
 
-// Whose put it is says the record, or the body where it is on the tape. Where a put without one was
-// refused, it is one of those that are all there. Whose it is shows when he gets an answer or his
-// next command is run.
+// Finds the client of a put: by the record, or by the body if it is on the tape. A refused put
+// without a body may be any of the complete ones. Its client is known when it gets an answer or its
+// next command runs.
 std::vector<int> Model::whose_put(const Event& room, JobId id) const {
   std::vector<int> whose;
   for (const auto& [number, client] : clients_) {
@@ -163,7 +163,7 @@ std::vector<int> Model::whose_put(const Event& room, JobId id) const {
 }
 
 void Model::finish_put(const Event& room, Tape& tape, Instant now) {
-  if (room.status == JournalStatus::later) return;  // It is tried again.
+  if (room.status == JournalStatus::later) return;  // It is retried.
   const bool refused = room.status != JournalStatus::ok;
   const JobId id = refused || tape.empty() ? 0 : tape.front().id;
   const std::vector<int> whose = whose_put(room, id);
@@ -209,7 +209,7 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
   offer(tube, now);
 }
 
-// The record says what the model has.
+// Compares the record with the model.
 void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
   const Event record = tape.take(kind);
   require(record.id == id, "the record is of another job");
@@ -364,7 +364,7 @@ std::string Model::ignore(int number, const std::string& tube) {
   return "WATCHING " + std::to_string(watched.size()) + "\r\n";
 }
 
-// The best one that the client could get now; 0: there is none.
+// Returns the best job that the client could get now; 0: none.
 JobId Model::best_job(int number) const {
   if (clients_.at(number).is_weighted) return best_by_weight(number);
   JobId best = 0;

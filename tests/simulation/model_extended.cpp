@@ -7,19 +7,19 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// The commands that beanstalkd does not have. Those that may be long are in model_tasks.cpp.
+// Commands that beanstalkd does not have. Those that may be long are in model_tasks.cpp.
 
 namespace haricot::simulation {
 namespace {
 
-// What one answer may have: RESERVED, two numbers of 20 and 10 digits, blanks and two line ends
-// around each body, and the bodies. Those of so many bytes are not copied.
+// Limits of an answer: RESERVED, two numbers of 20 and 10 digits, blanks and two line ends around
+// each body, and the bodies. Bodies from this size on are not copied.
 constexpr std::size_t kBytesAroundBody = 44;
 constexpr std::size_t kReferredBodyBytes = 4096;
 constexpr std::size_t kCopiedBytesMax = 48 * 1024;
 constexpr std::size_t kBatchBytesMax = 1024 * 1024;
 
-// How many jobs a scan looks at.
+// Number of jobs that a scan visits.
 constexpr std::uint32_t kScanned = 1000;
 
 bool is_in_state(const ModelJob& job, StateWord state) {
@@ -53,7 +53,7 @@ std::string Model::capabilities(int number) const {
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-// A job that a flush has is looked at, and not shown.
+// A flushed job is visited, but not shown.
 std::string Model::scan_jobs(const Request& request, Tape& tape, Instant now) {
   std::vector<JobId> found;
   JobId next = 0;
@@ -125,7 +125,7 @@ void Model::abort_wait(int number) {
 std::string Model::watch_by_weight(int number, const Request& request) {
   ++verbs_[static_cast<std::size_t>(Verb::watch)];
   std::string text = watch(number, request.tube);
-  // What is left until the tube's turn is of the old weight.
+  // The rest until the tube's turn has the old weight.
   ModelClient& client = clients_.at(number);
   const std::uint64_t turn = pass_of(number, request.tube);
   ModelShare& share = client.shares[request.tube];
@@ -139,7 +139,7 @@ std::string Model::reserve_mode(int number, const Request& request) {
   return request.is_weighted ? "USING weighted\r\n" : "USING fifo\r\n";
 }
 
-// When it is the turn of the tube. One that has had nothing to offer has not saved up any turns.
+// Returns when it is the turn of the tube. A tube without offers has not saved up turns.
 std::uint64_t Model::pass_of(int number, const std::string& tube) const {
   const ModelClient& client = clients_.at(number);
   const auto found = client.shares.find(tube);
@@ -162,8 +162,7 @@ JobId Model::best_by_weight(int number) const {
   return best;
 }
 
-// A job of the tube has come to the client. With twice the weight it is the tube's turn again in
-// half the time.
+// Charges a job to the tube. With twice the weight it is the tube's turn again in half the time.
 void Model::charge(int number, const std::string& tube) {
   ModelClient& client = clients_.at(number);
   if (!client.is_weighted) return;
@@ -199,8 +198,8 @@ std::string Model::to_answer(const ModelTask& batch) {
          std::to_string(batch.ids.size() - batch.done) + "\r\n";
 }
 
-// Those that the next piece deletes, in the order of their ids, and takes out of those that are
-// left: as many as the budget allows, with the tubes that are to be offered.
+// Plans the deletions of the next piece in the order of the ids, and removes them from the rest: as
+// many as the budget allows, with the tubes to serve.
 std::vector<JobId> Model::plan_deletions(ModelTask& batch, const Budget& budget) {
   std::vector<JobId> planned;
   std::set<std::string> offered;
@@ -222,14 +221,14 @@ std::vector<JobId> Model::plan_deletions(ModelTask& batch, const Budget& budget)
   return planned;
 }
 
-// All of a piece at once, or those for which the disk has room, which the tape says.
+// Deletes all jobs of a piece at once, or those for which the disk has room, according to the tape.
 Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tape, Instant now) {
   const std::set<JobId> ids_left = batch.ids_left;
   std::vector<JobId> left = plan_deletions(batch, budget);
   steps_ += (ids_left.size() - batch.ids_left.size()) * turn_limits::kStepsPerNamedJob +
             left.size() * QueueState::kStepsPerJob;
   for (const JobId id : left) steps_ += leaves_key(id) ? QueueState::kStepsPerJob : 0;
-  // Tubes with lanes go after all others, and in the order in which they are offered: each once.
+  // Tubes with lanes are freed after all others, in the order in which they are served, each once.
   std::vector<std::string> tubes;
   for (const JobId id : left) {
     const ModelJob& job = jobs_.at(id);
@@ -272,8 +271,8 @@ Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tap
   return batch.ids_left.empty() ? Step::done : Step::goes_on;
 }
 
-// Puts that are all there may have been refused before this, or be taken after it: the tape says
-// so, or the answer.
+// Complete puts may have been refused before this, or be accepted after it, according to the tape
+// or the answer.
 std::string Model::undrain() {
   for (auto& [number, client] : clients_) {
     if (!client.put_is_open || client.put.end > client.bytes_read) continue;

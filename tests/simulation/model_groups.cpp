@@ -6,11 +6,11 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Groups, and the jobs that are held until one of them has no job any more.
+// Groups, and the jobs that are held until a group has no jobs.
 
 namespace haricot::simulation {
 
-// Those that a flush has are in it until they are freed.
+// Flushed jobs are in their group until they are freed.
 bool Model::has_group(const std::string& name) const {
   return !name.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return entry.second.group == name;
@@ -35,7 +35,7 @@ void Model::end_hold(ModelJob& job) {
   job.group_has_ended = false;
 }
 
-// The group has no job any more: those that it held wait for no later job of that name.
+// The group has no jobs: its held jobs do not wait for a later job of that name.
 void Model::end_group(const std::string& name) {
   std::map<std::uint64_t, JobId> held;
   for (auto& [id, job] : jobs_) {
@@ -46,7 +46,7 @@ void Model::end_group(const std::string& name) {
   if (!held.empty()) ended_groups_.push_back(std::move(held));
 }
 
-// What has waited goes on at once, as far as a call allows.
+// Ends holds at once, as far as a call allows.
 void Model::end_holds(Tape& tape, Instant now) {
   if (ended_groups_.empty()) return;
   for (Tasks* from : {&put_aside_, &others_}) {
@@ -116,8 +116,8 @@ std::string Model::stats_group(const std::string& name) const {
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-// In the order of the ids: so they wait after a restart, and so the groups end that have lost their
-// last job before it.
+// In the order of the ids, which is their order after a restart, and the order in which groups end
+// that lost their last job before it.
 void Model::restore_holds(const Engine& engine, Instant now) {
   ended_groups_.clear();
   std::set<std::string> seen;
@@ -137,7 +137,7 @@ void Model::restore_holds(const Engine& engine, Instant now) {
   refused_again_ = ended_groups_.empty() ? Instant::never() : now;
 }
 
-// A hold's end is promised as long as it may come, and no longer.
+// The end of a hold is promised exactly as long as it may come.
 void Model::compare_groups(Engine& engine) const {
   std::set<std::string> names;
   for (const auto& [id, job] : jobs_) {

@@ -4,7 +4,7 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Who waits for the end of a job. The answer comes in a later call than that end.
+// Waits for the end of a job. The answer comes in a later call than that end.
 
 namespace haricot::simulation {
 
@@ -20,7 +20,7 @@ std::string Model::wait_job(int number, const Request& request, Instant now) {
   return {};
 }
 
-// Those who wait for it have waited long enough, and are told soon.
+// Ends the waits for the job; the answers come soon.
 void Model::end_job_waits(JobId id, const char* answer) {
   for (auto& [number, client] : clients_) {
     if (client.waits_for_end_of != id || !client.end_of_job.empty()) continue;
@@ -45,7 +45,7 @@ void Model::stop_job_wait(int number) {
   answer(number, "TIMED_OUT\r\n");
 }
 
-// Where the time of a wait and the job end at once, either may come first.
+// If the time of a wait and the job end at the same moment, either may come first.
 void Model::time_out_job_waits(const std::vector<Observed>& observed, Instant now) {
   for (const Observed& got : observed) {
     const ModelClient& client = clients_.at(got.client);

@@ -4,10 +4,10 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Unique jobs: who has a key, and what a put gets that comes upon another job with its key.
+// Unique jobs: owners of keys, and puts with the key of another job.
 //
-// A duplicate asks the disk only if it raises a priority, so the tape has nothing of most of them.
-// What it has is that the client was answered, at that moment, and with which text.
+// A duplicate needs room in the journal only if it raises a priority, so the tape has no events of
+// most of them. It does have the answer to the client, with its moment and its text.
 
 namespace haricot::simulation {
 
@@ -23,7 +23,7 @@ std::pair<std::string, std::uint32_t> key_in(const std::string& tags) {
   return {value.substr(0, colon), static_cast<std::uint32_t>(std::stoul(value.substr(colon + 1)))};
 }
 
-// The living job that has the key. A job that a flush has does not live.
+// Returns the existing job that owns the key. Flushed jobs do not count.
 JobId Model::holder_of(const std::string& tube, const std::string& key) const {
   const auto holder = keys_.find({tube, key});
   const bool lives = holder != keys_.end() && jobs_.at(holder->second).flush == 0;
@@ -46,14 +46,14 @@ void Model::erase_job(JobId id) {
   end_job_waits(id, "DELETED\r\n");
 }
 
-// Whether the put of that client has a key, and could end now.
+// Returns true if the put of that client has a key, and could end now.
 bool Model::has_keyed_put(int number) const {
   const ModelClient& client = clients_.at(number);
   return client.put_is_open && client.put_id != 0 && client.put.body_ends_well && !draining_ &&
          client.put.end <= client.bytes_read && !client.put.key.empty();
 }
 
-// Whether that put would come upon another job if it ended now.
+// Returns true if that put would be a duplicate if it ended now.
 bool Model::is_duplicate(int number) const {
   const ModelClient& client = clients_.at(number);
   return has_keyed_put(number) && holder_of(client.used, client.put.key) != 0;
@@ -64,7 +64,7 @@ void Model::answer_duplicate(const Event& told, std::string text, std::uint64_t 
   answer(told.client, std::move(text), held_until);
 }
 
-// A client whose put has a key was answered, and neither a record nor a refusal says why.
+// Handles the answer to a put with a key, if neither a record nor a refusal explains it.
 void Model::end_put_as_told(const Event& told, Instant now) {
   const ModelClient& client = clients_.at(told.client);
   if (!client.put_is_open) return;
@@ -88,10 +88,10 @@ void Model::end_put_as_told(const Event& told, Instant now) {
   answer_duplicate(told, duplicate_text(holder, {}), told.records);
 }
 
-// A put asks for the room of a change: it raises the priority of the job that it comes upon. Which
-// put it is, its answer says, which comes next.
+// A put takes the room of a change, because it raises the priority of the job with its key. Its
+// answer, which comes next, identifies the put.
 void Model::end_raise(const Event& room, Tape& tape) {
-  if (room.status == JournalStatus::later) return;  // It is tried again.
+  if (room.status == JournalStatus::later) return;  // It is retried.
   const auto could_raise = [&](int number) {
     if (!is_duplicate(number)) return JobId{0};
     const ModelClient& client = clients_.at(number);
@@ -134,7 +134,7 @@ std::string Model::duplicate_text(JobId id, const std::string& raised) const {
          states[static_cast<std::size_t>(jobs_.at(id).state)] + raised + "\r\n";
 }
 
-// Whether a command would ask the disk for the room of a change, if it were run now.
+// Returns true if a command would take the room of a change if it ran now.
 bool Model::asks_for_update(int number, const Request& request) {
   if (request.kind != Request::Kind::command) return false;
   if (request.verb == Verb::release || request.verb == Verb::bury) return holds(number, request.id);

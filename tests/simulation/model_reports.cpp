@@ -114,7 +114,7 @@ std::string Model::stats_tube(const std::string& name, Instant now) {
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-// After the line that every text begins with.
+// Without the first line, which is the same in all texts.
 std::string Model::tube_rows(const std::string& name, Instant now) {
   const ModelTube* tube = find_tube(name);
   std::uint64_t users = 0;
@@ -146,7 +146,7 @@ std::string Model::tube_rows(const std::string& name, Instant now) {
   return text.rows();
 }
 
-// A list of jobs, after the rows of `head`.
+// Returns a list of jobs, after the rows of `head`.
 std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
                           Instant now) const {
   const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};

@@ -4,8 +4,8 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Kicks and flushes: what they do at once, and what becomes a long task. The tape says what the
-// disk decided about each job; how many jobs a call moves, and whose turn it is, the model knows.
+// Kicks and flushes: their immediate effects, and the long tasks. The tape has the disk's decision
+// about each job; the number of jobs in a call, and the order of tasks, are known to the model.
 
 namespace haricot::simulation {
 // Commands ----------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ std::string Model::touch_all(int number, Instant now) {
   return {};
 }
 
-// Its TTRs have begun anew at once; what takes its time is the answer.
+// The TTRs have restarted at once; only the answer takes time.
 Model::Step Model::touch_some(ModelTask& touch, const Budget& budget) {
   for (; touch.left > 0; --touch.left) {
     if (budget.is_used_up()) return Step::goes_on;
@@ -80,7 +80,7 @@ Model::Step Model::touch_some(ModelTask& touch, const Budget& budget) {
   return Step::done;
 }
 
-// The client goes: its kick and its deletion of several jobs end, its flush goes on if it has
+// The client leaves: its kick and its deletion of several jobs end, its flush continues if it has
 // begun.
 void Model::leave_task(int number) {
   const auto is_its = [number](const ModelTask& task) { return task.client == number; };
@@ -106,7 +106,7 @@ void Model::resume_tasks(Tape& tape, Instant now) {
   call([&](const Budget& budget) { work_on_tasks(budget, tape, now); });
 }
 
-// Those of a tube, or all; in the order in which they were put aside.
+// Resumes the tasks of a tube, or all, in the order in which they were suspended.
 void Model::resume(const std::string& of) {
   for (auto task = put_aside_.begin(); task != put_aside_.end();) {
     const auto next = std::next(task);
@@ -136,7 +136,7 @@ void Model::resume_due(Instant now) {
   resume();
 }
 
-// Tasks that nobody waits for get half, if there are others.
+// Tasks without a waiting client get half, if there are others.
 void Model::work_on_tasks(const Budget& budget, Tape& tape, Instant now) {
   const Budget of_others = budget.part(awaited_.empty() ? budget.left() : budget.left() / 2);
   record_late_burials(tape, now);
@@ -158,7 +158,7 @@ void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
       Tasks& to = outcome == Step::waits ? put_aside_ : tasks;
       to.splice(to.end(), tasks, task);
     }
-    // They have their turn among those that nobody waits for.
+    // They have their turn among tasks without a waiting client.
     record_late_burials(tape, now);
   }
 }
@@ -220,7 +220,7 @@ Model::Step Model::kick_some(ModelTask& kick, const Budget& budget, Tape& tape, 
 
 // Flushes -----------------------------------------------------------------------------------------
 
-// A tube has one flush at a time. What the disk refuses at once does not begin, nor does it wait.
+// A tube has one flush at a time. A flush that the disk refuses at once neither begins nor waits.
 Model::Step Model::flush_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now) {
   if (!flush.has_begun) {
     bool has_to_wait = false;
@@ -243,7 +243,7 @@ Model::Step Model::flush_some(ModelTask& flush, const Budget& budget, Tape& tape
   return outcome;
 }
 
-// The jobs that are there now, the buried ones in their order.
+// Returns the existing jobs, the buried ones in their order.
 std::vector<JobId> Model::named_by(const ModelTask& flush) const {
   std::vector<JobId> named;
   for (const auto state : {StateWord::buried, StateWord::ready, StateWord::delayed}) {
@@ -273,7 +273,7 @@ void Model::take_jobs(ModelTask& flush, const std::vector<JobId>& named) {
   tube.runs_joined_from = 64;
 }
 
-// Frees jobs, the buried ones first. One that the disk refuses tries again later on.
+// Frees jobs, the buried ones first. A flush that the disk refuses is retried later.
 Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now) {
   while (flush.has_jobs()) {
     if (budget.is_used_up()) return Step::goes_on;
@@ -292,7 +292,7 @@ Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape,
   return Step::done;
 }
 
-// The buried jobs go in their order; the ready ones in any, and in front of the delayed ones.
+// Buried jobs are freed in their order; ready ones in any order, and before the delayed ones.
 void Model::free_recorded(ModelTask& flush, JobId id) {
   const std::string what = "a flush frees job " + std::to_string(id);
   if (!flush.buried.empty()) {

@@ -6,20 +6,21 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// How long jobs wait and are worked on, as stats-tube-detail and stats-tubes tell it: the instants
-// themselves, and made as coarse as the server makes them only where it tells them.
+// Times that jobs wait and are worked on, for stats-tube-detail and stats-tubes. The model keeps
+// the instants themselves, and rounds them like the server only in reports.
 
 namespace haricot::simulation {
 namespace {
 
 constexpr std::int64_t kPeriod = 300'000'000'000;
-constexpr std::uint32_t kBuckets = 77;       // So many of one period are told apart.
-constexpr std::size_t kReadyLookedAt = 256;  // The ages of more are told by windows.
-constexpr std::int64_t kWindows = 16;        // Of each width.
+constexpr std::uint32_t kBuckets = 77;       // Buckets of one period.
+constexpr std::size_t kReadyLookedAt = 256;  // Larger numbers are counted by windows.
+constexpr std::int64_t kWindows = 16;        // Windows of each width.
 constexpr std::uint32_t kWindowBits = 30;    // The smallest is 2^30 ns.
 constexpr auto kRun = Duration::milliseconds(500);
 
-// The server keeps 27 digits of the time from the put to the moment of getting ready, in 2^12 ns.
+// The server keeps 27 bits of the time between the put and the moment of becoming ready, in units
+// of 2^12 ns.
 Instant kept(const ModelJob& job) {
   const std::int64_t nanoseconds = job.since.count() - job.created.count();
   if (nanoseconds <= 0) return job.created;
@@ -28,7 +29,7 @@ Instant kept(const ModelJob& job) {
   return Instant::at(job.created.count() + nanoseconds / unit * unit);
 }
 
-// Where a bucket begins, in 16ths of 2^22 ns; those in front are 2^20 ns wide.
+// Boundaries of buckets, in 16ths of 2^22 ns; those below are 2^20 ns wide.
 std::uint32_t bucket_of(std::int64_t nanoseconds) {
   if (nanoseconds <= 0) return 0;
   std::uint32_t bucket = 4;
@@ -47,7 +48,7 @@ std::uint64_t told_as_ms(std::uint32_t bucket) {
   return (sixteenth / 100 * hundredths[bucket % 4] + 500'000) / 1'000'000;
 }
 
-// The lowest buckets are one where the highest is too far from them.
+// The lowest buckets are joined if the highest is too far from them.
 std::map<std::uint32_t, std::uint64_t> as_kept(const ModelPeriod& period) {
   std::map<std::uint32_t, std::uint64_t> lengths;
   if (period.lengths.empty()) return lengths;
@@ -57,7 +58,7 @@ std::map<std::uint32_t, std::uint64_t> as_kept(const ModelPeriod& period) {
   return lengths;
 }
 
-// The counts of a period that is over have eight digits, and what is lost goes to the next bucket.
+// The counts of a period that is over have eight bits; remainders go to the next bucket.
 std::map<std::uint32_t, std::uint64_t> as_kept_later(const ModelPeriod& period) {
   std::map<std::uint32_t, std::uint64_t> lengths = as_kept(period);
   std::uint64_t largest = 0;
@@ -103,7 +104,7 @@ std::string summary(const ModelTimes& times, const std::string& name, Instant no
          row("-max: ", is_empty ? 0 : told_as_ms(longest));
 }
 
-// The order of pages: that of the hashes, read from their last bit on, and then of the names.
+// Sort key of pages: the hash, read from its last bit on, and then the name.
 std::pair<std::string, std::string> place_of(const std::string& tube) {
   std::string digits;
   for (std::uint64_t hash = hash_of(HashKey{}, tube), i = 0; i < 64; ++i, hash /= 2) {
@@ -112,7 +113,7 @@ std::pair<std::string, std::string> place_of(const std::string& tube) {
   return {digits, tube};
 }
 
-// Each line but the first of a list's item has blanks in front.
+// Indents each line of a list item except the first.
 std::string as_item(const std::string& rows) {
   std::string item = "- ";
   for (const char c : rows) {
@@ -147,7 +148,7 @@ void Model::add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now)
 
 // Buried jobs ------------------------------------------------------------------------------------
 
-// A run that has no job any more is gone.
+// Removes runs without jobs.
 void Model::drop_empty_runs(ModelTube& tube) const {
   std::uint64_t first = 0;
   std::erase_if(tube.runs, [&](const ModelRun& run) {
@@ -201,7 +202,7 @@ std::uint64_t Model::oldest_ready_s(const std::string& tube, Instant now) const 
     oldest = std::min(oldest, job.since);
   }
   if (ready <= kReadyLookedAt) return (now - oldest).whole_seconds();
-  // The narrowest window around it that is one of the last sixteen.
+  // The narrowest window around it that is among the last sixteen.
   std::uint32_t bits = kWindowBits;
   while ((now.count() >> bits) - (oldest.count() >> bits) >= kWindows) ++bits;
   const std::int64_t middle = (oldest.count() >> bits << bits) + (std::int64_t{1} << (bits - 1));

@@ -5,12 +5,12 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Keys that outlive their jobs: what a deletion leaves of a job, and for how long.
+// Keys that outlive their jobs: which deletions leave a tombstone, and for how long.
 
 namespace haricot::simulation {
 
-// Whether a deletion of the job, which is none by a flush, leaves its key behind. A job that has a
-// key need not own it.
+// Returns true if a deletion, except by a flush, leaves the job's key. A job with a key need not
+// own it.
 bool Model::leaves_key(JobId id) const {
   const ModelJob& job = jobs_.at(id);
   if (job.tombstone_s == 0) return false;
@@ -56,7 +56,7 @@ Instant Model::next_end_of_key() const {
   return next;
 }
 
-// The first to end goes first, which matters only where the budget does not suffice for all.
+// In the order of their ends, which matters only if the budget does not suffice for all.
 Model::Step Model::drop_ended_keys(const Budget& budget, Instant now) {
   while (!budget.is_used_up() && next_end_of_key() <= now) {
     const Instant end = next_end_of_key();
@@ -70,7 +70,7 @@ Model::Step Model::drop_ended_keys(const Budget& budget, Instant now) {
   return next_end_of_key() <= now ? Step::goes_on : Step::waits;
 }
 
-// Null: there is none, or its time is over.
+// Returns null if there is none, or its time is over.
 const ModelTombstone* Model::tombstone(const std::string& tube, const std::string& key,
                                        Instant now) const {
   const auto tombstone = tombstones_.find({tube, key});
@@ -90,14 +90,14 @@ std::string Model::last_tombstone_key(int number) const {
   return key;
 }
 
-// That which the put of the client would come upon if it ended now.
+// Returns the tombstone that the put of the client would find if it ended now.
 const ModelTombstone* Model::tombstone_of_put(int number, Instant now) const {
   if (!has_keyed_put(number)) return nullptr;
   const ModelClient& client = clients_.at(number);
   return tombstone(client.used, client.put.key, now);
 }
 
-// A job has the key from now on.
+// A job owns the key from now on.
 void Model::end_tombstone(const std::string& tube, const std::string& key) {
   tombstone_ends_ += tombstones_.erase({tube, key});
 }
@@ -106,7 +106,7 @@ void Model::restore_tombstone(const Engine& engine) {
   tombstones_.clear();
   for (const auto& [id, tombstone] : all_tombstones(engine, Duration{})) {
     ++tombstones_back_;
-    // A job that is there in spite of that was deleted before, and its deletion is lost.
+    // A job that exists all the same was deleted before, and its deletion is lost.
     const auto holder = keys_.find({tombstone.tube, tombstone.key});
     if (holder != keys_.end() && holder->second < id) keys_.erase(holder);
     tombstones_[{tombstone.tube, tombstone.key}] = {
@@ -114,7 +114,7 @@ void Model::restore_tombstone(const Engine& engine) {
   }
 }
 
-// The engine may have some whose time is over.
+// The engine may have expired ones.
 void Model::compare_tombstones(const Engine& engine, Instant now) const {
   std::uint64_t tombstones_now = 0;
   for (const auto& [name, tombstone] : tombstones_) {

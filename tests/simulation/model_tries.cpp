@@ -4,7 +4,7 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Limits of tries, and what is recorded of the end of one.
+// Limits of tries, and the records at the end of a try.
 
 namespace haricot::simulation {
 
@@ -43,9 +43,9 @@ void Model::end_try(ModelJob& job, bool timed_out, Instant now) {
   ++find_tube(job.tube)->buried_by_tries;
 }
 
-// The tries of jobs with a limit end, in the order in which the tape tells it. A burial tells its
-// job in any case. Of the others only the record does, and where the disk has refused all of them,
-// their order shows nowhere.
+// Ends the tries of jobs with a limit, in the order of the tape. A burial always identifies its
+// job. The others are identified only by the record; if the disk has refused all of them, their
+// order is invisible.
 void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now) {
   std::size_t refused = 0;
   while (ids.size() > refused) {
@@ -93,7 +93,7 @@ void Model::record_late_burials(Tape& tape, Instant now) {
   }
 }
 
-// A burial is promised as long as one may come, or is yet to be recorded, and no longer.
+// A burial is promised exactly as long as one may come, or has to be recorded.
 void Model::compare_promises(Engine& engine) const {
   for (const auto& [id, job] : jobs_) {
     const JobRef ref = engine.peek(id);
@@ -108,7 +108,7 @@ void Model::compare_promises(Engine& engine) const {
   }
 }
 
-// What a closed client held, in the order in which the TTRs would have ended.
+// Returns the jobs of a closed client, in the order in which their TTRs would have ended.
 void Model::give_back(int number, Tape& tape, Instant now) {
   for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
     ModelJob& job = jobs_.at(id);

@@ -81,7 +81,7 @@ std::optional<Event> Tape::take_answer(const std::function<bool(const Event&)>& 
 
 void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   const auto& changes = changes_[id];
-  // A burial that is recorded late has its turn since the job was buried, which is not known.
+  // A burial that is recorded late has its turn since the job was buried, which is unknown here.
   const bool is_late = !changes.empty() && changes.back().record == binlog::kUnrecorded &&
                        changes.back().job && changes.back().job->state == JobState::buried;
   const bool is_burial = job && job->state == JobState::buried && record != binlog::kUnrecorded;
@@ -106,7 +106,7 @@ void Ledger::add(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   changes.push_back({record, std::move(job)});
 }
 
-// Nothing before it may come back.
+// Earlier changes must not reappear.
 std::size_t Ledger::first_allowed(const std::vector<Change>& changes, std::uint64_t safe) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -118,7 +118,7 @@ std::size_t Ledger::first_allowed(const std::vector<Change>& changes, std::uint6
 void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                    std::uint64_t safe, bool exactly) const {
   const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
-  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, the order.
   for (const auto& [id, changes] : changes_) {
     const std::size_t first = first_allowed(changes, safe);
     const auto job = found.find(id);
@@ -161,12 +161,12 @@ void Ledger::check_bodies(const Engine& restored) const {
   }
 }
 
-// Whether another one has the key: a job that lives, or one that came later and has left the key,
+// Returns true if another one has the key: an existing job, or a later one that has left the key,
 // too.
 bool Ledger::has_other(const Jobs& jobs, const Tombstones& kept_keys, JobId id,
                        const KnownTombstone& tombstone) {
   const bool is_held = std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
-    // The deletion of an earlier job is lost, and it goes on without the key.
+    // The deletion of an earlier job is lost, and it continues without the key.
     return job.first > id && job.second.tube == tombstone.tube &&
            tags_in(job.second.tags).unique_key == tombstone.key;
   });
@@ -176,8 +176,8 @@ bool Ledger::has_other(const Jobs& jobs, const Tombstones& kept_keys, JobId id,
          });
 }
 
-// The record of a tombstone stands in front of that of the deletion. Before both are safe it may be
-// lost alone.
+// The record of a tombstone precedes that of the deletion. Before both are safe, it may be lost
+// alone.
 void Ledger::check_tombstones(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                               std::uint64_t safe, bool exactly) const {
   const Jobs jobs = binlog::all_jobs(restored, wall_offset);

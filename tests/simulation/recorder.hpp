@@ -1,6 +1,6 @@
-// Stands between the engine and its binlog and writes down all that passes: on a tape, from which
-// the model takes what the disk decided and in which order commands ran, and in a ledger of every
-// change of every job, which says what a crash may leave.
+// Sits between the engine and its binlog, and records all calls: on a tape, from which the model
+// takes the disk's decisions and the order of commands, and in a ledger of every change of every
+// job, which determines what a crash may leave.
 
 #pragma once
 
@@ -49,30 +49,30 @@ struct Event {
     client_shown,
   };
   Kind kind;
-  JournalStatus status = JournalStatus::ok;  // Of what gives room
-  int client = 0;                            // line: who sent it, answered: who got it,
-  std::string line = {};                     // and what. client_shown: who, its state,
-  CoarseInstant still_since = {};            // and since when it is still.
+  JournalStatus status = JournalStatus::ok;  // take_room_…
+  int client = 0;                            // line: its sender; answered: its receiver.
+  std::string line = {};                     // line: its text. client_shown: state of the client.
+  CoarseInstant still_since = {};            // client_shown: since when it is idle.
   JobId id = 0;                              // record_…, take_room_for_burial
-  binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
-  std::uint64_t keys = 0;                    // take_room_for_delete: that the deletions leave.
+  binlog::KnownJob job = {};                 // record_…, except record_delete: as recorded.
+  std::uint64_t keys = 0;                    // take_room_for_delete: keys that the deletions leave.
   KnownTombstone tombstone = {};             // record_tombstone: its end by the engine's clock.
   std::size_t body_bytes = 0;                // take_room_for_put
-  std::string body = {};                     // The same, where the journal is shown the body.
+  std::string body = {};                     // take_room_for_put, if the journal gets the body
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
-  std::uint64_t records = 0;                 // answered, record_delete: there were by then.
+  std::uint64_t records = 0;                 // answered, record_delete: number at that time.
 };
 
 std::string to_text(const Event& event);
 
-// All keys of an engine that have outlived their jobs.
+// Returns all keys of an engine that have outlived their jobs.
 std::map<JobId, KnownTombstone> all_tombstones(const Engine& engine, Duration wall_offset);
 
-// What happened in one call of the service, in order.
+// Events of one call of the service, in order.
 class Tape {
  public:
-  // Called in front of each event: what has happened by then and nobody else tells, it adds itself.
+  // Sets a function that is called before each event: it adds events that nothing else reports.
   void set_before(std::function<void()> before) { before_ = std::move(before); }
   void add(Event event) {
     before_();
@@ -81,9 +81,9 @@ class Tape {
   void add_answer(Event event) { events_.push_back(std::move(event)); }
   bool empty() const { return events_.empty(); }
   const Event& front() const { return events_.front(); }
-  // Throws Mismatch if something else comes next.
+  // Throws Mismatch if the next event is another one.
   Event take(Event::Kind kind);
-  // Takes the first of the answers that come next for which `fits` is true; nothing: none is.
+  // Takes the first of the following answers for which `fits` is true; nothing: none is.
   std::optional<Event> take_answer(const std::function<bool(const Event&)>& fits);
   void clear() { events_.clear(); }
 
@@ -97,27 +97,27 @@ class Ledger {
  public:
   // `record`: its number, or binlog::kUnrecorded.
   void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
-  // A deletion, and the key that it leaves: its end by the clock of the wall.
+  // Notes a deletion and the key that it leaves, whose end is by the wall clock.
   void note_deletion(std::uint64_t record, JobId id, std::optional<KnownTombstone> tombstone);
-  // The same of a job that stays where it is: one that is buried keeps its turn.
+  // Notes a change of a job that does not move: a buried one keeps its turn.
   void note_in_place(std::uint64_t record, JobId id, binlog::KnownJob job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
   const std::string& body(JobId id) const { return bodies_.at(id); }
 
-  // Throws Mismatch unless each job, and each key that has outlived its job, is as it was at `safe`
-  // or became later. `exactly`: as it was.
+  // Throws Mismatch unless each job, and each tombstone, is as it was at `safe` or became later.
+  // `exactly`: as it was at `safe`.
   void check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
              std::uint64_t safe, bool exactly) const;
-  // Throws Mismatch if there is a job that never was put, or one with another body.
+  // Throws Mismatch if there is a job that was never put, or one with another body.
   void check_bodies(const Engine& restored) const;
-  // What was found is what there is from now on.
+  // Starts again with the restored state.
   void begin_again(const Engine& restored, Duration wall_offset);
 
  private:
   struct Change {
     std::uint64_t record;
-    std::optional<binlog::KnownJob> job;           // Nothing: deleted, or never put.
-    std::optional<KnownTombstone> tombstone = {};  // What the deletion has left.
+    std::optional<binlog::KnownJob> job;           // None: deleted, or never put.
+    std::optional<KnownTombstone> tombstone = {};  // Left by the deletion.
   };
   using Jobs = std::map<JobId, binlog::KnownJob>;
   using Tombstones = std::map<JobId, KnownTombstone>;
@@ -131,8 +131,7 @@ class Ledger {
 
   std::map<JobId, std::vector<Change>> changes_;
   std::map<JobId, std::string> bodies_;
-  // What deletions have left that did not come back because others had their keys. A later restart
-  // may find it.
+  // Tombstones that were not restored because others had their keys. A later restart may find them.
   Tombstones passed_over_;
   std::uint64_t burials_ = 0;
 };
@@ -141,7 +140,7 @@ class Recorder final : public Journal {
  public:
   Recorder(binlog::Binlog& binlog, Tape& tape, Ledger& ledger)
       : Journal(true), binlog_(binlog), tape_(tape), ledger_(ledger) {}
-  // From now on everything is written down.
+  // Records everything from now on.
   void begin(const Engine& engine, Duration wall_offset) {
     engine_ = &engine;
     wall_offset_ = wall_offset;
@@ -160,7 +159,7 @@ class Recorder final : public Journal {
   Instant next_event() const override { return binlog_.next_event(); }
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
-  // How often somebody had to wait for the disk.
+  // Number of commands that had to wait for the disk.
   std::uint64_t put_off() const { return put_off_; }
 
  private:

@@ -10,14 +10,14 @@
 namespace haricot::simulation {
 namespace {
 
-// With more jobs than this there are more deletes than puts.
+// Above this number of jobs there are more deletes than puts.
 constexpr std::size_t kJobsWanted = 60;
 // The longest time that a key may outlive its job.
 constexpr std::uint32_t kTombstoneSecondsMax = 4294967295;
 struct MalformedLine {
   std::string_view line;
   std::string_view answer;
-  Verb counted = Verb::quit;  // As this command; quit: not at all.
+  Verb counted = Verb::quit;  // Counted as this command; quit: not counted.
 };
 
 constexpr MalformedLine kMalformedLines[] = {
@@ -78,7 +78,7 @@ constexpr MalformedLine kMalformedLines[] = {
     {std::string_view("\0", 1), kBadFormat},
 };
 
-// What may stand after the digits of a timeout.
+// Text after the digits of a timeout.
 constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
 
 std::uint32_t random_priority(test::Random& chance) {
@@ -95,8 +95,8 @@ std::uint32_t random_ttr(test::Random& chance) {
   return chance.one_in(10) ? 4294967295 - chance.below32(2) : chance.below32(5);
 }
 
-// Clients that are there together hardly ever have small bodies of the same size: where the disk
-// refuses a put, its size is all that tells whose it is.
+// Concurrent clients hardly ever have small bodies of the same size: if the disk refuses a put,
+// only its size identifies the client.
 std::size_t small_body_bytes(test::Random& chance, int client) {
   return static_cast<std::size_t>(client % 30) * 2 + chance.below(2);
 }
@@ -114,7 +114,7 @@ std::string random_body(test::Random& chance, int client, std::uint32_t job_byte
   return body;
 }
 
-// Few keys, so that jobs wait for each other.
+// Few keys, so that jobs block each other.
 void add_lane(Request& request, test::Random& chance) {
   request.lane = chance.one_in(3) ? "key" : "another-key";
   request.line += " con:" + request.lane;
@@ -126,9 +126,9 @@ void add_lane(Request& request, test::Random& chance) {
 // Very few keys, so that many puts are duplicates: one that a lane has as well, one that is the
 // name of a tube, and the longest.
 //
-// Half of them outlive their jobs: most for so short a time that it is over soon, and some, which
-// have keys of their own, for so long that no put of them adds a job after the first deletion. Some
-// puts have the key of the last deletion, which may not be safe yet.
+// Half of them outlive their jobs: most for so short a time that it ends soon, and some, with keys
+// of their own, for so long that no put of them adds a job after the first deletion. Some puts have
+// the key of the last deletion, which may not be safe yet.
 void add_key(Request& request, test::Random& chance, const Model& model, int client) {
   static const std::string longest(100, 'k');
   const std::string_view keys[] = {"key", "key", "key", "default", longest};
@@ -267,7 +267,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
   const bool may_group = mix.has_extended && has_tags;
   if (may_group && (mix.is_of_groups || chance.one_in(3))) add_groups(request, chance, model);
-  // The body of one that is too big is thrown away whatever stands after its size.
+  // The body of a put that is too big is discarded whatever text follows its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
 
@@ -323,7 +323,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   Request request;
   const std::uint64_t kind = chance.below(100);
   const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
-  // Those who do not have the set send some of it as well.
+  // Clients without the set send some of it as well.
   const bool is_extended = chance.chance(mix.has_extended ? 58 : 2);
   if (mix.is_of_groups && !chance.one_in(3)) {
     make_of_groups(request, chance, mix, model, client, job_bytes_max);

@@ -1,4 +1,4 @@
-// What clients send: random requests, valid ones and others, each with what is meant by it.
+// Requests of clients: random ones, valid and invalid, each with its meaning.
 
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace haricot::simulation {
 
-// What a run sends.
+// Composition of a run's requests.
 struct Mix {
   bool has_extended = false;  // A third of the commands are of the extended set.
-  // Tubes come to have more jobs than a call of the engine moves. Few of them are held, and none is
-  // paused: the model knows no more of what is long than kicks and flushes.
+  // Tubes get more jobs than a call of the engine moves. Few of them are held, and none is paused:
+  // the only long tasks that the model knows are kicks and flushes.
   bool is_crowded = false;
-  bool is_of_groups = false;  // Most commands are about groups and the jobs that they hold.
+  bool is_of_groups = false;  // Most commands are for groups and their held jobs.
 };
 
-// Requests to a server whose jobs are those of the model, more or less: what is under way has yet
-// to change them.
+// Returns a request to a server with about the model's jobs: pending requests have yet to change
+// them.
 Request random_request(test::Random& chance, const Mix& mix, const Model& model, int client,
                        std::uint32_t job_bytes_max);
-// One of many small jobs.
+// Returns one of many small puts.
 Request small_put(test::Random& chance, const Mix& mix, int client);
 
 }  // namespace haricot::simulation

@@ -7,23 +7,23 @@
 
 #include "request_parts.hpp"
 
-// Requests of the extended set, good ones and others.
+// Requests of the extended set, valid and invalid.
 
 namespace haricot::simulation {
 namespace {
 
-// A batch takes so many jobs at most where there is a crowd.
+// Maximum of a batch in a crowded run.
 constexpr std::uint32_t kBatchInCrowd = 60;
 
-// What a line gets whose word is not known: one that begins with `reserve` is a reserve with
-// something after it.
+// Returns the answer to a line with an unknown word: one that begins with `reserve` is a reserve
+// with text after it.
 std::string_view answer_to_unknown(std::string_view line) {
   return line.starts_with("reserve") || line.starts_with("watch ") || line.starts_with("stats")
              ? kBadFormat
              : kUnknown;
 }
 
-// Lines that are unknown to who does not have the command, and BAD_FORMAT to who has.
+// Lines that are unknown to clients without the command, and BAD_FORMAT for those with it.
 struct MalformedExtended {
   std::string_view line;
   CommandSet set = CommandSet::extended;
@@ -105,7 +105,7 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"drain 1", CommandSet::operators},
     {"undrain ", CommandSet::operators},
 };
-// And those that nobody has.
+// Lines that are unknown to all clients.
 constexpr std::string_view kUnknownExtended[] = {"flush-tube",   "scan-jobs", "list-jobs",
                                                  "delete-batch", "Drain",     "undrai",
                                                  "capability",   "list-job"};
@@ -164,8 +164,8 @@ void make_reports(Request& request, test::Random& chance) {
   make_line(request, Verb::stats_tubes, name(request.tube) + number(request.bound));
 }
 
-// Of jobs whose TTRs end at the same instant a turn works off only so many. What the client has
-// asked for in front of it counts: it may have come by then.
+// If many TTRs end at the same instant, a turn handles only some. Earlier requests of the client
+// count, because they may have been answered by then.
 bool may_touch_all(const Model& model, int client) {
   constexpr std::uint64_t kHeldMax = 50;
   std::uint64_t held = 0;
@@ -205,7 +205,7 @@ void make_delete_batch(Request& request, test::Random& chance, const Mix& mix, c
   if (chance.one_in(mix.is_crowded ? 200 : 10)) ids = 1 + chance.below(1000);
   if (chance.one_in(mix.is_crowded ? 400 : 40)) ids = 1000;
   std::vector<JobId> all;
-  const bool has_worked = chance.one_in(4);  // Through a batch that it holds.
+  const bool has_worked = chance.one_in(4);  // Through its reserved batch.
   for (const auto& [id, job] : model.jobs()) {
     all.push_back(id);
     const bool is_held = job.state == JobState::reserved && job.holder == client;
@@ -214,7 +214,7 @@ void make_delete_batch(Request& request, test::Random& chance, const Mix& mix, c
   while (request.ids.size() < ids) {
     const bool is_any = all.empty() || chance.one_in(10);
     request.ids.push_back(is_any ? chance.bits() >> chance.below(64) : chance.pick(all));
-    // Once more what was named before.
+    // Repeats an id.
     if (chance.one_in(20) && request.ids.size() < ids) request.ids.push_back(request.ids.front());
   }
   std::string arguments;
@@ -235,7 +235,7 @@ void make_malformed_extended(Request& request, test::Random& chance, CommandSet 
     request.answer = chosen.set <= commands ? kBadFormat : answer_to_unknown(chosen.line);
     return;
   }
-  // More ids than a command may have, and a line that is too long even for this one.
+  // More ids than a command may have, and a line that is too long even for it.
   request.line = "delete-batch";
   for (std::uint64_t id = chance.below(1000); request.line.size() < 5200; ++id) {
     request.line += number(id);
@@ -250,7 +250,7 @@ bool is_too_long(const Request& request) {
   return request.line.size() + 2 > kLineBytesMax;
 }
 
-// An own command of a client that does not have it.
+// Makes a command of our own from a client that does not have it.
 void make_unknown(Request& request) {
   request = {.kind = is_too_long(request) ? Request::Kind::too_long : Request::Kind::malformed,
              .answer = std::string(answer_to_unknown(request.line)),
@@ -317,7 +317,7 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
   }
   const bool is_batch = request.verb == Verb::delete_batch && commands != CommandSet::standard;
   if (row_of(request.verb).set > commands) return make_unknown(request);
-  // A long name of a tube, and a state after it.
+  // A long name of a tube, with a state after it.
   if (!is_batch && is_too_long(request)) request.kind = Request::Kind::too_long;
 }
 

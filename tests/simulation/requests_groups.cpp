@@ -5,15 +5,15 @@
 
 #include "request_parts.hpp"
 
-// Requests about groups, and about the jobs that they hold.
+// Requests for groups and their held jobs.
 
 namespace haricot::simulation {
 namespace {
 
-// With more jobs than this they come to an end sooner than new ones come.
+// Above this number of jobs, more end than are put.
 constexpr std::size_t kJobsWantedOfGroups = 40;
 
-// One that is in a group or waits for one.
+// Returns a job that is in a group or waits for one.
 JobId random_id_of_groups(test::Random& chance, const Model& model, int client) {
   std::vector<JobId> all;
   for (const auto& [id, job] : model.jobs()) {
@@ -30,8 +30,8 @@ std::string random_group(test::Random& chance) {
                           : "g" + std::to_string(chance.below(40));
 }
 
-// So many names that groups come to their ends. Most puts wait for a group that is there. A line
-// has no room for long names beside a long key.
+// Few enough names that groups end. Most puts wait for an existing group. A line has no room for
+// long names beside a long key.
 void add_groups(Request& request, test::Random& chance, const Model& model) {
   if (chance.one_in(2)) request.group = random_group(chance);
   if (request.group.empty() || chance.one_in(2)) request.after = random_group(chance);
@@ -44,7 +44,7 @@ void add_groups(Request& request, test::Random& chance, const Model& model) {
   if (!request.after.empty()) request.line += " aft:" + request.after;
 }
 
-// Very many wait for a group of some: then very many holds end at once.
+// Very many jobs wait for a group of a few: then very many holds end at once.
 void add_group_of_crowd(Request& request, test::Random& chance) {
   if (chance.one_in(20)) request.group = "crowd";
   if (request.group.empty() && !chance.one_in(4)) request.after = "crowd";

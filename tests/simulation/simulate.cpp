@@ -1,8 +1,8 @@
-// Runs seeds, one after another, and says what they did.
+// Runs seeds one after another, and reports their results.
 //
 //   simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1] [--groups 1]
 //
-// HARICOT_SEED=S runs that seed alone. A run that went wrong prints the line that repeats it.
+// HARICOT_SEED=S runs only that seed. A failed run prints the command that repeats it.
 
 #include <array>
 #include <chrono>
@@ -28,14 +28,14 @@ using haricot::simulation::Simulation;
 
 struct Options {
   std::uint64_t runs = 50;
-  std::uint64_t commands = 20'000;  // Of each run.
+  std::uint64_t commands = 20'000;  // Per run.
   std::uint64_t seconds = 0;        // Not 0: runs until the time is over.
   Leaning leaning;
-  std::uint64_t series = 0;           // Tells the seeds; 0: new ones.
-  std::optional<std::uint64_t> seed;  // Of the only run.
+  std::uint64_t series = 0;           // Determines the seeds; 0: new ones.
+  std::optional<std::uint64_t> seed;  // Seed of the only run.
 };
 
-// For the end by a CHECK: what to say of the run that is under way.
+// Current run, for the message of a CHECK.
 const Simulation* g_current = nullptr;
 std::uint64_t g_seed = 0;
 std::uint64_t g_commands = 0;
@@ -69,12 +69,12 @@ struct Totals {
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
 
-// So many commands have each of them among them: the rarest is one of 300, and of 1500 where most
-// are about groups.
+// A run with this many commands sends each of them: the rarest is one in 300, or one in 1500 if
+// most are for groups.
 constexpr std::uint64_t kCommandsForAll = 20'000;
 constexpr std::uint64_t kCommandsOfGroupsForAll = 100'000;
 
-// Whether the clients sent every command that there is: a new one has to be taught to requests.cpp.
+// Returns true if the clients sent every command: a new one has to be added to requests.cpp.
 bool has_sent_all(const Totals& totals) {
   bool has_all = true;
   for (const haricot::CommandRow& row : haricot::kCommandTable) {
@@ -101,7 +101,7 @@ bool has_sent_all(const Totals& totals) {
   return has_all;
 }
 
-// How many of the commands were of the extended set.
+// Returns the number of commands of the extended set.
 std::uint64_t extended_sent(const Totals& totals) {
   std::uint64_t sent = 0;
   for (const haricot::CommandRow& row : haricot::kCommandTable) {
@@ -222,7 +222,7 @@ int main(int count, char** words) {
   const bool has_handed_over =
       !options.leaning.hands_over || options.seed || totals.transfers >= totals.runs;
   if (!has_handed_over) std::fprintf(stderr, "too few servers were handed over\n");
-  // Short runs end before keys do that outlive their jobs.
+  // Short runs end before tombstones do.
   const std::uint64_t wanted =
       options.leaning.has_groups ? kCommandsOfGroupsForAll : kCommandsForAll;
   const bool is_short = totals.commands < wanted || totals.commands / totals.runs < kCommandsForAll;

@@ -8,7 +8,7 @@
 
 #include "mismatch.hpp"
 
-// The turns. How a server starts, stops and crashes is in simulation_lives.cpp.
+// The turns. Starts, stops and crashes of a server are in simulation_lives.cpp.
 
 namespace haricot::simulation {
 namespace {
@@ -18,11 +18,11 @@ constexpr std::size_t kUnreadBytesMax = 20'000;
 constexpr std::size_t kEventsKept = 30;
 constexpr std::size_t kPiecesMax = 1024;
 constexpr int kTurnsToRestMax = 10'000;
-// Where there is to be a crowd, so many jobs are put at once, up to so many.
+// In a crowded run: number of puts at once, and maximum number of jobs.
 constexpr int kPutsOfCrowd = 700;
 constexpr std::size_t kCrowd = 3500;
 
-// The next whole millisecond: the engine's timers go no finer, so that is when things happen.
+// Returns the next whole millisecond: the engine's timers are no finer, so things happen then.
 Instant whole_millisecond(Instant instant) {
   constexpr std::int64_t kUnit = 1'000'000;
   return Instant::at((instant.count() + kUnit - 1) / kUnit * kUnit);
@@ -84,7 +84,8 @@ void Simulation::note_line(Wire& wire, std::string_view line) {
   wire.bytes_at_put = answered_bytes(wire);
 }
 
-// Who has been answered since the line of a put with a key: nothing else may tell when that was.
+// Notes which clients were answered after the line of a put with a key, because there may be no
+// other sign of the moment.
 void Simulation::note_answers() {
   for (auto& [number, wire] : wires_) {
     if (!wire.keyed_put_is_open || !model_.has_client(number)) continue;
@@ -104,8 +105,8 @@ std::uint64_t Simulation::answered_bytes(const Wire& wire) {
   return wire.sent_bytes + wire.session->output().pending_bytes();
 }
 
-// Nothing on the tape tells of a put that drain mode refuses, but there is more of an answer than
-// the model has given, even if it is held back.
+// The tape has no event for a put that drain mode refuses, but the server's answers are longer than
+// the model's, even if they are held back.
 void Simulation::find_drained_put(Wire& wire) {
   if (!model_.has_client(wire.number)) return;  // It is being closed.
   while (!wire.may_have_failed && surplus(wire) > wire.known_surplus) {
@@ -116,8 +117,8 @@ void Simulation::find_drained_put(Wire& wire) {
   }
 }
 
-// So many bytes more than those of the model's answers have come from the server. They differ where
-// the disk made INTERNAL_ERROR of answers.
+// Returns how many bytes more than the model's answers have come from the server. They differ if
+// the disk turned answers into INTERNAL_ERROR.
 std::int64_t Simulation::surplus(const Wire& wire) {
   return static_cast<std::int64_t>(answered_bytes(wire) -
                                    model_.client(wire.number).answered_bytes);
@@ -128,7 +129,7 @@ std::int64_t Simulation::surplus(const Wire& wire) {
 void Simulation::turn() {
   ++steps_;
   advance();
-  // Not always in the same order, and not everybody each time.
+  // In varying order, and not for all each time.
   std::vector<int> order;
   for (const auto& [number, wire] : wires_) order.push_back(number);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[chance_.below(i)]);
@@ -146,7 +147,7 @@ void Simulation::turn() {
   for (auto& [number, wire] : wires_) look_at_output(wire);
   for (const int number : order) {
     Wire& wire = wires_.at(number);
-    look_at_output(wire);  // Another one that was closed may have left it a job.
+    look_at_output(wire);  // The close of another one may have left it a job.
     send(wire, wire.is_slow ? chance_.below(40) : 100'000);
     if (close_if_finished(wire)) wires_.erase(number);
   }
@@ -181,7 +182,7 @@ std::string Simulation::pending(const Wire& wire) const {
   return text;
 }
 
-// All, a few, any number, or up to the middle of a CR LF.
+// Returns all bytes, a few, any number, or up to the middle of a CR LF.
 std::size_t Simulation::bytes_to_read(const std::string& arrived) {
   switch (chance_.below(6)) {
     case 0:
@@ -197,7 +198,7 @@ std::size_t Simulation::bytes_to_read(const std::string& arrived) {
   }
 }
 
-// As a connection does, in pieces of any size.
+// Reads like a connection, in pieces of any size.
 void Simulation::read(Wire& wire) {
   if (wire.end_was_read) return;
   Session& session = *wire.session;
@@ -229,7 +230,7 @@ void Simulation::read(Wire& wire) {
   run_tape();
 }
 
-// What is held back may yet become something else, and is looked at when it may leave.
+// Held-back output may still change, and is checked when it may be sent.
 void Simulation::look_at_output(Wire& wire) {
   const Session& session = *wire.session;
   if (!session.may_send()) return;
@@ -289,8 +290,8 @@ void Simulation::send(Wire& wire, std::size_t room) {
   wire.sent_bytes += sent;
 }
 
-// A client that never changes a job is answered on the spot, whatever the disk is doing. It asks
-// for what is cheap: what costs more may have to wait for a later turn.
+// A client that never changes a job is answered immediately, whatever the disk does. It sends cheap
+// requests, because others may have to wait for a later turn.
 void Simulation::ask_by_the_way() {
   if (!wires_.contains(bystander_)) return;
   Wire& wire = wires_.at(bystander_);
@@ -341,7 +342,7 @@ void Simulation::end_turn() {
   for (auto& [number, wire] : wires_) wire.was_held = !wire.session->may_send();
   const std::uint64_t held = recorder_->safe_records();
   service_->end_turn(now_);
-  // Answers that were held back may have become others, of another length.
+  // Answers that were held back may have changed, with another length.
   for (auto& [number, wire] : wires_) wire.bytes_at_put = answered_bytes(wire);
   require(recorder_->safe_records() >= held, "what was safe is not any more");
   const bool is_in_doubt = recorder_->progress().doubtful > recorder_->safe_records();
@@ -356,7 +357,7 @@ void Simulation::end_turn() {
 // Time --------------------------------------------------------------------------------------------
 
 void Simulation::pass_time() {
-  // The model does not know in which order more than a call's jobs become due.
+  // If more jobs become due than a call handles, the model does not know their order.
   constexpr std::size_t kDeadlinesAtOnce = Engine::kJobsPerCall / 2;
   const std::uint64_t kind = chance_.below(100);
   const auto milliseconds = [&](std::uint64_t bound) {
@@ -424,7 +425,7 @@ void Simulation::act(Wire& wire) {
   ModelClient& client = model_.client(wire.number);
   if (client.requests.size() > 40) return;
   std::uint64_t count = chance_.one_in(4) ? 1 + chance_.below(12) : 1;
-  // A long pipeline now and then: more than a session may run in one turn.
+  // An occasional long pipeline: more than a session may run in one turn.
   if (chance_.one_in(2000)) count = 1500;
   const bool is_waiting = client.waiting || client.waits_for_end_of != 0;
   if (is_waiting && !chance_.one_in(10)) return;
@@ -459,8 +460,7 @@ void Simulation::send_request(Wire& wire, Request request) {
   client.requests.push_back(std::move(request));
 }
 
-// Nothing goes wrong for a while, everybody reads, nobody sends: then everything has to be
-// answered.
+// No faults for a while, all clients read, none sends: then everything has to be answered.
 void Simulation::come_to_rest() {
   note("to rest");
   calm_disk();
@@ -471,7 +471,7 @@ void Simulation::come_to_rest() {
     disk_->complete_syncs();
     turn();
     const Instant event = service_->next_event();
-    // A folder that is far too large lets commands wait until enough of its files are removed.
+    // A folder that is much too large makes commands wait until enough of its files are removed.
     const bool has_syncs = disk_->syncs_under_way() > 0 || disk_->has_ended_syncs();
     bool is_busy = event <= now_ || binlog_->numbers().refusing || has_syncs;
     for (const auto& [number, wire] : wires_) {

@@ -1,5 +1,5 @@
-// One run: a whole server on a simulated disk, its clients, the clock, and what goes wrong. All of
-// it follows from the seed.
+// One run: a complete server on a simulated disk, its clients, the clock, and faults. All of it is
+// determined by the seed.
 
 #pragma once
 
@@ -24,10 +24,10 @@
 
 namespace haricot::simulation {
 
-// What a run has more of than others.
+// Preferences of a run.
 struct Leaning {
-  bool hands_over = false;  // Servers end more often, and give what they have to the next one.
-  bool has_groups = false;  // Servers end more often, in any way, and have mostly jobs of groups.
+  bool hands_over = false;  // Servers end more often, and hand over to the next one.
+  bool has_groups = false;  // Servers end more often, in any way, and most jobs have groups.
 };
 
 class Simulation {
@@ -37,23 +37,22 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // Runs until the clients have had so many commands run. Throws Mismatch.
+  // Runs until the clients have had this many commands run. Throws Mismatch.
   void run(std::uint64_t commands);
 
   std::uint64_t commands_run() const { return model_.commands_run(); }
-  // How often each command was sent, well-formed, by Verb.
+  // Number of each command sent well-formed, indexed by Verb.
   const std::array<std::uint64_t, kVerbs>& sent() const { return sent_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t restarts() const { return restarts_; }
-  // Of these, those in which the new server went on with the connections of the old one.
+  // Starts in which the new server continued the connections of the old one.
   std::uint64_t transfers() const { return transfers_; }
   std::uint64_t disk_faults() const { return disk_faults_; }
-  // Answers that said that the disk does not take a change.
+  // Answers that the disk does not accept a change.
   std::uint64_t refused() const { return refused_; }
-  // Commands that had to wait for the disk before they were run.
-  // Whether a third of the commands are of the extended set.
+  // Commands that had to wait for the disk before they ran.
   bool has_extended() const { return mix_.has_extended; }
-  // How often a long task was left for later, and how many flushes were refused later on.
+  // Counts how often a long task was left for later, and how many flushes were refused later.
   std::uint64_t task_turns() const { return model_.task_turns(); }
   std::uint64_t refused_flushes() const { return model_.refused_flushes(); }
   // See Model.
@@ -67,32 +66,33 @@ class Simulation {
   std::uint64_t holds_back() const { return model_.holds_back(); }
   std::uint64_t groups_ended_before() const { return model_.groups_ended_before(); }
   std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
-  // What happened last, a line each.
+  // Returns the last events, one in a line.
   std::string last_events() const;
 
  private:
-  // The two ends of a connection and what is under way between them.
+  // Both ends of a connection, and the data between them.
   struct Wire {
     int number = 0;
-    Tape* tape = nullptr;  // Where it says what its session is about.
+    Tape* tape = nullptr;  // For the state of its session.
     Session* session = nullptr;
-    std::string to_server;           // Sent, not yet read.
-    std::string output;              // As seen in the session's output, not yet sent.
-    std::string unexplained;         // The same, not yet compared with what the model says.
+    std::string to_server;           // Sent, not read yet.
+    std::string output;              // Seen in the session's output, not sent yet.
+    std::string unexplained;         // Seen in the output, not compared with the model yet.
     std::uint64_t sent_bytes = 0;    // By the server.
-    std::int64_t known_surplus = 0;  // See surplus(): when all was explained last.
+    std::int64_t known_surplus = 0;  // The last surplus() that was explained.
     bool is_slow = false;
     bool has_ended = false;  // Sends no more.
     bool end_was_read = false;
     bool was_held = false;
-    // The line of a put with a key was run. When more comes from the server than there was then,
-    // the put is answered.
+    // The line of a put with a key has run. The put is answered when the server sends more than
+    // then.
     bool keyed_put_is_open = false;
     std::uint64_t bytes_at_put = 0;
-    bool may_have_failed = false;  // Of what was held back each answer may be INTERNAL_ERROR.
+    bool may_have_failed = false;  // Each held-back answer may be INTERNAL_ERROR.
   };
 
-  // For ServerInfo::address_of. What nobody but the service knows of the session goes on the tape.
+  // The value of ServerInfo::address_of. Adds facts that only the service knows about the session
+  // to the tape.
   static std::string address_of(const void* wire);
 
   // Starts and ends (simulation_lives.cpp)
@@ -151,27 +151,27 @@ class Simulation {
   std::unique_ptr<Service> service_;
   std::map<int, Wire> wires_;
   int next_client_ = 1;
-  int bystander_ = 0;  // Who records nothing, and so never waits for the disk.
+  int bystander_ = 0;  // Causes no records, so it never waits for the disk.
 
   Instant now_;
-  Instant turn_began_;  // The last one.
+  Instant turn_began_;  // Begin of the last turn.
   Duration wall_offset_;
   bool may_disturb_ = false;
-  bool sync_was_failed_ = false;  // In this life, whether the server has heard of it or not.
-  bool has_epochs_ = false;       // Servers of the run have a fence; nobody else is there.
-  std::uint32_t epoch_ = 0;       // Of the last one.
+  bool sync_was_failed_ = false;  // In this life, known to the server or not.
+  bool has_epochs_ = false;       // Servers of the run have a fence; there are no others.
+  std::uint32_t epoch_ = 0;       // Epoch of the last server.
   bool disk_is_slow_ = false;
   int years_left_ = 0;
   std::uint64_t steps_ = 0, restarts_ = 0, transfers_ = 0, disk_faults_ = 0, refused_ = 0;
   std::uint64_t recorder_put_off_ = 0;  // In earlier lives.
-  // For the policy that syncs after an interval: records and when they were written.
+  // For the policy that syncs after an interval: records, and when they were written.
   struct Written {
     Instant when;
     std::uint64_t records;
   };
   std::deque<Written> written_;
   std::uint64_t surely_synced_ = 0;
-  std::uint64_t records_at_end_of_turn_ = 0;  // Of the last.
+  std::uint64_t records_at_end_of_turn_ = 0;  // Number at the end of the last turn.
   Instant last_turn_;
   std::deque<std::string> events_;
 };

@@ -5,7 +5,7 @@
 #include "simulation.hpp"
 #include "support/random.hpp"
 
-// How a server starts, stops and crashes, and what its disk does to it.
+// Starts, stops and crashes of a server, and faults of its disk.
 
 namespace haricot::simulation {
 namespace {
@@ -22,7 +22,7 @@ binlog::BinlogOptions random_options(test::Random& chance) {
           .slice_bytes = 512 + chance.below(2000)};
 }
 
-// Seven of eight runs have the extended set; some of those, tubes with very many jobs.
+// Seven of eight runs have the extended set; in some of those, tubes have very many jobs.
 Mix random_mix(test::Random& chance, const Leaning& leaning) {
   Mix mix;
   mix.is_of_groups = leaning.has_groups;
@@ -65,7 +65,8 @@ Simulation::Simulation(std::uint64_t seed, const Leaning& leaning)
       wall_offset_(Duration::nanoseconds(kWallBegin)),
       // After a year more jobs would be due at once than a call of the engine moves.
       years_left_(mix_.is_crowded ? 0 : 20) {
-  // What the run before this one left would move the time: a run follows from its seed alone.
+  // Memory that an earlier run has kept would change the steps: a run is determined by its seed
+  // only.
   Memory::give_all_back();
   info_.job_bytes_max = job_bytes_max_;
   info_.commands = random_commands(chance_, mix_);
@@ -82,13 +83,12 @@ Simulation::Simulation(std::uint64_t seed, const Leaning& leaning)
   check_what_came_back(0, true);
 }
 
-// A run that has failed has sessions, which the service closes, and what that records nobody looks
-// at.
+// A failed run has sessions, which the service closes; the records of that do not matter.
 Simulation::~Simulation() {
   tape_.set_before([] {});
 }
 
-// False: the folder cannot be opened now.
+// Returns false if the folder cannot be opened now.
 bool Simulation::start() {
   binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
   recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
@@ -135,9 +135,10 @@ void Simulation::check_what_came_back(std::optional<std::uint64_t> safe, bool ex
   check_invariants();
 }
 
-// Every way in which a server ends: stopped, killed, without power; between two turns or in one.
+// Every way in which a server ends: stopped, killed, without power; between two turns or within
+// one.
 void Simulation::end_life() {
-  // A client that closes after the end of a turn may have jobs buried, which the next one writes.
+  // A client that closes after the end of a turn may cause burials, which the next turn writes.
   bool all_is_written =
       !binlog_->numbers().refusing && recorder_->records() == records_at_end_of_turn_;
   const std::uint64_t end = leaning_.hands_over ? 0 : chance_.below(3);
@@ -169,10 +170,9 @@ void Simulation::end_life() {
   }
   if (all_is_written) safe = recorder_->records();
 
-  // If no call failed and the kernel kept all, nothing may be missed, also on a full disk. But a
-  // file that was damaged before is told as long as jobs live in it.
-  // What a loss of power takes of what was not synced is torn, and not damaged; without syncs
-  // nobody can tell.
+  // If no call has failed and the kernel has kept everything, nothing may be missing, even on a
+  // full disk. But a file that was damaged before is reported as long as it has jobs. A loss of
+  // power tears unsynced data, which is not damage; without syncs the two cannot be distinguished.
   const bool may_be_torn = end == 2 && options_.sync == binlog::SyncPolicy::never;
   const bool has_to_be_sound = !may_be_torn && disk_->faults_hit() == 0 && !sync_was_failed_ &&
                                binlog_->numbers().errors == 0 && binlog_->replayed().is_sound();
@@ -188,13 +188,13 @@ void Simulation::end_life() {
   check_what_came_back(safe, all_is_written);
 }
 
-// The next server, some time after the end of the last one.
+// Starts the next server, some time after the end of the last one.
 void Simulation::start_after(Instant wall) {
-  // The monotonic clock begins somewhere at each start, that of the wall goes on.
+  // The monotonic clock begins at any value at each start; the wall clock continues.
   now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
   const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
   wall_offset_ = (wall + Duration::milliseconds(static_cast<std::int64_t>(pause_ms))) - now_;
-  // A disk that fails at the start must not cost anything: the next start finds all.
+  // A disk that fails at the start must not lose anything: the next start finds everything.
   if (may_disturb_ && chance_.one_in(3)) {
     disk_->inject(random_fault(chance_));
     ++disk_faults_;
@@ -205,7 +205,7 @@ void Simulation::start_after(Instant wall) {
   }
 }
 
-// Nothing: not all is at rest.
+// Returns nothing if the server is not at rest.
 std::optional<std::string> Simulation::written_state() {
   ServiceTransfer transfer(*service_);
   if (!transfer.is_at_rest()) return std::nullopt;
@@ -220,7 +220,7 @@ std::optional<std::string> Simulation::written_state() {
   return state;
 }
 
-// A new server goes on with the connections of the old one, and all that it knew.
+// A new server continues with the connections and the state of the old one.
 void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy) {
   std::vector<Wire*> order;
   for (Session* session = service_->first_session(); session != nullptr;
@@ -256,9 +256,9 @@ void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy)
   check_invariants();
 }
 
-// Nothing is left but what the end leaves of the disk.
+// Only the disk remains, as the end leaves it.
 void Simulation::drop_server(binlog::CrashPolicy policy) {
-  // Taken before the sessions go: who closes one may have jobs buried, and a kill closes none.
+  // Before the sessions are closed: a close may cause burials, and a kill closes none.
   binlog::SimDisk::Random random(chance_.bits());
   auto left = disk_->crash(random, policy);
   wires_.clear();
@@ -272,7 +272,7 @@ void Simulation::drop_server(binlog::CrashPolicy policy) {
   disk_->set_capacity({});
 }
 
-// What was acknowledged has to survive a loss of power, as far as the policy promises. Without
+// Acknowledged changes have to survive a loss of power, as far as the policy promises. Without
 // syncs nothing is promised: compaction may have removed the file of an old job before its copy was
 // on the disk.
 std::optional<std::uint64_t> Simulation::safe_from_power_loss() const {
@@ -287,7 +287,7 @@ std::optional<std::uint64_t> Simulation::safe_from_power_loss() const {
   return std::nullopt;
 }
 
-// What was written an interval before the turn before this one is synced, if syncs end at all.
+// Records written an interval before the turn before this one are synced, if syncs end at all.
 void Simulation::note_synced() {
   const bool syncs_end = disk_->syncs_under_way() == 0 && !may_disturb_;
   while (syncs_end && !written_.empty() && !binlog_->numbers().refusing &&
