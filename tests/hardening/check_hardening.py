@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Looks into built binaries for what cmake/Hardening.cmake asks the compiler and the linker for.
+"""Checks that built binaries have the protections of cmake/Hardening.cmake.
 
     check_hardening.py BINARY...
 
-Prints what is missing, one finding a line, and exits with 1 if anything is. What it knows it asks
-readelf, except for the marks that jumps have to lead to: those are counted in the code itself.
+Prints missing protections, one in each line, and exits with 1 if there are any. It uses readelf, except for the landing
+marks of indirect jumps, which it counts in the code itself.
 """
 
 import os
@@ -13,18 +13,18 @@ import re
 import subprocess
 import sys
 
-# An instruction that an indirect jump may lead to (endbr64; bti c and its likes, paciasp), as it
-# stands in the code, and the length of instructions.
+# The machine code of instructions to which an indirect jump may lead (endbr64; bti and paciasp), and the alignment of
+# instructions.
 LANDING_MARKS = {
     "Advanced Micro Devices X86-64": ((b"\xf3\x0f\x1e\xfa",), 1),
     "AArch64": ((b"\x5f\x24\x03\xd5", b"\x9f\x24\x03\xd5", b"\xdf\x24\x03\xd5", b"\x3f\x23\x03\xd5"), 4),
 }
-# The start files of a C library have a handful at most; each of our functions has one.
+# The start files of a C library have only a few; each of our functions has one.
 MARKS_MIN = 100
 
 
 class Binary:
-    """What readelf says of one, by option."""
+    """A binary, which readelf reads."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -35,20 +35,20 @@ class Binary:
         return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
 
     def code(self):
-        """The bytes of .text."""
+        """Returns the bytes of .text."""
         row = re.search(r"\s\.text\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)", self.said("--sections"))
         offset, size = (int(digits, 16) for digits in row.groups())
         return self.path.read_bytes()[offset:offset + size]
 
 
 def check_position(header, dynamic):
-    """It can be loaded anywhere."""
+    """Checks that the program can be loaded at any address."""
     good = re.search(r"Type:\s+DYN", header) and re.search(r"\(FLAGS_1\).*\bPIE\b", dynamic)
     return None if good else "is no position independent executable"
 
 
 def check_relocations(segments, dynamic):
-    """Tables of addresses are filled before it begins, and cannot be written to any more."""
+    """Checks that the tables of addresses are filled at the start, and are read-only afterwards."""
     if "GNU_RELRO" not in segments:
         return "has tables of addresses that stay writable (no RELRO)"
     if not re.search(r"\(FLAGS\).*\bBIND_NOW\b|\(FLAGS_1\).*\bNOW\b|\(BIND_NOW\)", dynamic):
@@ -57,7 +57,7 @@ def check_relocations(segments, dynamic):
 
 
 def check_stack(segments):
-    """The stack holds no code, and nothing is writable and code at once."""
+    """Checks that the stack is not executable, and that no segment is both writable and executable."""
     row = re.search(r"GNU_STACK\s+(?:0x\w+\s+){5}([RWE ]+?)\s+0x", segments)
     if row is None or "E" in row.group(1):
         return "has a stack that can hold code"
@@ -87,7 +87,7 @@ def check_landing_marks(machine, code):
 
 
 def check(binary):
-    """All that is missing."""
+    """Returns the missing protections."""
     header = binary.said("--file-header")
     segments = binary.said("--segments")
     dynamic = binary.said("--dynamic")

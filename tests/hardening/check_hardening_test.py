@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Shows that check_hardening.py sees each thing that may be missing.
+"""Tests that check_hardening.py detects each missing protection.
 
     check_hardening_test.py COMPILER
 
-Builds small programs, each without one of them.
+Builds small programs, each without one protection.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 
 import check_hardening as checker
 
-# Enough functions for the marks, and one buffer that the compiler and the C library check.
+# Enough functions for the landing marks, and a buffer that the compiler and the C library check.
 SOURCE = """
 #include <cstdio>
 #include <cstring>

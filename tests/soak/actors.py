@@ -1,6 +1,6 @@
-"""Who uses the server: producers, workers, somebody who looks after it, and clients that behave badly.
+"""The clients of the server: producers, workers, a keeper, and clients that misbehave.
 
-Each is a connection that sends a batch of random commands, and the next one once all are answered.
+Each is a connection that sends a batch of random commands, and the next batch after all answers.
 """
 
 import random
@@ -18,7 +18,7 @@ ANSWER_SECONDS = 60
 
 
 class Leaves(Exception):
-    """The client ends its connection by itself."""
+    """The client closes its connection."""
 
 
 class Actor:
@@ -28,16 +28,16 @@ class Actor:
         self.begin()
 
     def begin(self):
-        """What a new connection sends first."""
+        """Sends the first commands of a new connection."""
 
     def refill(self):
-        """Sends the next batch. Requires: all that was sent is answered."""
+        """Sends the next batch. Requires: all commands are answered."""
 
     def ask(self, text, command=None):
         self.link.ask(text, (command, time.monotonic()))
 
     def answered(self, command, words, body, asked_at):
-        """An answer to a command that the actor named; others only have to be no error."""
+        """Handles the answer to a command that was sent with a name. Other answers are only checked for errors."""
 
     def take(self, answers):
         for (command, asked_at), words, body in answers:
@@ -48,7 +48,7 @@ class Actor:
                 self.answered(command, words, body, asked_at)
 
     def lost(self):
-        """The connection has ended with commands under way."""
+        """Marks the unanswered commands as lost, and closes the connection."""
         for command, _ in self.link.under_way:
             if command is None:
                 continue
@@ -63,7 +63,7 @@ class Actor:
         self.ask(b"delete %d\r\n" % job_id, ("delete", job_id))
 
     def note(self, command, words, body, asked_at):
-        """What the ledger learns from any actor's put, delete or look at a job."""
+        """Records the answer to a put, a delete or a peek in the ledger."""
         ledger = self.crowd.ledger
         if command[0] == "put":
             if words[0] in (b"INSERTED", b"BURIED"):
@@ -106,7 +106,7 @@ class Worker(Actor):
     def refill(self):
         held, self.held = self.held, []
         if len(held) > HELD_MAX or random.random() < 0.003:
-            raise Leaves  # Its jobs go back.
+            raise Leaves  # Its jobs return to their tubes.
         for job_id in held:
             self.decide(job_id)
         for _ in range(random.randint(1, 20)):
@@ -123,7 +123,7 @@ class Worker(Actor):
         elif chance < 0.97:
             self.ask(b"touch %d\r\n" % job_id)
             self.held.append(job_id)
-        # The others are forgotten: their time to run ends.
+        # The other jobs are forgotten: their TTR ends.
 
     def answered(self, command, words, body, asked_at):
         self.note(command, words, body, asked_at)
@@ -132,7 +132,7 @@ class Worker(Actor):
 
 
 class Keeper(Actor):
-    """Looks at jobs, kicks them, deletes some from under their owners, pauses tubes."""
+    """Peeks at jobs, kicks them, deletes some that others hold, and pauses tubes."""
 
     def refill(self):
         ids = self.crowd.some_ids(20)
@@ -157,7 +157,7 @@ class Keeper(Actor):
 
 
 class Nuisance(Actor):
-    """Comes, does one thing that nobody should do, and goes: at once, or by a reset."""
+    """Connects, sends something invalid, and closes or resets the connection."""
 
     def refill(self):
         if getattr(self, "done", False):
@@ -173,11 +173,11 @@ class Nuisance(Actor):
         try:
             self.link.socket.send(text)
         except OSError:
-            pass  # The server was just killed; the next read says so.
+            pass  # The server was killed, which the next read detects.
 
 
 class Crowd:
-    """All of them, turned by one loop."""
+    """All clients, which one loop drives."""
 
     KINDS = (Producer,) * 4 + (Worker,) * 7 + (Keeper,) + (Nuisance,) * 2
 
@@ -197,7 +197,7 @@ class Crowd:
         return random.choice(TUBES)
 
     def jobs_wanted(self):
-        """Many and few in turns, so that what grows has to shrink again."""
+        """Returns the target number of jobs: many and few in turns, so that memory and files have to shrink again."""
         return self._many if int(time.monotonic() / self._tide_seconds) % 2 == 0 else self._few
 
     def some_ids(self, count):
@@ -210,7 +210,7 @@ class Crowd:
         self._actors = [kind(self) for kind in self.KINDS]
 
     def run(self, until):
-        """Turns until that moment. Raises Gone when the server has gone."""
+        """Drives the clients until that time. Raises Gone if the server ends."""
         while time.monotonic() < until:
             for place, actor in enumerate(self._actors):
                 try:
@@ -238,7 +238,7 @@ class Crowd:
                     raise
 
     def finish(self):
-        """Waits for the answers that are under way; then everybody goes."""
+        """Waits for the outstanding answers, and closes all connections."""
         for actor in self._actors:
             for answer in actor.link.answers(ANSWER_SECONDS):
                 actor.take([answer])
@@ -246,7 +246,7 @@ class Crowd:
         self._actors = []
 
     def server_went(self):
-        """Takes what the server had answered before it ended; the rest is in doubt."""
+        """Reads the answers that the server sent before it ended. The other commands are in doubt."""
         for actor in self._actors:
             actor.take(actor.link.receive_rest())
             actor.lost()

@@ -1,14 +1,14 @@
-"""What the answers of a server promise about its jobs, and what contradicts them.
+"""Records the jobs that a server has acknowledged, and detects answers that contradict them.
 
-A job is named by the number in its body, from the moment its put is sent, and by its id, from the moment
-anybody sees it. Answers of different connections are read in any order, so a job may be seen before its
-put is answered, and once more after its deletion was: what was asked before may say so.
+A job is identified by the number in its body after its put is sent, and by its id after an answer has it. Answers of
+different connections are read in any order, so an answer may show a job before the answer to its put, or after the
+answer to its delete if the command was sent before.
 """
 
 import collections
 
-# Longer than any command is under way. A deletion is remembered that long to judge late answers; after
-# it, an id that is not known is a fault in any case.
+# Longer than any command takes. Deletions are remembered for this time, to accept late answers. After it, an unknown id
+# is always a fault.
 REMEMBERED_SECONDS = 60
 FAULTS_MAX = 20
 
@@ -18,14 +18,14 @@ BODY_BYTES_MAX = 120_000
 
 
 def body_of(number, size):
-    """The body of that job, like that of no other."""
+    """Returns the body of the job with that number, which is unique."""
     head = b"%d:" % number
     at = number % 1009
     return head + _FILL[at : at + size - len(head)]
 
 
 def number_in(body):
-    """The number of the job with that body, or -1 if none of ours has it."""
+    """Returns the number of the job with that body, or -1 if the body is not one of body_of()."""
     head = body[:20].partition(b":")[0]
     number = int(head) if head.isdigit() else -1
     return number if number >= 0 and body == body_of(number, len(body)) else -1
@@ -33,23 +33,23 @@ def number_in(body):
 
 class Ledger:
     def __init__(self, clock):
-        self._clock = clock  # Counts seconds; time.monotonic, but for tests.
-        self.jobs = {}  # Id to number: acknowledged or seen, and not known to be deleted.
-        self.bytes = 0  # Of all their bodies.
+        self._clock = clock  # Returns seconds; time.monotonic, except in tests.
+        self.jobs = {}  # Number by id, of jobs that were acknowledged or seen, and not deleted.
+        self.bytes = 0  # Sum of their bodies.
         self.faults = []
         self.highest_id = 0
-        self._sizes = {}  # Number to bytes of the body, of all in `jobs`.
-        self._pending = set()  # Numbers of puts that are under way.
-        self._early = {}  # Those among them that were seen already, to their id.
-        self._doubtful = set()  # Numbers of puts whose answer was lost: there or not.
-        self._maybe_gone = set()  # Ids whose deletion's answer was lost.
-        self._deleted = collections.OrderedDict()  # Id to when it was known to be deleted.
+        self._sizes = {}  # Size of the body by number, of all `jobs`.
+        self._pending = set()  # Numbers of unanswered puts.
+        self._early = {}  # Id by number, of unanswered puts whose job was seen.
+        self._doubtful = set()  # Numbers of puts without an answer: the job may exist.
+        self._maybe_gone = set()  # Ids of deletes without an answer.
+        self._deleted = collections.OrderedDict()  # Time of the answer by id, of deleted jobs.
 
     def fault(self, text):
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(text)
 
-    # Under load. `asked_at` is when the command was sent whose answer it is.
+    # Answers under load. `asked_at` is the time at which the command was sent.
 
     def put_sent(self, number):
         self._pending.add(number)
@@ -104,10 +104,10 @@ class Ledger:
         elif self._deleted.get(job_id, 0) < asked_at:
             self.fault(f"job {job_id} was deleted and is back")
 
-    # After a restart, when nothing is under way.
+    # After a restart, without outstanding commands.
 
     def compare(self, found):
-        """What the server holds: id to body, complete. From here on that is what is promised."""
+        """Compares all jobs of the server, body by id, with the record. The record continues with these jobs."""
         for job_id in list(self.jobs):
             if job_id in found:
                 self.seen(job_id, found[job_id], self._clock())

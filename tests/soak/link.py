@@ -1,4 +1,4 @@
-"""One connection: commands go out as bytes, answers come back in order, each to its command."""
+"""A connection that sends commands as bytes, and assigns the answers to them in order."""
 
 import collections
 import select
@@ -17,7 +17,7 @@ class Link:
         self.socket = socket.create_connection(("127.0.0.1", port), 20)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
-        self.under_way = collections.deque()  # What was sent and is not answered yet.
+        self.under_way = collections.deque()  # Unanswered commands.
         self._out = bytearray()
         self._in = bytearray()
 
@@ -25,7 +25,7 @@ class Link:
         return self.socket.fileno()
 
     def ask(self, text, command):
-        """Appends a command, body included; flush() sends it. `command` comes back with its answer."""
+        """Appends a command with its body, which flush() sends. `command` is returned with the answer."""
         self._out += text
         self.under_way.append(command)
 
@@ -43,7 +43,7 @@ class Link:
             raise Gone from error
 
     def receive(self):
-        """The answers that have come, each as (command, words of its line, body or None)."""
+        """Returns the received answers, each as (command, words of the line, body or None)."""
         try:
             received = self.socket.recv(READ_BYTES)
         except BlockingIOError:
@@ -58,7 +58,7 @@ class Link:
         return self._take_answers()
 
     def answers(self, seconds):
-        """Sends what is left and yields the answers to all that is under way."""
+        """Sends the remaining commands, and yields the answers to all."""
         deadline = time.monotonic() + seconds
         while self.under_way:
             self.flush()
@@ -69,7 +69,7 @@ class Link:
             yield from self.receive()
 
     def receive_rest(self):
-        """What had come before the connection ended."""
+        """Returns the answers that arrived before the connection ended."""
         answers = []
         self.socket.settimeout(1)
         try:

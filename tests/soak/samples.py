@@ -1,11 +1,11 @@
-"""What the server takes: memory, descriptors, disk, CPU time; and whether that stays flat."""
+"""Measures memory, descriptors, disk and CPU time of the server, and checks their limits and growth."""
 
 import dataclasses
 import os
 import pathlib
 
 MIB = 1024 * 1024
-IS_MEMORY_MEASURED = os.environ.get("SOAK_MEMORY") != "any"  # Under a sanitizer it means nothing.
+IS_MEMORY_MEASURED = os.environ.get("SOAK_MEMORY") != "any"  # Meaningless under a sanitizer.
 PAGE = os.sysconf("SC_PAGESIZE")
 JOB_OVERHEAD_BYTES = 300
 CPU_SHARE_AT_REST_MAX = 0.05
@@ -27,7 +27,7 @@ class Sample:
     HEADING = f"{'time':>8} {'':<22} {'jobs':>6} {'memory':>9} {'fds':>4} {'disk':>9} {'files':>5} {'CPU':>6} {'commands':>11}"
 
     def held(self):
-        """What the jobs themselves take, with what of record, index and allocator is around a body."""
+        """Returns the bytes of all jobs: bodies, and the overhead of records, indexes and the allocator."""
         return self.job_bytes + JOB_OVERHEAD_BYTES * self.jobs
 
     def row(self):
@@ -38,7 +38,7 @@ class Sample:
 
 
 def cpu_seconds(pid):
-    # In nanoseconds; all threads, of which there are two.
+    # Sum over all threads. schedstat counts nanoseconds.
     tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
@@ -52,7 +52,7 @@ def descriptor_count(pid):
 
 
 def folder_usage(folder):
-    """Bytes on the disk and number of files; the server may tidy up meanwhile."""
+    """Returns the bytes on disk and the number of files. The server may remove files meanwhile."""
     total = files = 0
     for entry in os.scandir(folder):
         try:
@@ -64,7 +64,7 @@ def folder_usage(folder):
 
 
 class Limits:
-    """What a sample may be at most, given what the server holds or, under load, has held."""
+    """Limits for samples. They depend on the current jobs, or under load on the most jobs so far."""
 
     def __init__(self, file_bytes, connections):
         self.file_bytes = file_bytes
@@ -72,11 +72,11 @@ class Limits:
         self._peak = 0
 
     def excess(self, sample, at_rest):
-        """What is wrong with the sample; empty if nothing is."""
+        """Returns a text for each limit that the sample exceeds."""
         held = sample.held()
         self._peak = held if at_rest else max(self._peak, held)
-        # The folder is to be below three files or three times the jobs. Under load it is on its way there,
-        # one file with each sync; at rest it has arrived, but for a file or two.
+        # The target size of the folder is three files or three times the jobs. Under load the server removes one file
+        # with each sync until then; at rest it has reached the target, except for a file or two.
         disk = 3 * max(held, self.file_bytes) + 2 * self.file_bytes if at_rest else 4 * self._peak + 16 * self.file_bytes
         limits = (
             ("memory", sample.memory if IS_MEMORY_MEASURED else 0, 24 * MIB + 3 * self._peak),
@@ -88,10 +88,10 @@ class Limits:
 
 
 def growth(rests):
-    """What has grown between the early and the late of samples taken at rest; empty if nothing has.
+    """Returns a text for each value that has grown between the early and the late samples at rest.
 
-    What the jobs themselves take is left out of it, and so is the first sample: what a process takes once,
-    it takes then. The disk needs no look of this kind, as its limit at rest is as tight.
+    Ignores the bytes of the jobs, and the first sample, because a process allocates some memory only once. The disk is
+    not checked, because its limit at rest is as strict.
     """
     rests = rests[1:]
     if len(rests) < 4:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Keeps a haricotd with a binlog busy for a long time, stops it, kills it, starts it again, and checks that
-nothing that was acknowledged is lost, that nothing that was deleted is back, and that memory, descriptors
-and disk stay flat.
+"""Runs a haricotd with a binlog under load for a long time, stops, kills and restarts it, and checks that no
+acknowledged job is lost, that no deleted job returns, and that memory, descriptors and disk do not grow.
 
     soak.py --haricotd PATH --seconds N [--folder DIR] [--seed N]
 
@@ -43,7 +42,7 @@ class Failed(Exception):
 
 
 class Server:
-    """The daemon over one folder, started again and again."""
+    """The daemon, which is restarted on the same folder."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
@@ -72,7 +71,7 @@ class Server:
         raise Failed(f"the server does not start: {self.log()[-2000:]}")
 
     def end(self, number):
-        """Ends it by that signal; whether it ended as it should."""
+        """Sends the signal and waits for the end. Raises Failed if the server ends late or with another status."""
         self.process.send_signal(number)
         try:
             status = self.process.wait(STOP_SECONDS)
@@ -104,7 +103,7 @@ class Soak:
         self.rests = []
         self.checked_to = 0
         self.lives = self.kills = self.compared = 0
-        # Longer in a long run: a leak shows within a life, a loss at its end.
+        # Seconds between restarts. Longer in a long run: a leak shows before a restart, a loss after it.
         self.life_seconds = (seconds / 30, seconds / 8) if seconds < 300 else (10, min(seconds / 12, 600))
 
     def run(self):
@@ -120,7 +119,7 @@ class Soak:
         self.server.end(signal.SIGTERM)
 
     def begin_life(self):
-        """Starts the server and compares all it has with what it has promised."""
+        """Starts the server, and compares its jobs with the acknowledged ones."""
         self.server.start(random.choice(FLAGS))
         self.lives += 1
         link = Link(self.server.port)
@@ -152,10 +151,10 @@ class Soak:
             self.ledger.fault(f"it said: {line}")
         print(f"{'':>8} {'kill -9' if how == 'kill' else 'SIGTERM'}{'' if how == 'rest' else ' under load'}", flush=True)
 
-    # Looking at the server --------------------------------------------------------------------------
+    # Checks of the server ---------------------------------------------------------------------------
 
     def look_at_all(self, link):
-        """All jobs, id to body: each id that was given out since the last time, and those there were then."""
+        """Returns all jobs, id to body. Peeks at each id that was assigned since the last call, and at earlier jobs."""
         number = self.crowd.next_number()
         link.ask(b"put 0 0 60 20\r\n" + body_of(number, 20) + b"\r\n", None)
         words = self.only(link)
@@ -191,7 +190,7 @@ class Soak:
         return sum(int(values[f"current-jobs-{state}"]) for state in ("ready", "reserved", "delayed", "buried"))
 
     def rest(self, what):
-        """A sample without any client, once the server has come to rest."""
+        """Waits until the server is idle, without clients, and takes a sample."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             cpu_before, begun = samples.cpu_seconds(self.server.pid), time.monotonic()

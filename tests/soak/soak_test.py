@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the soak notices what it is there to notice, and nothing else."""
+"""Tests that the soak detects faults, and reports nothing else."""
 
 import pathlib
 import sys
@@ -62,7 +62,7 @@ class Promises(unittest.TestCase):
         self.ledger.compare(self.held(2, 3, 5))
         self.assertEqual(self.ledger.faults, [])
         self.assertEqual(self.ledger.jobs, {12: 2, 13: 3, 15: 5})
-        # From here on it is promised.
+        # The comparison has found job 15, so it must not be lost later.
         self.ledger.compare(self.held(2, 3))
         self.assertEqual(self.ledger.faults, ["job 15 was acknowledged and is lost"])
 
