@@ -21,15 +21,15 @@ namespace {
 using namespace haricot;
 
 constexpr tool::Subcommand kSubcommands[] = {
-    {"ping", "say whether a server answers", &tool::ping},
-    {"stats", "show what a server says of itself, a tube or a job", &tool::stats},
+    {"ping", "check that a server answers", &tool::ping},
+    {"stats", "show the statistics of a server, a tube or a job", &tool::stats},
     {"tubes", "show a table of the tubes", &tool::tubes},
     {"jobs", "show a table of the jobs", &tool::jobs},
     {"clients", "show a table of the connections", &tool::clients},
     {"top", "show a server and its tubes live", &tool::top},
     {"peek", "print a job's body", &tool::peek},
     {"put", "put jobs into a tube", &tool::put},
-    {"reserve", "take the next job and print it", &tool::reserve},
+    {"reserve", "reserve the next job and print it", &tool::reserve},
     {"work", "run a program for each job", &tool::work},
     {"release", "make jobs ready or delayed", &tool::release},
     {"kick", "make buried or delayed jobs ready", &tool::kick},
@@ -39,13 +39,13 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"export", "write jobs as lines of JSON", &tool::export_jobs},
     {"import", "put jobs from lines of JSON", &tool::import_jobs},
     {"bury", "set jobs aside", &tool::bury},
-    {"pause", "keep the jobs of a tube from being reserved for a while", &tool::pause_tube},
+    {"pause", "stop reserves from a tube for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
-    {"group", "show how far a group of jobs is, or wait for its end", &tool::group},
+    {"group", "count the jobs of a group, or wait for its end", &tool::group},
     {"wait", "wait until jobs are deleted or buried", &tool::wait_for_jobs},
-    {"bench", "load a server and report how fast it is", &tool::bench},
+    {"bench", "measure a server under load", &tool::bench},
     {"web", "serve a page, metrics and an API for servers", &tool::serve_web, false},
-    {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog, false},
+    {"binlog", "check, print, copy or repair the files of a server", &tool::binlog, false},
 };
 
 constexpr std::string_view kHelp = "help";
@@ -55,7 +55,7 @@ std::string help_text() {
       "Use: haricot [OPTIONS] SUBCOMMAND [OPTIONS]\n"
       "     haricot help [SUBCOMMAND]\n"
       "     haricot --help | --version\n\n"
-      "Subcommands (haricot help SUBCOMMAND says more):\n";
+      "Subcommands (see haricot help SUBCOMMAND):\n";
   constexpr std::size_t kSummaryColumn = 12;
   for (const tool::Subcommand& subcommand : kSubcommands) {
     std::string line = "  " + std::string(subcommand.name);
@@ -117,7 +117,7 @@ int run_flag(const char* word) {
   std::vector<tool::Flag> flags = tool::usual_flags();
   flags.push_back({'v', "version", "", "", [](std::string_view) { return true; }});
   std::vector<std::string_view> operands;
-  std::string error = "it has to stand alone";
+  std::string error = "must be given alone";
   const bool is_good = tool::read_flags(flags, {&word, 1}, operands, error);
   return mistake(std::string(is_good ? name : "") + (is_good ? ": " : "") + error);
 }
@@ -129,7 +129,7 @@ int run(tool::Words all) {
       return word == "--help" || word == "-h";
     });
     if (wants_help) return show_help();
-    if (!all.empty()) return mistake("there is no subcommand");
+    if (!all.empty()) return mistake("missing subcommand");
     std::fputs(help_text().c_str(), stderr);
     return tool::kExitUsage;
   }
@@ -139,7 +139,7 @@ int run(tool::Words all) {
   const tool::Subcommand* subcommand = find_subcommand(name);
   if (subcommand == nullptr) return unknown_subcommand(name);
   if (flags > 0 && !subcommand->has_usual_flags) {
-    return mistake(std::string(name) + " takes its flags after its name");
+    return mistake(std::string(name) + ": flags must follow the subcommand");
   }
   std::vector<const char*> words(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(flags));
   words.insert(words.end(), all.begin() + static_cast<std::ptrdiff_t>(flags) + 1, all.end());

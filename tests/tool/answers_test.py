@@ -122,12 +122,12 @@ class Signals(OperatorTest):
 class Import(OperatorTest):
     def test_a_key_that_is_none_is_refused_by_its_line(self):
         lines = LINE + b'{"tube":"a","body":"x","priority":5}\n' + LINE
-        self.assertEqual(self.refused(NO, 'line 2: "priority" is no key of a job (did you mean pri?)',
+        self.assertEqual(self.refused(NO, 'line 2: "priority" is not a key of a job (did you mean pri?)',
                                       "import", stdin=lines), "imported 1\n")
         for line, complaint in (('{"queue":"a","body":"x"}', '(did you mean tube?)'),
                                 ('{"tube":"a","data":"x"}', '(did you mean body?)'),
                                 ('{"tube":"a","body":"x","time_left":1}', '(did you mean time-left?)'),
-                                ('{"tube":"a","body":"x","":1}', '"" is no key of a job')):
+                                ('{"tube":"a","body":"x","":1}', '"" is not a key of a job')):
             self.refused(NO, complaint, "import", "--dry-run", stdin=line.encode())
         self.assertEqual(self.count("ready"), 1)
 
@@ -161,7 +161,7 @@ class Jobs(OperatorTest):
         if not self.has("list-jobs"):
             self.skipTest("the server has no list-jobs")
         self.good("put", "-q", "--lines", stdin=b"x\n" * 1001)
-        note = "these are the next 1000 jobs; the server lists no more of them"
+        note = "only the next 1000 jobs are listed; the server lists no more"
         for words in ([], ["--count", "2000"]):
             status, output, error = self.haricot("jobs", "default", "--next", *words)
             self.assertEqual((status, len(output.splitlines())), (DONE, 1001))
@@ -169,7 +169,7 @@ class Jobs(OperatorTest):
         self.assertEqual(len(self.good("jobs", "default", "--next", "-n", "1000").splitlines()), 1001)
         status, output, error = self.haricot("jobs", "default", "--next", "--match", "y")
         self.assertEqual((status, output), (NO, b""))
-        self.assertIn("these are of the next 1000 jobs", error)
+        self.assertIn("only the next 1000 jobs were searched", error)
 
 
 class Times(OperatorTest):
@@ -192,7 +192,7 @@ class Work(OperatorTest):
         words = ["work", "--wait", "0", "--timeout", "30s"]
         status, _, error = self.haricot(*words, "true")
         self.assertEqual(status, DONE)
-        self.assertIn("--timeout is for answers of the server; --max-time ends a program", error)
+        self.assertIn("--timeout limits answers of the server; to limit a program use --max-time", error)
         for more in (["--quiet"], ["--max-time", "5"]):
             self.assertNotIn("--max-time ends", self.haricot(*words, *more, "true")[2])
 

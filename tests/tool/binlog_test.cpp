@@ -122,7 +122,7 @@ TEST_F(HaricotBinlog, CheckTellsAFileThatStandsTwiceAndTouchesNothing) {
   const Ending ending = run_tool({"binlog", "check", folder});
   EXPECT_EQ(ending.status.code, 1);
   for (const char* part :
-       {"  left aside\n", "5 jobs", "binlog.3.damaged.1: kept aside",
+       {"  left aside\n", "5 jobs", "binlog.3.damaged.1: set aside",
         "DAMAGE: binlog.5 is a copy of binlog.1 and is left aside\n", "\ndamaged\n"}) {
     EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
   }
@@ -135,7 +135,7 @@ TEST_F(HaricotBinlog, NamesOfFilesDoNotSteerATerminal) {
   const std::string folder = written_folder();
   std::ofstream(folder + "/binlog.3.damaged.\x1b[2J", std::ios::binary) << "x";
   const Ending check = run_tool({"binlog", "check", folder});
-  EXPECT_NE(check.output.find("binlog.3.damaged.\\x1b[2J: kept aside"), std::string::npos)
+  EXPECT_NE(check.output.find("binlog.3.damaged.\\x1b[2J: set aside"), std::string::npos)
       << check.output;
   for (const std::string action : {"check", "dump", "copy", "\x1b[2J"}) {
     const Ending ending = run_tool({"binlog", action, "/nowhere/\x1b[2J", folder + "/\x1b[2J"});
@@ -286,7 +286,7 @@ TEST_F(HaricotBinlog, ARepairSaysWhichJobsMayHaveBeenDeleted) {
   const Ending ending = run_tool({"binlog", "repair", folder, folder_.path() + "/repaired"});
   EXPECT_EQ(ending.status.code, 1);
   EXPECT_NE(
-      ending.output.find("unsure of job 6 in old: what is lost of binlog.1 may have changed or "
+      ending.output.find("unsure of job 6 in old: the lost part of binlog.1 may have changed or "
                          "deleted it\n"),
       std::string::npos)
       << ending.output;
@@ -309,11 +309,11 @@ TEST_F(HaricotBinlog, MistakesEndWithStatusFive) {
   }
   const auto said = [this](const std::vector<std::string>& words) { return run_tool(words).error; };
   EXPECT_EQ(said({"binlog", "chekc", "x"}),
-            "haricot binlog: unknown word: chekc (did you mean check?)\n"
+            "haricot binlog: unknown action: chekc (did you mean check?)\n"
             "Try haricot binlog --help.\n");
   EXPECT_TRUE(
-      said({"binlog", "copy", "x"}).starts_with("haricot binlog: copy takes two folders\n"));
-  EXPECT_TRUE(said({"binlog", "dump"}).starts_with("haricot binlog: dump takes one folder\n"));
+      said({"binlog", "copy", "x"}).starts_with("haricot binlog: copy requires two folders\n"));
+  EXPECT_TRUE(said({"binlog", "dump"}).starts_with("haricot binlog: dump requires one folder\n"));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ class Carry(TagTest):
             output = self.refused(REFUSED, "line 2: ", "import", stdin=text)
             self.assertEqual(output, "imported 1\n")
         self.refused(REFUSED, " does not know the tag con of put: it is ", "import", stdin=text)
-        self.refused(REFUSED, "; --without-tags leaves tags out, and --from-line 2 goes on here\n",
+        self.refused(REFUSED, "; --without-tags puts the jobs without tags; continue with --from-line 2\n",
                      "import", stdin=text)
         self.assertEqual(self.server.stat("total-jobs"), "4")
         status, output, error = self.haricot("import", "--dry-run", stdin=text + text)
@@ -116,7 +116,7 @@ class Carry(TagTest):
         self.assertRegex(error, r"line 2: .*the tag con.*\n.*line 4: .*the tag con.*\n$")
         for more in (["--from-line", "2"], ["--dry-run"]):
             _, _, error = self.haricot("import", "--without-tags", *more, stdin=text)
-            self.assertEqual(error, "haricot import: tags are left out of jobs: 1\n")
+            self.assertEqual(error, "haricot import: jobs put without their tags: 1\n")
         self.assertEqual(self.good("import", "-q", "--without-tags", stdin=text), "")
         self.assertEqual((self.count("ready", "mail"), self.count("buried", "mail")), (5, 2))
 
@@ -130,7 +130,7 @@ class Carry(TagTest):
         for words in (["import", path], ["import", "--from-line", "4", "-f", path]):
             output = self.refused(REFUSED, "line 5: the server at ", *words)
             self.assertEqual(output, "imported 0\n")
-            self.refused(REFUSED, "; --without-tags leaves tags out; nothing was put\n", *words)
+            self.refused(REFUSED, "; --without-tags puts the jobs without tags; nothing was put\n", *words)
         with path.open("rb", buffering=0) as opened:
             opened.read(len(plain))
             ended = subprocess.run([TOOL, "import", "-a", self.server.address], stdin=opened,
@@ -161,10 +161,10 @@ class Carry(TagTest):
                             ("con", ("", "a b", "a:0", None, ":1", "k" * 101)),
                             ("idp", ("", "a b", "a:x", False, "a:0", "a:4294967296", "a:1:1", "a:5m"))):
             for value in values:
-                self.refused(NO, f'line 1: "{tag}" is no value of this tag', "import",
+                self.refused(NO, f'line 1: invalid value of "{tag}"', "import",
                              stdin=line(tube="a", body="x", **{tag: value}))
         long = line(tube="a", body="x", con="k" * 100 + ":65535", idp="k" * 100)
-        self.refused(NO, "line 1: its tags are too long: a put has no room", "import", stdin=long)
+        self.refused(NO, "line 1: its tags do not fit into the line of a put", "import", stdin=long)
         self.assertEqual(self.server.stat("total-jobs"), "0")
 
     def test_after_a_kill_or_a_lost_server_all_jobs_have_them(self):
@@ -215,7 +215,7 @@ class Carry(TagTest):
         self.refused(REFUSED, "drain mode", "move", "mail", "news", "-s", "ready")
         self.assertEqual(self.tags("mail")["ready"], ("ready", "1", None, None))
         # There is no way back to a delay.
-        self.refused(REFUSED, "job 2 is buried now, as it has no try left", "move", "mail", "news",
+        self.refused(REFUSED, "job 2 is now buried, because it has no try left", "move", "mail", "news",
                      "-s", "delayed")
         self.assertEqual(self.tags("mail")["later"], ("buried", "1", None, None))
 

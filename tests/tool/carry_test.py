@@ -177,7 +177,7 @@ class CarryTest(OperatorTest):
                 break
             self.assertEqual(status, NO_SERVER, error)
             if lines:
-                self.assertIn(f"not all jobs are written: {len(lines)} of {jobs}", error)
+                self.assertIn(f"incomplete: jobs written: {len(lines)} of {jobs}", error)
                 seen.add(len(lines))
             after_cut()
             message += 1
@@ -242,7 +242,7 @@ class Export(CarryTest):
         self.assertEqual(self.good("export"), "")
         self.server.put("x")
         self.assertEqual(self.refused(NO, "there is no tube mail", "export", "default", "mail"), "")
-        self.refused(USAGE, "tube a comes twice", "export", "a", "a")
+        self.refused(USAGE, "tube a is given twice", "export", "a", "a")
 
     def test_a_lost_server_is_told(self):
         self.assertIn(100, self.export_with_cuts(150))
@@ -348,7 +348,7 @@ class ExportById(CarryTest):
         self.assertEqual(self.lines("default")[0]["body"], "x")
         self.refused(NO, "there is no tube mail", "export", "--by-id", "mail")
         if not self.has("scan-jobs"):
-            output = self.refused(REFUSED, "; --by-id asks it for each id instead, or", "export")
+            output = self.refused(REFUSED, "; --by-id asks for each id instead; or", "export")
             self.assertEqual(output, "")
 
     def test_a_lost_server_is_told(self):
@@ -393,11 +393,11 @@ class Import(CarryTest):
     def test_a_bad_line_is_told_and_those_before_it_are_there(self):
         good = self.line(tube="mail", body="x")
         for bad, complaint in (
-                (b"{", "it is no object of JSON"), (b"[]", "it is no object"),
-                (b'{"tube":"a","body":"x"} x', "it is no object"),
-                (b'{"tube":"a","tube":"b"}', '"tube" comes twice'),
-                (self.line(body="x"), 'it has no "tube"'),
-                (self.line(tube="-x", body="x"), "is not a tube's name"),
+                (b"{", "not a JSON object"), (b"[]", "not a JSON object"),
+                (b'{"tube":"a","body":"x"} x', "not a JSON object"),
+                (b'{"tube":"a","tube":"b"}', '"tube" appears twice'),
+                (self.line(body="x"), 'missing "tube"'),
+                (self.line(tube="-x", body="x"), "is not a tube name"),
                 (self.line(tube="a"), 'either "body" or "body_base64"'),
                 (self.line(tube="a", body="x", body_base64="AA=="), 'either "body" or'),
                 (self.line(tube="a", body=5), '"body" is not a string'),
@@ -405,9 +405,9 @@ class Import(CarryTest):
                 (self.line(tube="a", body="x", pri=-1), '"pri" is not a number up to'),
                 (self.line(tube="a", body="x", ttr=4294967296), '"ttr" is not a number up to'),
                 (self.line(tube="a", body="x", state="lost"), '"state" is not ready'),
-                (self.line(tube="a", body="x" * 70000), "larger than the server takes"),
-                (b'{"tube":"a","body":"\xff"}', 'the value of "body" is no string'),
-                (b'{"tube":"a","body":["x"]}', 'the value of "body" is no string')):
+                (self.line(tube="a", body="x" * 70000), "exceeds the server's max-job-size"),
+                (b'{"tube":"a","body":"\xff"}', 'the value of "body" must be a string'),
+                (b'{"tube":"a","body":["x"]}', 'the value of "body" must be a string')):
             before = self.server.stat("total-jobs")
             text = good + good + bad.rstrip() + b"\n" + good
             output = self.refused(NO, "line 3: ", "import", stdin=text)
@@ -428,7 +428,7 @@ class Import(CarryTest):
         self.server.process.send_signal(signal.SIGUSR1)
         wait_until(lambda: self.server.stat("draining") == "true")
         text = self.line(tube="mail", body="x") * 3
-        output = self.refused(REFUSED, "3 lines up to line 3 were refused; --from-line 1 goes on with them",
+        output = self.refused(REFUSED, "3 lines up to line 3 were refused; continue with --from-line 1",
                               "import", stdin=text)
         self.assertEqual(output, "imported 0\n")
 
@@ -440,8 +440,8 @@ class Import(CarryTest):
         status, output, error = run(TOOL, "import", address=relay.address, stdin=text)
         self.assertEqual((status, output), (REFUSED, b"imported 2\n"), error)
         self.assertIn("line 2: OUT_OF_MEMORY", error)
-        self.assertIn("2 lines up to line 3 were refused; the others up to line 4 are imported, "
-                      "and --from-line 5 goes on", error)
+        self.assertIn("2 lines up to line 3 were refused; the others up to line 4 are imported; "
+                      "continue with --from-line 5", error)
         there = self.jobs()
         self.assertEqual({body: jobs[0][:2] for body, jobs in there.items()},
                          {"a": ("mail", "ready"), "d": ("mail", "ready")})

@@ -83,7 +83,7 @@ class Put(OperatorTest):
         output = self.refused(REFUSED, "line 2: JOB_TOO_BIG", "put", "-l",
                               stdin=b"x\n" + b"y" * 70000 + b"\nz\n")
         self.assertEqual(len(output.split()), 2)
-        self.refused(REFUSED, "larger than the server takes", "put", stdin=b"y" * 70000)
+        self.refused(REFUSED, "exceeds the server's max-job-size", "put", stdin=b"y" * 70000)
         self.server.process.send_signal(10)
         wait_until(lambda: self.server.stat("draining") == "true")
         self.refused(REFUSED, "the server is in drain mode", "put", "x")
@@ -103,10 +103,10 @@ class Put(OperatorTest):
         self.assertEqual(self.good("kick", "-q", "-t", "default", "--all"), "")
         self.assertEqual(self.good("delete", "-q", "1", "2"), "")
         self.assertEqual(self.good("delete", "-qy", "-t", "default", "--all"), "")
-        self.assertEqual(self.refused(NO, "job 1 is not there", "delete", "-q", "1"), "")
+        self.assertEqual(self.refused(NO, "job 1 does not exist", "delete", "-q", "1"), "")
 
     def test_mistakes(self):
-        self.refused(USAGE, "'-x' is not a tube's name", "put", "--tube=-x", "b")
+        self.refused(USAGE, "'-x' is not a tube name", "put", "--tube=-x", "b")
         self.refused(USAGE, "excludes --lines", "put", "--lines", "b")
         self.refused(USAGE, "is not a number", "put", "-p", "4294967296", "b")
 
@@ -130,13 +130,13 @@ class Kick(OperatorTest):
         self.bury(2)
         job = self.server.put("x", delay=100)
         self.assertEqual(self.good("kick", "2", job), "kicked 2\n")
-        output = self.refused(NO, "job 2 is not there, or is neither buried", "kick", "1", "2")
+        output = self.refused(NO, "job 2 does not exist, or is neither buried", "kick", "1", "2")
         self.assertEqual(output, "kicked 1\n")
 
     def test_mistakes(self):
         self.refused(USAGE, "either ids or a tube", "kick")
-        self.refused(USAGE, "a tube needs either --count or --all", "kick", "-t", "mail")
-        self.refused(USAGE, "a tube needs either --count or --all", "kick", "--all", "1")
+        self.refused(USAGE, "a tube requires --count or --all", "kick", "-t", "mail")
+        self.refused(USAGE, "a tube requires --count or --all", "kick", "--all", "1")
         self.refused(DONE, "there is no tube mail", "kick", "-t", "mail", "--all")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
@@ -165,7 +165,7 @@ class Delete(OperatorTest):
         self.assertEqual(self.good("delete", "1", "2"), "deleted 2\n")
         status, output, error = self.haricot("delete", "--json", "1", "7")
         self.assertEqual((status, json.loads(output)), (NO, {"deleted": 0, "not_found": [1, 7]}))
-        self.assertIn("job 7 is not there, or a worker holds it", error)
+        self.assertIn("job 7 does not exist, or a worker holds it", error)
 
     def test_one_state_of_a_tube(self):
         self.fill()
@@ -201,7 +201,7 @@ class Delete(OperatorTest):
 
     def test_without_yes_it_asks_at_a_terminal_only(self):
         self.fill()
-        self.refused(USAGE, "--yes is needed", "delete", "-t", "mail", "--all")
+        self.refused(USAGE, "--yes is required", "delete", "-t", "mail", "--all")
         words = ("delete", "-t", "mail", "--ready")
         no = output_on_terminal(*words, typed=b"n\n", address=self.server.address)
         self.assertIn(b"Delete 3 ready jobs of tube mail? [y/N]", no)
@@ -212,7 +212,7 @@ class Delete(OperatorTest):
 
     def test_mistakes(self):
         self.refused(USAGE, "either ids or a tube", "delete")
-        self.refused(USAGE, "a tube needs --ready", "delete", "-t", "mail", "-y")
+        self.refused(USAGE, "a tube requires --ready", "delete", "-t", "mail", "-y")
         self.refused(DONE, "there is no tube mail", "delete", "-t", "mail", "--all", "-y")
 
 
@@ -247,7 +247,7 @@ class Flush(OperatorTest):
 
     def test_somebody_has_to_say_yes(self):
         self.fill()
-        self.refused(USAGE, "without a terminal to ask at, --yes is needed", "flush", "mail")
+        self.refused(USAGE, "without a terminal, --yes is required", "flush", "mail")
         output = output_on_terminal("flush", "mail", address=self.server.address, typed=b"n\n")
         self.assertIn(b"Delete 3 ready and 2 delayed and 1 buried jobs of tube mail? [y/N]", output)
         self.assertIn(b"nothing was deleted", output)
@@ -259,7 +259,7 @@ class Flush(OperatorTest):
 
     def test_what_is_wrong_is_told(self):
         self.refused(DONE, "there is no tube mail", "flush", "mail", "-y")
-        self.refused(USAGE, "it takes a tube", "flush", "-y")
+        self.refused(USAGE, "requires a tube", "flush", "-y")
         self.refused(USAGE, "is not ready, delayed or buried", "flush", "a", "-s", "reserved")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
@@ -273,7 +273,7 @@ class Bury(OperatorTest):
         self.assertEqual(self.good_json("stats", "1")["pri"], 77)
         self.assertEqual(self.good("bury", "-p", "5", "1"), "buried 1\n")
         self.assertEqual(self.good_json("stats", "1")["pri"], 5)
-        self.refused(NO, "job 9 is not there, or a worker holds it", "bury", "9")
+        self.refused(NO, "job 9 does not exist, or a worker holds it", "bury", "9")
 
     def test_ready_jobs_of_a_tube(self):
         for i in range(4):
@@ -306,7 +306,7 @@ class Pause(OperatorTest):
 
     def test_what_is_wrong_is_told(self):
         self.refused(NO, "there is no tube mail", "pause", "mail", "5")
-        self.refused(USAGE, "it takes a tube and a time", "pause", "mail")
+        self.refused(USAGE, "requires a tube and a time", "pause", "mail")
         self.refused(USAGE, "'soon' is not a time", "pause", "mail", "soon")
 
 
@@ -324,7 +324,7 @@ class Drain(OperatorTest):
         self.assertEqual(error, "")
         status, output, error = self.haricot("drain", "-w0")
         self.assertEqual((status, output), (NO, b"ready 1, reserved 0, delayed 0, buried 0\n"))
-        self.assertIn(f"SIGUSR1 to its process ({self.server.process.pid})", error)
+        self.assertIn(f"SIGUSR1 to process {self.server.process.pid}", error)
 
     def test_it_waits_for_the_workers(self):
         self.server.put("x")

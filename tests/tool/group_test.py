@@ -58,14 +58,14 @@ class Put(GroupTest):
                                        "both": ("mail", "delayed", True)})
 
     def test_what_no_server_takes_is_not_sent(self):
-        self.refused(USAGE, "can't wait for the group that it is in", "put", "--group", "g",
+        self.refused(USAGE, "a job cannot wait for its own group", "put", "--group", "g",
                      "--after", "g", "x")
         for value in ("", "a b", "g" * 101, "a:1", "\u00e4"):
             for flag in ("--group", "--after"):
                 self.refused(USAGE, f"{flag}: ", "put", f"{flag}={value}", "x")
-            self.refused(USAGE, "that is no group's name", "group", value)
-        self.refused(USAGE, "it takes one group", "group")
-        self.refused(USAGE, "it takes one group", "group", "a", "b")
+            self.refused(USAGE, "invalid group name", "group", value)
+        self.refused(USAGE, "requires one group", "group")
+        self.refused(USAGE, "requires one group", "group", "a", "b")
         self.assertEqual(self.count("ready"), 0)
 
 
@@ -188,7 +188,7 @@ class Carry(GroupTest):
         self.put("report", "--after", "g", "--unique", "k")
         status, output, error = self.haricot("move", "mail", "news", "-s", "delayed")
         self.assertEqual((status, output), (NO, b"moved 0\n"))
-        self.assertIn("job 3 stays in tube mail: a job with this key is there already: 2", error)
+        self.assertIn("job 3 stays in tube mail: the key is taken: job 2", error)
         self.assertEqual(self.jobs()["report"], ("mail", "delayed", True))
 
     def test_a_line_says_whether_the_job_is_held(self):

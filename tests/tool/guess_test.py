@@ -75,7 +75,7 @@ class Tubes(OperatorTest):
     def test_of_what_takes_and_changes(self):
         self.put()
         self.assertEqual(self.both(self.put, "reserve", "TUBE", "--then", "delete"), "x")
-        self.assertEqual(self.both(self.put, "pause", "TUBE", "0"), "tube mail goes on\n")
+        self.assertEqual(self.both(self.put, "pause", "TUBE", "0"), "tube mail is resumed\n")
         self.both(self.empty, "drain", "TUBE")
         for words in (["mail", "news"], ["-t", "mail", "news"], ["-t", "mail", "-t", "news"]):
             self.put()
@@ -91,7 +91,7 @@ class Tubes(OperatorTest):
     def test_digits_are_an_id_where_there_are_ids(self):
         self.server.put("x", "17")
         self.assertEqual(self.good("peek", "--tube", "17", "--ready"), "x")
-        self.refused(NO, "job 17 is not there", "delete", "17")
+        self.refused(NO, "job 17 does not exist", "delete", "17")
         self.assertEqual(self.good("delete", "-yt", "17", "--all"), "deleted 1\n")
 
     def test_mistakes(self):
@@ -99,12 +99,12 @@ class Tubes(OperatorTest):
                       ["drain", "a", "b"], ["put", "-t", "a", "-t", "b", "x"]):
             self.refused(USAGE, "more than one tube", *words)
         self.refused(USAGE, "more than 2 tubes", "move", "a", "b", "c")
-        self.refused(USAGE, "tube a comes twice", "move", "a", "-t", "a")
-        self.refused(USAGE, "neither a tube's name nor a job's id", "kick", "no name")
-        self.refused(USAGE, "'mail' is not the id of a job", "release", "mail")
+        self.refused(USAGE, "tube a is given twice", "move", "a", "-t", "a")
+        self.refused(USAGE, "neither a tube name nor a job id", "kick", "no name")
+        self.refused(USAGE, "'mail' is not a job id", "release", "mail")
         self.refused(USAGE, "either ids or a tube", "delete", "mail", "5", "--all", "-y")
-        self.refused(USAGE, "a tube needs either", "kick", "mail")
-        self.refused(USAGE, "it takes a tube and a time", "pause", "10m")
+        self.refused(USAGE, "a tube requires", "kick", "mail")
+        self.refused(USAGE, "requires a tube and a time", "pause", "10m")
 
 
 class PutOfAPipe(OperatorTest):
@@ -126,8 +126,8 @@ class PutOfAPipe(OperatorTest):
         self.assertEqual(self.server.stat("total-jobs"), "0")
 
     def test_stdin_stands_alone(self):
-        self.refused(USAGE, "- is stdin, and excludes a body", "put", "mail", "-")
-        self.refused(USAGE, "- is stdin, and excludes a body", "put", "-t", "mail", "x", "-")
+        self.refused(USAGE, "- means stdin and excludes other bodies", "put", "mail", "-")
+        self.refused(USAGE, "- means stdin and excludes other bodies", "put", "-t", "mail", "x", "-")
         self.assertEqual(self.server.stat("total-jobs"), "0")
         self.assertEqual(self.good("put", "-t", "mail", "-", stdin=b"x"), "1\n")
 
@@ -179,7 +179,7 @@ class Lines(OperatorTest):
             tool.wait(60)
             self.assertEqual(tool.returncode, -number)
             self.assertEqual(tool.stdout.read(), b"imported %d\n" % sent)
-            self.assertIn(b"interrupted; --from-line %d goes on" % (sent + 1), tool.stderr.read())
+            self.assertIn(b"interrupted; continue with --from-line %d" % (sent + 1), tool.stderr.read())
             for pipe in (tool.stdin, tool.stdout, tool.stderr):
                 pipe.close()
 
@@ -267,8 +267,8 @@ class Statuses(OperatorTest):
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
     def test_a_job_that_is_not_there_is_one(self):
-        self.refused(NO, "job 5 is not there", "kick", "5")
-        self.refused(NO, "job 5 is not there", "delete", "5")
+        self.refused(NO, "job 5 does not exist", "kick", "5")
+        self.refused(NO, "job 5 does not exist", "delete", "5")
         self.refused(NO, "there is no tube mail", "pause", "mail", "5")
         self.refused(NO, "there is no tube mail", "stats", "mail")
 
@@ -341,17 +341,17 @@ class Servers(OperatorTest):
 
 class DrainMode(OperatorTest):
     def test_it_can_be_switched(self):
-        self.refused(USAGE, "drain mode is --start and --stop; a tube of this name is --tube on",
+        self.refused(USAGE, "for drain mode use --start or --stop; for a tube with this name use --tube on",
                      "drain", "on")
         self.refused(USAGE, "for the whole server", "drain", "--start", "mail")
         self.refused(USAGE, "exclude each other", "drain", "--start", "--stop")
-        self.refused(USAGE, "--stop waits for nothing", "drain", "--stop", "--wait", "5")
+        self.refused(USAGE, "--stop excludes --wait", "drain", "--stop", "--wait", "5")
         if not self.has("undrain"):
             self.refused(REFUSED, "does not know drain", "drain", "--start")
             return
         self.server.put("x")
-        self.assertEqual(self.good("drain", "--start"), "the server takes no new jobs\n")
-        self.refused(REFUSED, "until drain --stop or a restart ends it", "put", "x")
+        self.assertEqual(self.good("drain", "--start"), "the server accepts no new jobs\n")
+        self.refused(REFUSED, "until drain --stop or a restart", "put", "x")
         status, output, error = self.haricot("drain", "--start", "--wait", "0")
         self.assertEqual((status, output, error), (NO, b"ready 1, reserved 0, delayed 0, buried 0\n", ""))
         self.assertEqual(self.good_json("drain", "--stop"), {"draining": False})

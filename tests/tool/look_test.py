@@ -74,7 +74,7 @@ class Ping(OperatorTest):
         self.assertNotIn("writable", self.good_json("ping"))
         self.server.process.send_signal(10)
         wait_until(lambda: self.server.stat("draining") == "true")
-        complaint = f"{self.server.address} takes no new jobs: it is in drain mode"
+        complaint = f"{self.server.address} accepts no new jobs: it is in drain mode"
         self.assertIn(" answers: ", self.refused(NO, complaint, "ping", "--writable"))
         self.assertEqual(self.refused(NO, complaint, "ping", "--writable", "--quiet"), "")
         self.assertEqual(self.refused(NO, complaint, "ping", "-Wq", "--wait", "0.3"), "")
@@ -139,7 +139,7 @@ class Stats(OperatorTest):
     def test_what_is_not_there_is_told(self):
         self.refused(NO, "there is no tube mail", "stats", "mail")
         self.refused(NO, "there is no job 5", "stats", "5")
-        self.refused(USAGE, "neither a tube's name nor a job's id", "stats", "no name")
+        self.refused(USAGE, "neither a tube name nor a job id", "stats", "no name")
         self.refused(USAGE, "more than one", "stats", "a", "--job", "1")
 
 
@@ -222,15 +222,15 @@ class Jobs(OperatorTest):
     def test_what_is_not_there_is_told(self):
         self.fill()
         self.refused(NO, "there is no such job in tube nothing\n", "jobs", "nothing")
-        self.refused(NO, "there is no such job in tube buried; a state is named by --state\n",
+        self.refused(NO, "there is no such job in tube buried; for a state use --state\n",
                      "jobs", "buried")
         self.refused(NO, "there is no such job", "jobs", "--match", "four")
         self.refused(NO, "there is no tube nothing", "jobs", "nothing", "--next")
-        self.refused(USAGE, "--next needs a tube", "jobs", "--next")
+        self.refused(USAGE, "--next requires a tube", "jobs", "--next")
         self.refused(USAGE, "have no order", "jobs", "mail", "--next", "-s", "reserved")
         self.refused(USAGE, "is not ready, reserved", "jobs", "--state", "done")
         self.refused(USAGE, "more than one tube", "jobs", "mail", "news")
-        self.refused(USAGE, "is not a tube's name", "jobs", "no name")
+        self.refused(USAGE, "is not a tube name", "jobs", "no name")
 
 
 class Clients(OperatorTest):
@@ -395,8 +395,8 @@ class Several(OperatorTest):
         for words in (["put", "x"], ["drain"], ["stats", "5"]):
             status, output, error = run(TOOL, *words, address=self.both)
             self.assertEqual((status, output), (USAGE, b""))
-        self.assertIn("different at each server", error)
-        self.assertIn("it asks one server, and 2 addresses are given",
+        self.assertIn("belongs to one server", error)
+        self.assertIn("2 addresses are given, but this subcommand asks one server",
                       run(TOOL, "put", "x", address=self.both)[2])
         self.assertEqual(self.server.stat("total-jobs"), "2")
 

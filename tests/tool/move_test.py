@@ -122,9 +122,9 @@ class Move(CarryTest):
 
     def test_what_is_wrong_is_told(self):
         self.refused(DONE, "there is no tube mail", "move", "mail", "news")
-        self.refused(USAGE, "it takes two tubes", "move", "mail")
-        self.refused(USAGE, "tube mail comes twice", "move", "mail", "mail")
-        self.refused(USAGE, "'-x' is not a tube's name", "move", "--", "mail", "-x")
+        self.refused(USAGE, "requires two tubes", "move", "mail")
+        self.refused(USAGE, "tube mail is given twice", "move", "mail", "mail")
+        self.refused(USAGE, "'-x' is not a tube name", "move", "--", "mail", "-x")
         self.refused(USAGE, "is not ready, delayed or buried", "move", "a", "b", "-s", "reserved")
         self.server.put("x", "mail", delay=100)
         self.assertEqual(self.good("move", "mail", "news", "-s", "ready"), "moved 0\n")

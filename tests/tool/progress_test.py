@@ -147,7 +147,7 @@ class Slowdown(ProgressTest):
         for _ in range(20):
             self.server.put("x")
         self.assertLess(self.tries("-j", "4"), 30)
-        self.assertEqual(self.error.count("10 programs in a row have failed: going on slowly"), 1)
+        self.assertEqual(self.error.count("10 programs in a row have failed: slowing down"), 1)
 
     def test_bad_jobs_do_not_slow_good_ones_down(self):
         self.good("put", "-q", "--lines", stdin=b"false\n" * 100 + b"true\n")

@@ -97,7 +97,7 @@ class Put(TagTest):
         for unique in (key, key + ":49710d"):
             self.assertNotIn("224", run(TOOL, "put", "--unique", unique, "x",
                                         address="unix:/nowhere")[2])
-        self.assertIn("no room for them in its line of 224 bytes", error + run(
+        self.assertIn("do not fit into the line of a put", error + run(
             TOOL, "put", "--concurrency", key, "--unique", key, "x", address="unix:/nowhere")[2])
 
 
@@ -123,13 +123,12 @@ class PutOnce(unittest.TestCase):
         return status, output.decode(), error
 
     def test_the_id_is_printed_and_what_was_found_is_told(self):
-        there = "haricot put: a job with this key is there already: "
+        there = "haricot put: the key is taken: job "
         for state in ("ready", "reserved", "delayed", "buried"):
             self.assertEqual(self.run_put(f"INSERTED 12 {state.upper()}\r\n".encode(), "body"),
                              (DONE, "12\n", f"{there}12, {state}\n"))
         self.assertEqual(self.run_put(b"INSERTED 12 DELETED\r\n", "body"),
-                         (DONE, "12\n", "haricot put: a job that is gone still has this key: 12, "
-                                        "deleted\n"))
+                         (DONE, "12\n", "haricot put: the key is still taken: job 12, deleted\n"))
         self.assertEqual(self.run_put(b"INSERTED 12 READY 5\r\n", "body"),
                          (DONE, "12\n", f"{there}12, ready, now with priority 5\n"))
         self.assertEqual(self.run_put(b"INSERTED 12\r\n", "body"), (DONE, "12\n", ""))
@@ -146,7 +145,7 @@ class PutOnce(unittest.TestCase):
     def test_each_line_is_told_with_its_number(self):
         status, output, error = self.run_put(b"INSERTED 12 READY\r\n", "-l", stdin=b"body\nbody\n")
         self.assertEqual((status, output), (DONE, "12\n12\n"))
-        there = "a job with this key is there already: 12, ready\n"
+        there = "the key is taken: job 12, ready\n"
         self.assertEqual(error, f"haricot put: line 1: {there}haricot put: line 2: {there}")
 
     def test_another_answer_is_none(self):
@@ -207,7 +206,7 @@ class Unique(TagTest):
         self.assertEqual(self.good(*words, "first"), "1\n")
         status, output, error = self.haricot(*words, "second")
         self.assertEqual((status, output), (DONE, b"1\n"))
-        self.assertIn("there already: 1, ready", error)
+        self.assertIn("the key is taken: job 1, ready", error)
         # The key belongs to its tube, and ends with its job.
         self.good("put", "-t", "news", "--unique", "order-7", "x")
         self.good("delete", "1")
@@ -230,7 +229,7 @@ class Unique(TagTest):
             self.assertEqual(status, DONE)
             is_kept = ":" in kept
             self.assertEqual(int(output) == job, is_kept)
-            self.assertEqual(error, "haricot put: a job that is gone still has this key: "
+            self.assertEqual(error, "haricot put: the key is still taken: job "
                                     f"{job}, deleted\n" if is_kept else "")
         _, output, _ = self.haricot(*words, "a:900", "-j", "again")
         self.assertEqual(json.loads(output), {"id": 1, "buried": False, "duplicate": "deleted"})
@@ -251,12 +250,11 @@ class Unique(TagTest):
         # What was moved away has left its key, as what was deleted has.
         status, output, error = self.haricot("move", "letters", "mail")
         self.assertEqual((status, output), (NO, b"moved 0\n"))
-        self.assertEqual(error, "haricot move: job 3 stays in tube letters: a job that is gone still "
-                                "has this key: 1, deleted\n")
+        self.assertEqual(error, "haricot move: job 3 stays in tube letters: the key is still taken: "
+                                "job 1, deleted\n")
         status, output, error = self.haricot("import", stdin=text)
         self.assertEqual((status, output), (NO, b"imported 0\n"))
-        self.assertIn("line 1 is not imported: a job that is gone still has this key: 1, deleted\n",
-                      error)
+        self.assertIn("line 1 is not imported; the key is still taken: job 1, deleted\n", error)
         self.good("flush", "-qy", "letters")
         self.assertEqual(self.good("import", "-t", "letters", stdin=text), "imported 1\n")
         self.assertEqual(sorted(self.places()["one"]), [("letters", "ready"), ("news", "ready")])
@@ -285,7 +283,7 @@ class Unique(TagTest):
         self.good("put", "--unique", "a", "-p", "9", "x")
         _, output, error = self.haricot("put", "--unique", "a", "-p", "5", "x")
         self.assertEqual((output, error), (
-            b"1\n", "haricot put: a job with this key is there already: 1, ready, now with "
+            b"1\n", "haricot put: the key is taken: job 1, ready, now with "
                     "priority 5\n"))
         self.assertEqual(self.good_json("stats", "1")["pri"], 5)
 
@@ -309,9 +307,9 @@ class Unique(TagTest):
                 line(tube="mail", body="z", idp="a") + line(tube="mail", body="last"))
         status, output, error = self.haricot("import", stdin=text)
         self.assertEqual((status, output), (NO, b"imported 2\n"))
-        there = "is not imported: a job with this key is there already: 1, ready\n"
+        there = "is not imported; the key is taken: job 1, ready\n"
         self.assertEqual(error, f"haricot import: line 1 {there}haricot import: line 3 {there}"
-                                "haricot import: not imported, because other jobs have their keys: "
+                                "haricot import: lines not imported because other jobs have their keys: "
                                 "2\n")
         self.assertEqual(self.places(), {"there": [("mail", "ready")], "y": [("mail", "buried")],
                                          "last": [("mail", "ready")]})
@@ -344,8 +342,8 @@ class Unique(TagTest):
         self.good("put", "-t", "news", "--unique", "a", "there")
         status, output, error = self.haricot("move", "mail", "news")
         self.assertEqual((status, output), (NO, b"moved 1\n"))
-        self.assertEqual(error, "haricot move: job 1 stays in tube mail: a job with this key is "
-                                "there already: 3, ready\n")
+        self.assertEqual(error, "haricot move: job 1 stays in tube mail: the key is taken: "
+                                "job 3, ready\n")
         self.assertEqual(self.places(), {"one": [("mail", "ready")], "two": [("news", "ready")],
                                          "there": [("news", "ready")]})
         found = [json.loads(one) for one in self.good("jobs", "--json").splitlines()]
@@ -369,7 +367,7 @@ class Unique(TagTest):
         status, output, error = self.haricot("move", "mail", "news")
         self.assertEqual((status, output), (NO, b"moved 0\n"))
         self.assertEqual(error.count(" stays in tube mail"), 1000)
-        self.assertTrue(error.endswith("haricot move: the jobs behind these are not looked at\n"))
+        self.assertTrue(error.endswith("haricot move: the jobs after these are not moved\n"))
 
 
 if __name__ == "__main__":

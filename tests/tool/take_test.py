@@ -89,10 +89,10 @@ class Reserve(OperatorTest):
 
     def test_mistakes(self):
         self.refused(USAGE, "is not delete, bury or release", "reserve", "--then", "drop")
-        self.refused(USAGE, "--delay needs --then release", "reserve", "-d", "5")
-        self.refused(USAGE, "--delay needs", "reserve", "-d", "5", "--then", "bury")
-        self.refused(USAGE, "--priority needs", "reserve", "-p", "5", "--then", "delete")
-        self.refused(USAGE, "is not a tube's name", "reserve", "no name")
+        self.refused(USAGE, "--delay requires --then release", "reserve", "-d", "5")
+        self.refused(USAGE, "--delay requires", "reserve", "-d", "5", "--then", "bury")
+        self.refused(USAGE, "--priority requires", "reserve", "-p", "5", "--then", "delete")
+        self.refused(USAGE, "is not a tube name", "reserve", "no name")
 
 
 class Release(OperatorTest):
@@ -112,9 +112,9 @@ class Release(OperatorTest):
     def test_a_job_of_a_worker_stays_with_it(self):
         self.server.put("x")
         self.hold()
-        output = self.refused(NO, "job 1 is not there, or a worker holds it", "release", "1", "--json")
+        output = self.refused(NO, "job 1 does not exist, or a worker holds it", "release", "1", "--json")
         self.assertEqual(json.loads(output), {"released": 0, "not_found": [1]})
-        self.refused(USAGE, "it takes the ids of jobs", "release")
+        self.refused(USAGE, "requires ids of jobs", "release")
 
 
 if __name__ == "__main__":

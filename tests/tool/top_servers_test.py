@@ -34,7 +34,7 @@ class Several(TopTest):
         screen.wait_for_text("jobs: 5 ready")
         screen.wait_for(lambda: self.tubes_on(screen) == ["a", "b", "c", "default"])
         screen.type(b"p")
-        screen.wait_for_text("this is the sum of several servers: choose one of them with v")
+        screen.wait_for_text("this is the sum of several servers: select one with v")
         screen.type(b"v")
         screen.wait_for_text(f"haricot top: {self.server.address}")
         screen.wait_for_text("jobs: 3 ready")
@@ -129,7 +129,7 @@ class Several(TopTest):
             status, output, error = self.haricot("top", "-b", "-n1", "-i", "0.1", "-T", "2", "-a",
                                                  addresses)
             took[count] = time.monotonic() - begin
-            self.assertEqual((status, error.count("the server stays silent")), (3, count))
+            self.assertEqual((status, error.count("the server sent nothing in time")), (3, count))
             self.assertIn("sum of 1 server", output.decode())
         self.assertLess(took[3], 2 * took[1])  # One after the other it would be three times.
 

@@ -82,7 +82,7 @@ class Live(TopTest):
         screen.type(b"\x1b[C")  # An arrow; after the last column stands the first.
         screen.wait_for_text("by ready, reversed")
         screen.type(b"i")
-        screen.wait_for_text("3 tubes by ready, reversed, without idle ones")
+        screen.wait_for_text("3 tubes by ready, reversed, idle tubes hidden")
         screen.wait_for(lambda: "default" not in self.tubes_on(screen))
 
     def selected_on(self, screen):
@@ -146,7 +146,7 @@ class Live(TopTest):
         self.fill(mail=1)
         screen.wait_for_text("jobs: 4 ready")
         self.server.ask(*(f"delete {number}" for number in range(1, 7)))
-        screen.wait_for_text("there is no such tube any more")
+        screen.wait_for_text("the tube no longer exists")
         screen.type(b"\x1b")
         screen.wait_for(lambda: self.tubes_on(screen) == ["default"])
 

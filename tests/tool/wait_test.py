@@ -118,9 +118,9 @@ class Wait(OperatorTest):
         self.assertEqual(output.splitlines()[-3:], [f"{job} deleted" for job in jobs])
 
     def test_mistakes(self):
-        self.refused(USAGE, "it takes the ids of jobs", "wait")
+        self.refused(USAGE, "requires ids of jobs", "wait")
         for word in ("mail", "1a", "18446744073709551616"):
-            self.refused(USAGE, f"'{word}' is not the id of a job", "wait", word)
+            self.refused(USAGE, f"'{word}' is not a job id", "wait", word)
         self.refused(USAGE, "is not a time", "wait", "-w", "x", "1")
         self.assertEqual(self.haricot("wait", 2**64 - 1)[:2], (DONE, b"18446744073709551615 not found\n"))
 
@@ -151,7 +151,7 @@ class Wait(OperatorTest):
         job = self.server.put("x")
         os.kill(self.server.process.pid, signal.SIGSTOP)
         try:
-            self.refused(NO_SERVER, "the server stays silent", "wait", "-T", "0.1", job)
+            self.refused(NO_SERVER, "the server sent nothing in time", "wait", "-T", "0.1", job)
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
 

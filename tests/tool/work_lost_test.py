@@ -30,13 +30,13 @@ class LostServer(WorkTest):
         program = self.process_of(1)
         self.server.stop()
         first = tool.stderr.readline()
-        self.assertIn("the program of job 1 goes on, and the server gives the job to another worker",
+        self.assertIn("the program of job 1 continues, and the server releases the job to other workers",
                       first)
         self.assertTrue(is_alive(program))
         self.go()
         self.assertEqual(tool.stderr.readline(),
-                         "haricot work: the program of job 1 ended with status 0, but the job was not "
-                         "held any more: it may be done twice\n")
+                         "haricot work: the program of job 1 exited with status 0, but the job was no "
+                         "longer reserved: it may be done twice\n")
         self.restart()
         self.server.put("y")
         status, output, error = self.result(tool)
@@ -48,7 +48,7 @@ class LostServer(WorkTest):
         tool = self.start("-j", "2", "-c", "1", "--", "true")
         wait_until(lambda: self.server.stat("current-waiting") == "1")
         self.server.stop()
-        self.assertIn(": trying again", tool.stderr.readline())
+        self.assertIn(": reconnecting", tool.stderr.readline())
         self.restart()
         self.server.put("y")
         status, _, error = self.result(tool)
@@ -87,7 +87,7 @@ class LostServer(WorkTest):
             said += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
             # beanstalkd counts a job's reserves from its start on.
             tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
-            self.assertEqual(sum("program ended with status 1: " in line for line in said), tries, said)
+            self.assertEqual(sum("program exited with status 1: " in line for line in said), tries, said)
             self.assertEqual(self.states(), [0, 0, 0, 1])
 
     def test_with_a_limit_it_gives_up(self):

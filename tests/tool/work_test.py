@@ -86,7 +86,7 @@ class Work(WorkTest):
     def test_a_body_that_cannot_be_an_argument_buries_its_job(self):
         self.server.put("a\0b")
         _, error = self.work("-w0", "--", "echo", "{}", ends=BURIED)
-        self.assertIn("job 1: has a body that cannot be an argument: buried", error[0])
+        self.assertIn("job 1: its body cannot be an argument: buried", error[0])
         self.assertEqual(self.states(), [0, 0, 0, 1])
 
     def test_the_environment_has_the_job(self):
@@ -111,7 +111,7 @@ class Work(WorkTest):
         self.server.put("x", priority=77)
         for releases, delay in ((1, 100), (2, 200), (3, 250)):
             _, error = self.work("-w0", "--delay", "100", "--delay-max", "250s", "--", "false")
-            self.assertEqual(error[0], "haricot work: job 1: its program ended with status 1: "
+            self.assertEqual(error[0], "haricot work: job 1: its program exited with status 1: "
                              f"released, ready in {delay} s")
             job = self.good_json("stats", "1")
             self.assertEqual((job["state"], job["delay"]), ("delayed", delay))
@@ -123,7 +123,7 @@ class Work(WorkTest):
         output, error = self.work("-w0", "--tries", "3", "-d0", "--", "sh", "-c", "kill -9 $$",
                                   ends=BURIED)
         self.assertEqual(output, "")
-        said = "haricot work: job 1: its program was ended by signal 9: "
+        said = "haricot work: job 1: its program was killed by signal 9: "
         self.assertEqual(error, [said + "released, ready in 0 s"] * 2 +
                          [said + "buried after 3 tries",
                           "haricot work: 0 done, 2 released, 1 buried"])
@@ -171,8 +171,8 @@ class Work(WorkTest):
         self.assertEqual((status, output), (DONE, "[1] y\n" * 500000))
 
     def test_mistakes(self):
-        self.refused(USAGE, "it takes a program", "work", "-w0")
-        self.refused(NOT_FOUND, "there is no program no-such-program; tubes are named by --tube\n",
+        self.refused(USAGE, "requires a program", "work", "-w0")
+        self.refused(NOT_FOUND, "there is no program no-such-program; name a tube with --tube\n",
                      "work", "no-such-program", "--wait", "0", "--", "true")
         self.refused(NOT_FOUND, "there is no program no-such-program\n",
                      "work", "-t", "mail", "--", "no-such-program")
@@ -207,7 +207,7 @@ class Work(WorkTest):
         lines = error.splitlines()
         self.assertEqual(status, BURIED)
         self.assertEqual(lines[1], "haricot work: job 7 was buried: it has no try left, or the "
-                         "server no memory to release it")
+                         "server had no memory to release it")
         self.assertEqual(lines[-1], "haricot work: 0 done, 0 released, 1 buried")
 
 
@@ -265,14 +265,14 @@ class Failures(WorkTest):
             self.server.put("x", priority=7)
         gone = self.program("#!/nonexistent/interpreter\n")
         _, error = self.work("-w0", "-j2", "--tries", "1", "--", gone, ends=NOT_FOUND)
-        self.assertRegex(error[0], "job [12]: cannot execute .*/program: No such file.*: given back")
+        self.assertRegex(error[0], "job [12]: cannot execute .*/program: No such file.*: released, ready now")
         self.assertEqual(self.states(), [5, 0, 0, 0])
         self.assertEqual(self.good_json("stats", "5")["reserves"], 0)
         job = self.good_json("stats", "1")
         self.assertEqual((job["state"], job["pri"], job["delay"]), ("ready", 7, 0))
         # What another program says by the same status is its failure.
         _, error = self.work("-c1", "--tries", "1", "--", "sh", "-c", "exit 127", ends=BURIED)
-        self.assertIn("its program ended with status 127: buried after", error[0])
+        self.assertIn("its program exited with status 127: buried after", error[0])
 
     def test_what_this_side_lacks_takes_no_try_either(self):
         self.server.put("x")
@@ -280,7 +280,7 @@ class Failures(WorkTest):
                                 self.server.address, "--tries", "1", "--", "true"], capture_output=True,
                                text=True, timeout=60, check=False)
         self.assertEqual(ended.returncode, LOCAL, ended.stderr)
-        self.assertIn("job 1: cannot make a pipe: Too many open files: given back", ended.stderr)
+        self.assertIn("job 1: cannot create a pipe: Too many open files: released, ready now", ended.stderr)
         self.assertEqual(self.states(), [1, 0, 0, 0])
 
     def test_a_program_that_goes_ends_the_work(self):
@@ -303,7 +303,7 @@ class Failures(WorkTest):
         self.server.put("x" * 60000)
         # 40 times 60,000 bytes are more than all arguments of a program may have.
         _, error = self.work("-w0", "--", "true", *["{}"] * 40, ends=BURIED)
-        self.assertIn("job 1: has a body that cannot be an argument: buried", error[0])
+        self.assertIn("job 1: its body cannot be an argument: buried", error[0])
 
     def test_statuses_that_bury_at_once(self):
         for body in ("3", "65", "66", "70", "71", "0"):
@@ -311,7 +311,7 @@ class Failures(WorkTest):
         output = self.work("-w0", "-d100", "--bury-on", "65,66-70", "--tries", "5", "--", "sh", "-c",
                            'exit "$1"', "sh", "{}", ends=BURIED)[1]
         self.assertEqual(output[-1], "haricot work: 1 done, 2 released, 3 buried")
-        self.assertIn("haricot work: job 2: its program ended with status 65: buried", output)
+        self.assertIn("haricot work: job 2: its program exited with status 65: buried", output)
         self.assertEqual(self.states(), [0, 0, 2, 3])
 
     def test_a_program_that_takes_too_long_is_ended(self):
@@ -319,7 +319,7 @@ class Failures(WorkTest):
         _, error = self.work("-w0", "--max-time", "250ms", "--tries", "1", "--", "sh", "-c",
                              "sleep 600", ends=BURIED)
         self.assertEqual(error[0], "haricot work: job 1: its program took longer than 0.25 s and was "
-                         "ended by signal 15: buried after 1 tries")
+                         "killed by signal 15: buried after 1 tries")
         self.server.put("x")
         self.assertEqual(self.work("-w0", "--max-time", "10m", "--", "true")[1][-1],
                          "haricot work: 1 done, 0 released, 0 buried")
@@ -328,7 +328,7 @@ class Failures(WorkTest):
         self.server.put("x")
         _, error = self.work("-w0", "--max-time", "200ms", "-d100", "--", "sh", "-c",
                              "trap '' TERM; while :; do sleep 1; done")
-        self.assertIn("took longer than 0.2 s and was ended by signal 9: released", error[0])
+        self.assertIn("took longer than 0.2 s and was killed by signal 9: released", error[0])
 
 
 class JobLog(WorkTest):
@@ -417,7 +417,7 @@ class Ends(WorkTest):
         tool.send_signal(signal.SIGTERM)
         status, _, error = self.result(tool)
         self.assertEqual(status, DONE)
-        self.assertIn("job 1: its program was ended by signal 15: given back", error[0])
+        self.assertIn("job 1: its program was killed by signal 15: released, ready now", error[0])
         self.assertFalse(is_alive(program))
         job = self.good_json("stats", "1")
         self.assertEqual((job["state"], job["pri"], job["delay"]), ("ready", 5, 0))

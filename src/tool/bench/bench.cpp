@@ -94,7 +94,7 @@ bool fits_limit(const BenchOptions& options, std::string& error) {
                                besides.idle_connections + kOthers;
   const std::uint64_t limit = os::descriptor_limit();
   if (wanted <= limit) return true;
-  error = "it would take " + std::to_string(wanted) + " descriptors, and ulimit -n allows " +
+  error = std::to_string(wanted) + " descriptors are needed, but ulimit -n allows " +
           std::to_string(limit);
   return false;
 }
@@ -132,7 +132,7 @@ std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
   show_stage("");
   if (!good) return fail(error);
   if (options.pid != 0 && !result.after) return fail("the server's process is gone");
-  if (!is_clear) result.clearing_error.insert(0, "cannot clear away what was left: ");
+  if (!is_clear) result.clearing_error.insert(0, "cannot delete the remaining jobs: ");
   return std::nullopt;
 }
 

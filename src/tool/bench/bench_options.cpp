@@ -57,32 +57,31 @@ bool read_reserve_mode(std::string_view value, ReserveMode& mode) {
   return false;
 }
 
-constexpr std::string_view kNumber = "a number (k and M at its end are thousands and millions)";
-constexpr std::string_view kAtLeastOne = "a number of at least 1 that is not absurd";
+constexpr std::string_view kNumber = "a number, in thousands or millions with k or M";
+constexpr std::string_view kAtLeastOne = "a number of at least 1 within reason";
 
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
       {0, "workload", "NAME", "put, take (reserve, delete) or cycle (all three; the default)",
        [&o](std::string_view value) { return read_workload(value, o.workload); },
        "put, take or cycle"},
-      {'c', "connections", "N", "connections that load the server (16)",
-       into(o.connections, kConnections), kAtLeastOne},
+      {'c', "connections", "N", "number of connections (16)", into(o.connections, kConnections),
+       kAtLeastOne},
       {0, "depth", "N", "commands that a connection sends at once (1)", into(o.depth, kDepth),
        "a number from 1 to 100k"},
-      {0, "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
+      {0, "body-size", "BYTES", "size of a job's body (100)", into(o.body_bytes, kBodyBytes),
        "a size of at most 1073741824"},
       {0, "tubes", "N", "tubes; each connection uses one of them (1)", into(o.tubes, kConnections),
        kAtLeastOne},
-      {0, "watch", "N", "empty tubes that each connection watches too (0)",
+      {0, "watch", "N", "additional empty tubes that each connection watches (0)",
        into(o.watched_tubes, kMoreConnections), kNumber},
       {0, "reserve-mode", "MODE",
        "reserve from all tubes, in this mode of haricotd: fifo or weighted",
        [&o](std::string_view value) { return read_reserve_mode(value, o.reserve_mode); },
        "fifo or weighted"},
-      {0, "unique", "", "give each job a key of its own, by the tag idp of haricotd",
-       set(o.unique)},
+      {0, "unique", "", "give each job a unique key, with the tag idp of haricotd", set(o.unique)},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
-      {0, "seconds", "S", "how long to measure (5)",
+      {0, "seconds", "S", "time to measure (5)",
        set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kPositiveTimeWanted},
       {0, "warm-up", "N", "jobs before the measured ones (10k, or the count if that is less)",
        into(o.warm_up, kAnyNumber), kNumber},
@@ -95,14 +94,14 @@ std::vector<Flag> surroundings_flags(Surroundings& s) {
        into(s.ready, kAnyNumber), kNumber},
       {0, "delayed", "N", "delayed jobs in the tubes of the load", into(s.delayed, kAnyNumber),
        kNumber},
-      {0, "idle-tubes", "N", "other tubes, with a job each", into(s.idle_tubes, kAnyNumber),
+      {0, "idle-tubes", "N", "other tubes, with one job each", into(s.idle_tubes, kAnyNumber),
        kNumber},
-      {0, "waiting", "N", "workers that wait, each on a tube of its own",
+      {0, "waiting", "N", "waiting workers, each on its own tube",
        into(s.waiting, kMoreConnections), kNumber},
-      {0, "waiting-together", "N", "workers that wait on one other tube",
+      {0, "waiting-together", "N", "waiting workers on one other tube",
        into(s.waiting_together, kMoreConnections), kNumber},
-      {0, "idle-connections", "N", "connections that do nothing",
-       into(s.idle_connections, kMoreConnections), kNumber},
+      {0, "idle-connections", "N", "idle connections", into(s.idle_connections, kMoreConnections),
+       kNumber},
   };
 }
 
@@ -113,16 +112,16 @@ void add_address(BenchOptions& options, std::string_view address) {
 
 std::vector<Flag> other_flags(BenchOptions& o) {
   return {
-      {'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
+      {'a', "address", "ADDR", "server: HOST:PORT, [V6]:PORT or unix:PATH",
        [&o](std::string_view value) {
          add_address(o, value);
          return true;
        }},
-      {'i', "interval", "S", "print a line every so many seconds while it runs",
+      {'i', "interval", "S", "print a line every S seconds during the run",
        set_milliseconds(o.interval_ms, kIntervalMsMin, kBenchMillisecondsMax),
        "a time of at least 0.1 seconds"},
-      {0, "histogram", "", "show how many answers took how long", set(o.histogram)},
-      {0, "pid", "PID", "the process of the server, to report its CPU time and memory",
+      {0, "histogram", "", "print a histogram of latencies", set(o.histogram)},
+      {0, "pid", "PID", "process of the server, to report its CPU time and memory",
        [&o](std::string_view value) {
          const std::optional<std::uint64_t> number = read_count(value);
          if (!number || *number == 0 || *number > std::numeric_limits<pid_t>::max()) return false;
@@ -130,9 +129,9 @@ std::vector<Flag> other_flags(BenchOptions& o) {
          return true;
        },
        "a process id"},
-      {'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
+      {'T', "timeout", "S", "time limit for an answer, in seconds (10)",
        set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kPositiveTimeWanted},
-      {0, "keep", "", "do not delete the jobs that are left at the end", set(o.keep)},
+      {0, "keep", "", "keep the jobs that remain at the end", set(o.keep)},
       {'j', "json", "", "report as JSON", set(o.json)},
       {'h', "help", "", "show this help and exit",
        [&o](std::string_view) {
@@ -158,18 +157,18 @@ bool settle(BenchOptions& options, std::string& error) {
   }
   if (options.workload == Workload::take) {
     if (has_time) {
-      error = "the workload take needs a --count: its jobs are put before";
+      error = "the workload take requires --count, because its jobs are put in advance";
       return false;
     }
     if (options.count == 0) options.count = kTakeCountDefault;
   }
   if (options.tubes > options.connections) {
-    error = "more --tubes than --connections: some would have no load";
+    error = "more --tubes than --connections: some tubes would have no load";
     return false;
   }
   // A batch is kept in memory as a whole.
   if (options.workload != Workload::take && options.depth * options.body_bytes > kBatchBytesMax) {
-    error = "--depth times --body-size is more than 1 GiB";
+    error = "--depth times --body-size exceeds 1 GiB";
     return false;
   }
   if (!has_time) options.milliseconds = kMillisecondsDefault;
@@ -217,14 +216,12 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
     return false;
   }
   if (options.addresses == 0) {
-    error =
-        "it loads a server, so it wants to be told which: an address ($HARICOT_ADDR does not "
-        "count)";
+    error = "requires the address of the server to load ($HARICOT_ADDR is not used)";
     return false;
   }
   if (options.addresses == 2 &&
       (options.pid != 0 || options.histogram || options.interval_ms > 0)) {
-    error = "--pid, --histogram and --interval are for one server";
+    error = "--pid, --histogram and --interval require a single server";
     return false;
   }
   return settle(options, error);
@@ -233,22 +230,22 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
 std::string bench_help() {
   BenchOptions options;
   return "Use: haricot bench [OPTIONS] ADDRESS [ADDRESS]\n\n"
-         "Loads a beanstalk server and reports how fast it is. ADDRESS is what --address\n"
-         "takes; without it nothing is loaded, and $HARICOT_ADDR does not count. Each connection\n"
-         "sends its commands, waits for all answers, checks them, and goes on. bench makes tubes "
-         "with\n"
-         "names of their own, and deletes its jobs at the end. Two servers get the load in turns,\n"
-         "three each, and the ratio is reported.\n\n"
+         "Measures a beanstalk server under load. ADDRESS is a value of --address. It is "
+         "mandatory:\n"
+         "$HARICOT_ADDR is not used. Each connection sends a batch of commands, waits for all\n"
+         "answers, checks them, and continues. bench uses tubes of its own, and deletes its jobs "
+         "at\n"
+         "the end. Two servers get the load in turns, three each, and the ratio is reported.\n\n"
          "The load:\n" +
-         describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
+         describe_flags(load_flags(options)) + "\nOther contents of the server:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
          "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
-         "Exit status: 0 done, 1 a wrong answer or a connection that was closed, 3 no server,\n"
-         "5 a mistake on the command line, 6 stdout fails, or ulimit allows too few connections.\n"
-         "After Ctrl-C it reports what it has measured, and ends by that signal.\n"
+         "Exit status: 0 success, 1 a wrong answer or a closed connection, 3 no server,\n"
+         "5 usage error, 6 stdout fails, or ulimit allows too few connections.\n"
+         "After Ctrl-C it reports the results so far, and ends by that signal.\n"
          "\nExamples:\n"
-         "    haricot bench localhost --seconds 10 --histogram    # how long answers take\n"
+         "    haricot bench localhost --seconds 10 --histogram    # latencies\n"
          "    haricot bench queue1:11300 --connections 100 --depth 10\n"
          "    haricot bench unix:/run/old.sock unix:/run/new.sock # compares them\n";
 }

@@ -228,7 +228,7 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
   const double seconds = seconds_of(result);
   const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
   std::string text = result.address + ": " + describe_load(options) + "\n";
-  if (result.was_interrupted) text += "  INTERRUPTED: this is what was measured until then\n";
+  if (result.was_interrupted) text += "  INTERRUPTED: results so far\n";
   const std::uint64_t commands = result.tally.commands();
   text += "  " + counted(commands, "command") + " in " + fixed(seconds, 2) +
           " s: " + fixed(ratio(static_cast<double>(commands), seconds), 0) + " commands/s\n\n";
@@ -244,7 +244,7 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
   if (server_is_known(result)) text += server_lines(result);
   text += "  client: " + fixed(client_share * 100, 0) + " % of a core\n";
   if (client_share > kClientBusy) {
-    text += "  The client had no time left: the server may be faster than this.\n";
+    text += "  The client was busy all the time: the server may be faster than this.\n";
   }
   return text;
 }

@@ -80,8 +80,8 @@ std::string text_report(const BenchOptions& options, const Comparison& compariso
   const Ratio ratio = ratio_of(comparison, sums);
   std::snprintf(line, sizeof line, "%13.2f %9.2f %9.2f            ", ratio.rate, ratio.p50,
                 ratio.p99);
-  text += std::string(line) + "the second to the first\n";
-  std::snprintf(line, sizeof line, "\n  commands/s by turns: %.2f to %.2f of the first\n",
+  text += std::string(line) + "ratio, second to first\n";
+  std::snprintf(line, sizeof line, "\n  ratio of commands/s in the turns: %.2f to %.2f\n",
                 ratio.rate_min, ratio.rate_max);
   return text + line;
 }

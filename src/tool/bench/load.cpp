@@ -261,7 +261,7 @@ bool Load::send_rest(Connection& connection) {
 
 bool Load::handle(std::size_t index, std::uint32_t events) {
   if (index >= connections_.size()) {
-    return fail("a connection that should stay silent was answered or closed");
+    return fail("an idle connection was answered or closed");
   }
   Connection& connection = connections_[index];
   if ((events & EPOLLOUT) != 0 && !send_rest(connection)) return false;

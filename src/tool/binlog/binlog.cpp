@@ -17,13 +17,12 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kUse =
-    "Use: haricot binlog check DIR          say what is in a folder, and whether it is whole\n"
-    "     haricot binlog dump [--json] DIR  print the jobs, one a line\n"
+    "Use: haricot binlog check DIR          list and check the files of a folder\n"
+    "     haricot binlog dump [--json] DIR  print the jobs, one on each line\n"
     "     haricot binlog copy SRC DST       write the jobs to a new folder\n"
-    "     haricot binlog repair DIR NEW     the same, with guesses where a server makes none,\n"
-    "                                       and say of which jobs it is unsure\n\n"
-    "All of them only read DIR and SRC. If a server uses the folder, they show the jobs of one\n"
-    "moment.\n\n";
+    "     haricot binlog repair DIR NEW     copy, with guesses where a server makes none,\n"
+    "                                       and report each job that may be wrong\n\n"
+    "DIR and SRC are only read. If a server uses the folder, its jobs of one moment are shown.\n\n";
 
 constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
 
@@ -31,9 +30,9 @@ constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
 std::string mistake_in(std::string_view action) {
   const bool is_known =
       std::find(std::begin(kActions), std::end(kActions), action) != std::end(kActions);
-  if (!is_known) return "unknown word: " + std::string(action) + suggestion(action, kActions);
+  if (!is_known) return "unknown action: " + std::string(action) + suggestion(action, kActions);
   const bool is_of_two = action == "copy" || action == "repair";
-  return std::string(action) + (is_of_two ? " takes two folders" : " takes one folder");
+  return std::string(action) + (is_of_two ? " requires two folders" : " requires one folder");
 }
 
 }  // namespace

@@ -111,11 +111,11 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   }
   for (const std::string& name : report.spares) print(safe_word(name) + ": not begun yet\n");
   if (folder_jobs.user() != 0) {
-    print_format("process %d uses the folder: its last records may be under way\n",
+    print_format("process %d uses the folder: its last records may be missing\n",
                  folder_jobs.user());
   }
   for (const std::string& name : folder_jobs.names_aside()) {
-    print(safe_word(name) + ": kept aside, read by no server\n");
+    print(safe_word(name) + ": set aside, read by no server\n");
   }
   for (const Problem& problem : report.problems) {
     const std::string kind = haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ";

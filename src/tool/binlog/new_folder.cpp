@@ -25,7 +25,7 @@ namespace {
 bool take_empty_folder(const std::string& path, os::FolderDisk& disk, os::FolderLock& lock,
                        std::string& error) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    error = "cannot make " + path + ": " + std::strerror(errno);
+    error = "cannot create " + path + ": " + std::strerror(errno);
     return false;
   }
   std::vector<std::string> names;

@@ -183,7 +183,7 @@ Flag from_flag(std::uint64_t& to) {
     to = read_number(value).value_or(0);
     return to > 0;
   };
-  return {'i', "from", "ID", "begin with this id (1)", apply, "an id, which is at least 1"};
+  return {'i', "from", "ID", "begin with this id (1)", apply, "an id of at least 1"};
 }
 
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,

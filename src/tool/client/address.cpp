@@ -23,7 +23,7 @@ constexpr std::string_view kDefaultPort = "11300";
 
 bool is_path(std::string_view path, std::string& error) {
   if (os::is_unix_path(path)) return true;
-  error = "the path of a unix socket has to have 1 to 107 bytes";
+  error = "the path of a unix socket must have 1 to 107 bytes";
   return false;
 }
 
@@ -31,7 +31,7 @@ bool is_path(std::string_view path, std::string& error) {
 bool split(std::string_view text, std::string_view& host, std::string_view& port,
            std::string& error) {
   if (text.empty()) {
-    error = "an address is empty";
+    error = "empty address";
     return false;
   }
   host = text;
@@ -45,11 +45,12 @@ bool split(std::string_view text, std::string_view& host, std::string_view& port
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
     if (port.empty()) {
-      error = "there is no port after the colon of " + std::string(text);
+      error = "missing port after the colon in " + std::string(text);
       return false;
     }
     if (!os::is_port(port)) {
-      error = "the port of " + std::string(text) + " is neither a number up to 65535 nor a name";
+      error =
+          "the port in " + std::string(text) + " must be a number up to 65535 or a service name";
       return false;
     }
   }
@@ -98,7 +99,7 @@ bool Address::set_inet(std::string_view text, std::string& error) {
   addrinfo* found = nullptr;
   const int status = ::getaddrinfo(host_name.c_str(), port_name.c_str(), &hints, &found);
   if (status != 0) {
-    error = "cannot find " + host_name + " port " + port_name + ": " + ::gai_strerror(status);
+    error = "cannot resolve " + host_name + " port " + port_name + ": " + ::gai_strerror(status);
     return false;
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
@@ -129,7 +130,7 @@ os::Descriptor Address::begin_connect(std::size_t endpoint, std::string& error) 
   os::Descriptor socket(
       ::socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) {
-    error = std::string("cannot make a socket: ") + std::strerror(errno);
+    error = std::string("cannot create a socket: ") + std::strerror(errno);
     return {};
   }
   if (to.bytes.ss_family != AF_UNIX) {
@@ -148,7 +149,7 @@ os::Descriptor Address::connect(std::string& error, Duration patience) const {
   for (const Endpoint& endpoint : endpoints_) {
     os::Descriptor socket(::socket(endpoint.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) {
-      error = std::string("cannot make a socket: ") + std::strerror(errno);
+      error = std::string("cannot create a socket: ") + std::strerror(errno);
       continue;
     }
     // Limits connecting, too. A non-blocking connect would fail on a unix socket when many clients

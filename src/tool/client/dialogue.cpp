@@ -34,7 +34,7 @@ int timeout_ms(Duration patience) {
 std::string describe_unexpected(std::string_view command, const Answer& answer) {
   std::string text(command);
   if (answer.code == ReplyCode::reserved && !answer.body_matches) {
-    return text + " gave a body that is not the one that was put";
+    return text + " returned another body than was put";
   }
   if (answer.line.empty()) return text + " was answered with an empty line";
   text += " was answered: ";
@@ -102,14 +102,15 @@ bool Dialogue::wait(bool to_send, std::string& error) {
     const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
     if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
     if (ready <= 0) {
-      error = is_answering_ ? "the server takes too long for it" : "the server stays silent";
+      error = is_answering_ ? "the server stopped in the middle of the answer"
+                            : "the server sent nothing in time";
       if (ready < 0) error = std::strerror(errno);
       if (!begins_answer(parser_.unfinished_line())) foreign_words_ = parser_.unfinished_line();
       return false;
     }
     if (wanted[0].revents != 0) return true;
     if (!on_ready_()) {
-      error = "given up";
+      error = "aborted";
       return false;
     }
   }

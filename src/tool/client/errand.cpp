@@ -27,12 +27,12 @@ void add_addresses(std::string_view list, std::vector<std::string>& to) {
 }  // namespace
 
 void Errand::add_usual_flags() {
-  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
+  add({'a', "address", "ADDR", "server: HOST:PORT, [V6]:PORT or unix:PATH",
        [this](std::string_view value) {
          add_addresses(value, addresses_);
          return true;
        }});
-  add({'T', "timeout", "S", "how long an answer may take, in seconds (10)",
+  add({'T', "timeout", "S", "time limit for an answer, in seconds (10)",
        [this](std::string_view value) {
          has_timeout_ = true;
          return set_milliseconds(patience_ms_, 1)(value);
@@ -50,9 +50,9 @@ std::optional<int> Errand::read(Words words) {
   print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
         std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
         "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
-        "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
-        "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
-        "server refuses, 5: a mistake on the command line, 6: a file or stdout fails.\n");
+        "Without --address, the server is $HARICOT_ADDR, or 127.0.0.1:11300 if that is not set.\n"
+        "The exit status is 0: success, 1: negative result, 3: no server answers, 4: the server\n"
+        "refuses, 5: usage error, 6: a file or stdout fails.\n");
   if (!text_.examples.empty()) print("\nExamples:\n" + std::string(text_.examples));
   return done();
 }
@@ -90,8 +90,8 @@ std::optional<int> Errand::find() {
     if (!is_known) servers_.emplace_back(std::move(*address), patience());
   }
   if (servers_.size() == 1 || allows_several_) return std::nullopt;
-  return mistake("it asks one server, and " + std::to_string(servers_.size()) +
-                 " addresses are given");
+  return mistake(std::to_string(servers_.size()) +
+                 " addresses are given, but this subcommand asks one server");
 }
 
 std::optional<int> Errand::connect() {

@@ -83,7 +83,7 @@ void JobMove::take(const std::vector<Response>& answers) {
       }
       if (last.code == ReplyCode::not_found) {
         messages_.push_back(job_called(copy_) + ", a copy of " + job_called(id_) +
-                            ", was taken before it could go again");
+                            ", was reserved before it could be deleted");
       }
       return give_back(Outcome::failed);
     case Step::bury_copy:
@@ -141,14 +141,14 @@ void JobMove::took_job(const std::vector<Response>& answers) {
     }
   }
   if (!places_.has(place_)) return give_back(Outcome::gone);
-  if (!has_whole_body(taken)) return leave("its body is too large to be kept meanwhile");
+  if (!has_whole_body(taken)) return leave("its body is too large to be copied");
   begin_copy();
 }
 
 void JobMove::begin_copy() {
   const std::uint64_t delay_s = place_ == Place::buried ? kDelayBeforeBuryS : delay_s_;
   std::string put = put_line({priority_, delay_s, ttr_s_, body_.size()}, tags_);
-  if (is_too_long(put)) return leave("its tags are too long for the line of a put");
+  if (is_too_long(put)) return leave("its tags do not fit into the line of a put");
   put += body_;
   put += "\r\n";
   body_ = {};
@@ -188,7 +188,7 @@ void JobMove::undone(const Response& deleted) {
   if (deleted.code != ReplyCode::deleted && deleted.code != ReplyCode::not_found) {
     return refuse("delete", deleted);
   }
-  why_ = is_held() ? "somebody took it meanwhile" : "its TTR ended before it was moved";
+  why_ = is_held() ? "another client took it meanwhile" : "its TTR ended before it was moved";
   is_twice_ = deleted.code == ReplyCode::not_found;
   end(Outcome::stayed);
 }
@@ -213,7 +213,7 @@ void JobMove::gave_back(const Response& answer) {
   if (answer.code == ReplyCode::buried) {
     // Reserving the job used up its last try. A kick grants one more.
     if (place_ == Place::ready) return ask(Step::kick, "kick-job", {line_of("kick-job", id_)});
-    messages_.push_back(job_called(id_) + " is buried now, as it has no try left");
+    messages_.push_back(job_called(id_) + " is now buried, because it has no try left");
     return end(outcome_);
   }
   if (answer.code != ReplyCode::released && !is_gone) return refuse("release", answer);
@@ -242,7 +242,7 @@ void JobMove::fail() {
   const auto say = [this](std::string text) { messages_.push_back(std::move(text)); };
   switch (step_) {
     case Step::copy:
-      say(job_here() + ", and may be in tube " + to_ + " too");
+      say(job_here() + ", and may also be in tube " + to_);
       break;
     case Step::drop_copy:
       say(job_called(id_) + " is in both tubes");
@@ -251,7 +251,7 @@ void JobMove::fail() {
       say(job_here() + ", and " + copy_there() + ", which may be delayed instead of buried");
       break;
     case Step::remove:
-      say(job_called(id_) + " is " + copy_there() + ", and may still be in tube " + from_ + " too");
+      say(job_called(id_) + " is " + copy_there() + ", and may still be in tube " + from_);
       break;
     case Step::undo:
       say(job_here() + ", and " + copy_there());

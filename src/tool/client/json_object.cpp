@@ -206,7 +206,7 @@ std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& 
                                             Arrays arrays) {
   Reader reader(line);
   JsonObject object;
-  error = "it is no object of JSON";
+  error = "not a JSON object";
   if (!reader.take('{')) return std::nullopt;
   bool is_over = reader.take('}');
   while (!is_over) {
@@ -215,11 +215,11 @@ std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& 
     if (!reader.read_string(name) || !reader.take(':')) return std::nullopt;
     const bool is_array = arrays == Arrays::of_numbers && reader.is_at('[');
     if (!(is_array ? reader.read_numbers(value) : reader.read_value(value))) {
-      error = "the value of \"" + name + "\" is no string, number, true, false or null";
+      error = "the value of \"" + name + "\" must be a string, a number, true, false or null";
       return std::nullopt;
     }
     if (object.find(name) != nullptr) {
-      error = "\"" + name + "\" comes twice";
+      error = "\"" + name + "\" appears twice";
       return std::nullopt;
     }
     object.members_.emplace_back(std::move(name), std::move(value));

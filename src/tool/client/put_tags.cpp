@@ -137,8 +137,7 @@ std::optional<KeyOwner> read_key_owner(std::string_view line) {
 
 std::string describe(const KeyOwner& owner) {
   const bool is_gone = owner.state == "deleted";
-  std::string text = is_gone ? "a job that is gone still has this key: "
-                             : "a job with this key is there already: ";
+  std::string text = is_gone ? "the key is still taken: job " : "the key is taken: job ";
   text += std::to_string(owner.id) + ", " + std::string(owner.state);
   if (owner.priority) text += ", now with priority " + std::to_string(*owner.priority);
   return text;

@@ -105,7 +105,7 @@ struct KeyOwner {
 // Returns nothing unless the line is `INSERTED <id> <STATE> [<pri>]`.
 std::optional<KeyOwner> read_key_owner(std::string_view line);
 
-// Returns, for example, "a job with this key is there already: 12, ready", with the priority if it
+// Returns, for example, "the key is taken: job 12, ready", with the priority if it
 // was raised.
 std::string describe(const KeyOwner& owner);
 

@@ -16,16 +16,16 @@ constexpr std::size_t kForeignBytesShown = 60;
 std::string_view explanation(ReplyCode code) {
   switch (code) {
     case ReplyCode::draining:
-      return "the server is in drain mode and takes no jobs until drain --stop or a restart ends "
-             "it";
+      return "the server is in drain mode and accepts no jobs until drain --stop or a restart";
     case ReplyCode::job_too_big:
-      return "the body is larger than the server takes (max-job-size in stats; its flag -z)";
+      return "the body exceeds the server's max-job-size (flag -z)";
     case ReplyCode::out_of_memory:
-      return "the server has no memory, or no room on its disk, for it";
+      return "the server is out of memory or disk space";
     case ReplyCode::internal_error:
-      return "the server could not do it; its log should say why";
+      return "the server failed; its log should have the reason";
     case ReplyCode::buried:
-      return "the job has no try left, or the server no memory to release it; kick makes it ready";
+      return "the job has no try left, or the server had no memory to release it; kick makes it "
+             "ready";
     case ReplyCode::buried_new:
       return "the server had no memory to make the job ready, and buried it";
     default:
@@ -70,7 +70,7 @@ bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t
   if (dialogue_->run(name, commands, answers, check, error)) return true;
   const std::string& foreign = dialogue_->foreign_words();
   if (foreign.empty()) return fail(address_.name() + ": " + error, kExitNoServer);
-  return fail(address_.name() + " is no beanstalk server, it says: " +
+  return fail(address_.name() + " is not a beanstalk server; it sent: " +
                   safe_word(std::string_view(foreign).substr(0, kForeignBytesShown)),
               kExitNoServer);
 }
@@ -124,8 +124,8 @@ void Remote::refuse(std::string_view command, ReplyCode code, std::string_view l
 }
 
 void Remote::cannot_read(std::string_view command) {
-  fail(address_.name() + " is no beanstalk server: its " +
-           std::string(command.substr(0, command.find(' '))) + " cannot be read",
+  fail(address_.name() + " is not a beanstalk server: invalid answer to " +
+           std::string(command.substr(0, command.find(' '))),
        kExitNoServer);
 }
 

@@ -13,16 +13,16 @@ void Subjects::add_tube_flag(std::string_view help) {
                  tubes_.emplace_back(value);
                  return is_tube_name(value);
                },
-               "a tube's name"});
+               "a tube name"});
 }
 
 void add_pattern_flag(Errand& errand, std::vector<std::string>& to) {
-  errand.add({'t', "tube", "TUBE", "a tube or a pattern, as a flag",
+  errand.add({'t', "tube", "TUBE", "tube or pattern, same as an operand",
               [&to](std::string_view value) {
                 to.emplace_back(value);
                 return !value.empty();
               },
-              "a tube's name or a pattern"});
+              "a tube name or a pattern"});
 }
 
 std::optional<int> Subjects::take(std::size_t tubes_max, Ids ids, std::size_t others) {
@@ -35,10 +35,10 @@ std::optional<int> Subjects::take(std::size_t tubes_max, Ids ids, std::size_t ot
     } else if (tubes_max > 0 && is_tube_name(word)) {
       tubes_.push_back(word);
     } else if (ids == Ids::no) {
-      return errand_.mistake("'" + word + "' is not a tube's name");
+      return errand_.mistake("'" + word + "' is not a tube name");
     } else {
       const std::string_view is =
-          tubes_max > 0 ? "neither a tube's name nor a job's id" : "not the id of a job";
+          tubes_max > 0 ? "neither a tube name nor a job id" : "not a job id";
       return errand_.mistake("'" + word + "' is " + std::string(is));
     }
   }
@@ -48,7 +48,7 @@ std::optional<int> Subjects::take(std::size_t tubes_max, Ids ids, std::size_t ot
   }
   for (auto at = tubes_.begin(); at != tubes_.end(); ++at) {
     if (std::find(tubes_.begin(), at, *at) != at) {
-      return errand_.mistake("tube " + *at + " comes twice");
+      return errand_.mistake("tube " + *at + " is given twice");
     }
   }
   return std::nullopt;

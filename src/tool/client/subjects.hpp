@@ -27,7 +27,7 @@ class Subjects final {
   explicit Subjects(Errand& errand) : errand_(errand) {}
 
   // Adds --tube, which may be repeated. A subcommand with other operands does not call take().
-  void add_tube_flag(std::string_view help = "the tube, as a flag");
+  void add_tube_flag(std::string_view help = "tube, same as the operand");
 
   // Takes the operands of the errand, except the last `others`. On a mistake prints a message and
   // returns the exit status. Must be called after read() of the errand.

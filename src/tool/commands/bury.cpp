@@ -16,10 +16,9 @@ constexpr ErrandText kText = {
     "bury",
     "[OPTIONS] ID...\n"
     "     haricot bury [OPTIONS] TUBE --count N|--all",
-    "Puts jobs aside until somebody kicks them: those with these ids, or ready jobs of a\n"
-    "tube, in the order in which a worker would get them. Each job is reserved and then\n"
-    "buried. It keeps its priority, unless --priority gives another one. For ids, the server\n"
-    "has to know reserve-job (beanstalkd 1.12 and later).\n",
+    "Sets jobs aside until they are kicked: the jobs with these ids, or ready jobs of a tube in\n"
+    "the order of service. Reserves each job and buries it. A job keeps its priority unless\n"
+    "--priority is given. Ids require a server with reserve-job (beanstalkd 1.12 or later).\n",
     "    haricot bury 17\n"
     "    haricot bury mail --count 10\n"};
 
@@ -38,8 +37,7 @@ int bury_of_tube(Errand& errand, const std::string& tube, const Choice& choice) 
   if (!stats) return status;
   if (stats->number("pause-time-left").value_or(0) > 0) {
     return errand.no("tube " + tube +
-                     " is paused, and none of its jobs can be reserved: end the pause, or bury by "
-                     "id");
+                     " is paused, so its jobs cannot be reserved; end the pause, or bury by id");
   }
   if (!watch_only(errand, {tube})) return errand.failed();
   const std::uint64_t ready = stats->number(count_key(Place::ready)).value_or(0);
@@ -60,8 +58,8 @@ int bury(Words words) {
   Choice choice;
   Subjects subjects(errand);
   subjects.add_tube_flag();
-  errand.add(count_flag("so many jobs at most", choice.count));
-  errand.add({0, "all", "", "all jobs that are ready when the command starts", set(choice.all)});
+  errand.add(count_flag("at most N jobs", choice.count));
+  errand.add({0, "all", "", "all jobs that are ready at the start", set(choice.all)});
   add_priority_flag(errand, choice.ending);
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;

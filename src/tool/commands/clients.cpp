@@ -13,12 +13,12 @@ namespace {
 
 constexpr ErrandText kText = {
     "clients", "[OPTIONS]",
-    "Prints a table of the connections of a server, this one among them, in the order of their\n"
-    "ids. The column holder of `haricot jobs` has these ids. Connections come and go while the\n"
-    "table is printed: each line is true for its moment. The server has to be haricotd, because\n"
-    "beanstalkd cannot list connections. c in `haricot top` shows them live.\n",
-    "    haricot clients                                     # who is there\n"
-    "    haricot clients --holding                           # who holds my jobs\n"};
+    "Prints a table of the connections of a server, including its own, in the order of their\n"
+    "ids. The column holder of `haricot jobs` has these ids. Connections open and close while\n"
+    "the table is printed: each line is a snapshot. Requires haricotd, because beanstalkd cannot\n"
+    "list connections. Key c of `haricot top` shows them live.\n",
+    "    haricot clients                                     # all connections\n"
+    "    haricot clients --holding                           # the holders of jobs\n"};
 
 struct Choice {
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
@@ -46,8 +46,8 @@ std::uint64_t show(const ListPage& page, const Choice& choice, std::uint64_t sho
 int clients(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'H', "holding", "", "only those that hold jobs", set(choice.only_holding)});
-  errand.add(count_flag("so many at most", choice.count));
+  errand.add({'H', "holding", "", "only connections that hold jobs", set(choice.only_holding)});
+  errand.add(count_flag("at most N connections", choice.count));
   errand.add(from_flag(choice.from));
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (!errand.operands().empty()) return errand.mistake("clients takes no operand");

@@ -15,11 +15,11 @@ constexpr ErrandText kText = {
     "delete",
     "[OPTIONS] ID...\n"
     "     haricot delete [OPTIONS] TUBE --ready|--delayed|--buried|--all [--count N] --yes",
-    "Deletes jobs: those with these ids, or the ready, delayed or buried jobs of a tube. Of a\n"
-    "tube, it deletes the jobs that are there when the command starts: without --count as flush\n"
-    "does it, otherwise one after the other, in the order in which peek shows them. A job that\n"
-    "a worker holds cannot be deleted. Without --yes, jobs of a tube are deleted only if\n"
-    "somebody at a terminal says yes.\n",
+    "Deletes jobs: the jobs with these ids, or the ready, delayed or buried jobs of a tube. For\n"
+    "a tube, deletes the jobs that exist at the start: with --count one by one, in the order in\n"
+    "which peek shows them, otherwise like flush. A reserved job can be deleted only by its\n"
+    "holder. Without --yes, asks for confirmation at the terminal before deleting jobs of a\n"
+    "tube.\n",
     "    haricot delete 17 18\n"
     "    haricot delete mail --buried --count 100 --yes\n"};
 
@@ -45,7 +45,7 @@ int delete_jobs(Words words) {
   subjects.add_tube_flag();
   add_place_flags(errand, clearing.places);
   errand.add({0, "all", "", "ready, delayed and buried jobs of the tube", set(all)});
-  errand.add(count_flag("so many jobs at most", clearing.count));
+  errand.add(count_flag("at most N jobs", clearing.count));
   add_clearing_flags(errand, clearing);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
@@ -53,10 +53,11 @@ int delete_jobs(Words words) {
   clearing.tube = subjects.tube();
   if (all) clearing.places = {true, true, true};
   if (clearing.tube.empty() == ids.empty()) {
-    return errand.mistake("it takes either ids or a tube");
+    return errand.mistake("requires either ids or a tube");
   }
   if (clearing.tube.empty() != (clearing.places.count() == 0)) {
-    return errand.mistake("a tube needs --ready, --delayed, --buried or --all, and ids need none");
+    return errand.mistake(
+        "a tube requires --ready, --delayed, --buried or --all, ids exclude them");
   }
   const bool has_tube = !clearing.tube.empty();
   if (const auto over = has_tube ? check_consent(errand, clearing) : std::nullopt) return *over;

@@ -13,10 +13,10 @@ namespace {
 constexpr ErrandText kText = {
     "drain", "[OPTIONS] [TUBE]",
     "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed.\n"
-    "Prints what is left whenever that changes. drain takes no jobs itself: the workers do. A\n"
-    "tube that does not exist is empty. --wait 0 looks once. --start has the server refuse new\n"
-    "jobs, which is drain mode, and --stop ends that. Both are for haricotd, over its unix\n"
-    "socket or with its --allow-drain, and wait for nothing; but --start with --wait does.\n",
+    "Prints the remaining numbers whenever they change. drain itself takes no jobs; the workers\n"
+    "do. A tube that does not exist is empty. --wait 0 checks once. --start makes the server\n"
+    "refuse new jobs (drain mode), --stop ends this. Both require haricotd, over its unix socket\n"
+    "or with --allow-drain, and return at once, except --start with --wait.\n",
     "    haricot drain --wait 10m\n"
     "    haricot drain --wait 10m mail\n"
     "    haricot -a unix:/run/beanstalkd/socket drain --start --wait 10m\n"};
@@ -73,8 +73,9 @@ class Drain {
 
   void warn(std::uint64_t pid) {
     if (has_warned_ || choice_.watching.quiet || is_empty()) return;
-    errand_.warn("the server still takes jobs; drain --start, or SIGUSR1 to its process (" +
-                 std::to_string(pid) + "), ends that");
+    errand_.warn(
+        "the server still accepts jobs; stop it with drain --start, or SIGUSR1 to process " +
+        std::to_string(pid));
     has_warned_ = true;
   }
 
@@ -102,8 +103,9 @@ bool switch_mode(Errand& errand, bool is_start) {
 }
 
 constexpr std::string_view kAdvice =
-    "haricotd has it for clients on its unix socket, or for all with --allow-drain; SIGUSR1 to the "
-    "process begins drain mode too";
+    "haricotd accepts it on its unix socket, or from all clients with --allow-drain; SIGUSR1 to "
+    "the "
+    "process also begins drain mode";
 
 int run(Errand& errand, const Choice& choice) {
   if (!choice.start && !choice.stop) return Drain(errand, choice).run();
@@ -115,7 +117,7 @@ int run(Errand& errand, const Choice& choice) {
   if (errand.json()) {
     print(std::string("{\"draining\":") + (choice.start ? "true" : "false") + "}\n");
   } else if (!choice.watching.quiet) {
-    print(choice.start ? "the server takes no new jobs\n" : "the server takes new jobs\n");
+    print(choice.start ? "the server accepts no new jobs\n" : "the server accepts new jobs\n");
   }
   return errand.done();
 }
@@ -124,14 +126,15 @@ int run(Errand& errand, const Choice& choice) {
 std::optional<int> check(const Errand& errand, const Choice& choice) {
   for (const std::string_view word : errand.operands()) {
     if (word != "start" && word != "stop" && word != "on" && word != "off") continue;
-    return errand.mistake("drain mode is --start and --stop; a tube of this name is --tube " +
-                          std::string(word));
+    return errand.mistake(
+        "for drain mode use --start or --stop; for a tube with this name use --tube " +
+        std::string(word));
   }
   if (choice.start && choice.stop) return errand.mistake("--start and --stop exclude each other");
   if (!choice.tube.empty() && (choice.start || choice.stop)) {
     return errand.mistake("--start and --stop are for the whole server, not for a tube");
   }
-  if (choice.stop && choice.watching.has_limit) return errand.mistake("--stop waits for nothing");
+  if (choice.stop && choice.watching.has_limit) return errand.mistake("--stop excludes --wait");
   return std::nullopt;
 }
 
@@ -141,16 +144,17 @@ int drain(Words words) {
   Errand errand(kText);
   Subjects subjects(errand);
   Choice choice;
-  errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
+  errand.add({'w', "wait", "S", "give up after S seconds, with status 1 (never)",
               [&choice](std::string_view value) {
                 choice.watching.has_limit = true;
                 return set_milliseconds(choice.watching.wait_ms, 0)(value);
               },
               kTimeWanted});
   add_watching_flags(errand, choice.watching);
-  errand.add({'b', "buried", "", "wait until buried jobs are gone too", set(choice.with_buried)});
-  errand.add({0, "start", "", "have the server refuse new jobs", set(choice.start)});
-  errand.add({0, "stop", "", "have the server take new jobs again", set(choice.stop)});
+  errand.add(
+      {'b', "buried", "", "wait until there are no buried jobs, either", set(choice.with_buried)});
+  errand.add({0, "start", "", "make the server refuse new jobs", set(choice.start)});
+  errand.add({0, "stop", "", "make the server accept new jobs again", set(choice.stop)});
   subjects.add_tube_flag();
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1)) return *over;

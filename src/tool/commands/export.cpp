@@ -27,20 +27,19 @@ namespace {
 
 constexpr ErrandText kText = {
     "export", "[OPTIONS] [TUBE...]",
-    "Writes the jobs of the server, or of these tubes, as lines of JSON, which import reads.\n"
-    "A line has the statistics of its job, and its body as \"body\" if that is UTF-8, otherwise\n"
-    "as \"body_base64\". Held jobs stand at the end, behind the jobs that they wait for. export\n"
-    "changes nothing. Jobs change meanwhile: each line is true for its moment, and a job that is\n"
-    "there all the time is written once. beanstalkd cannot list jobs: --by-id asks it for each\n"
-    "id that it has given, from the newest down, until all its jobs are found. To learn the\n"
-    "newest id, it puts a delayed job into a tube of its own and deletes it. The tags of jobs,\n"
-    "which haricotd may have, are not seen by --by-id. If beanstalkd has a binlog and is\n"
-    "stopped, haricot binlog dump --json has all its jobs.\n",
+    "Writes the jobs of the server, or of these tubes, as lines of JSON that import reads. A\n"
+    "line has the statistics of its job, and its body as \"body\" if it is UTF-8, otherwise as\n"
+    "\"body_base64\". Held jobs come last, after the jobs that they wait for. export changes\n"
+    "nothing. Jobs change meanwhile: each line is a snapshot, and a job that exists all the time\n"
+    "is written once. beanstalkd cannot list jobs: --by-id asks for each id, from the newest\n"
+    "down, until all jobs are found. To learn the newest id, it puts a delayed job into a tube\n"
+    "of its own and deletes it. --by-id does not see the tags of haricotd's jobs. For a stopped\n"
+    "beanstalkd with a binlog, haricot binlog dump --json has all jobs.\n",
     "    haricot export > jobs.json\n"
     "    haricot -a old-queue export --by-id mail | haricot -a new-queue import\n"};
 
 constexpr std::string_view kAdvice =
-    "--by-id asks it for each id instead, or stop it and use haricot binlog dump --json";
+    "--by-id asks for each id instead; or stop the server and use haricot binlog dump --json";
 
 // Bounds of the bodies that are requested at once.
 constexpr std::size_t kPeeksMax = 100;
@@ -149,7 +148,7 @@ class Export {
   int fail() {
     progress_.clear();
     if (written_ > 0) {
-      errand_.warn("not all jobs are written: " + std::to_string(written_) + " of " +
+      errand_.warn("incomplete: jobs written: " + std::to_string(written_) + " of " +
                    std::to_string(all_));
     }
     return errand_.failed();
@@ -210,10 +209,9 @@ int export_jobs(Words words) {
   Errand errand(kText, Errand::Json::no);
   bool is_quiet = false;
   bool is_by_id = false;
-  errand.add(
-      {'i', "by-id", "", "ask for each id, for a server that cannot list its jobs", set(is_by_id)});
+  errand.add({'i', "by-id", "", "ask for each id, if the server cannot list jobs", set(is_by_id)});
   Subjects subjects(errand);
-  subjects.add_tube_flag("a tube, as a flag; may come more than once");
+  subjects.add_tube_flag("tube, same as an operand; may be repeated");
   errand.add({'q', "quiet", "", "show no progress on a terminal", set(is_quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(Subjects::kAnyNumber)) return *over;

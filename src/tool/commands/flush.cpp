@@ -12,11 +12,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "flush", "[OPTIONS] TUBE",
-    "Deletes the ready, delayed and buried jobs of a tube, or those in one state. Jobs that a\n"
-    "worker holds stay, and so do jobs that come later. haricotd deletes them with one command.\n"
-    "beanstalkd lacks this command: there, flush deletes one job after the other, and only jobs\n"
-    "that it has just peeked. Without --yes, jobs are deleted only if somebody at a terminal\n"
-    "says yes.\n",
+    "Deletes the ready, delayed and buried jobs of a tube, or those in one state. Keeps reserved\n"
+    "jobs, and jobs that are put later. haricotd does this with one command. beanstalkd does not\n"
+    "have it: there, flush deletes jobs one by one, each after a peek. Without --yes, asks for\n"
+    "confirmation at the terminal.\n",
     "    haricot flush mail --yes\n"
     "    haricot flush mail --state buried\n"};
 
@@ -38,7 +37,7 @@ int flush_tube(Words words) {
   add_clearing_flags(errand, clearing);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1)) return *over;
-  if (subjects.empty()) return errand.mistake("it takes a tube");
+  if (subjects.empty()) return errand.mistake("requires a tube");
   clearing.tube = subjects.tube();
   if (const std::optional<int> over = check_consent(errand, clearing)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;

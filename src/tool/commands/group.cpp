@@ -13,10 +13,10 @@ namespace {
 constexpr ErrandText kText = {
     "group", "[OPTIONS] GROUP",
     "Prints how many jobs of a group are ready, reserved, delayed and buried, and how many other\n"
-    "jobs are held until the group has ended. It ends with the deletion of its last job, so a\n"
-    "buried job keeps it waiting. The status is 1 if the server has no job of the group. --wait\n"
-    "prints the line whenever it changes, until the group has ended, and then the status is 0.\n"
-    "put --group and --after make such jobs. The server has to be haricotd.\n",
+    "jobs are held until the group ends. A group ends when its last job is deleted, so a buried\n"
+    "job delays its end. The status is 1 if the group has no jobs. --wait prints the line\n"
+    "whenever it changes, until the group has ended; the status is then 0. put --group and\n"
+    "--after create such jobs. Requires haricotd.\n",
     "    haricot group import-7\n"
     "    haricot group import-7 --wait 1h && echo imported\n"};
 
@@ -87,7 +87,7 @@ int group(Words words) {
   Errand errand(kText);
   Choice choice;
   choice.watching.has_limit = true;  // Without --wait, checks once.
-  errand.add({'w', "wait", "S", "wait for its end; give up after S, with status 1 (or forever)",
+  errand.add({'w', "wait", "S", "wait for its end, at most S (or forever); then status 1",
               [&choice](std::string_view value) {
                 choice.waits = true;
                 Watching& watching = choice.watching;
@@ -97,11 +97,12 @@ int group(Words words) {
               "a time, such as 90, 250ms, 5m or 2d, or forever"});
   add_watching_flags(errand, choice.watching);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (errand.operands().size() != 1) return errand.mistake("it takes one group");
+  if (errand.operands().size() != 1) return errand.mistake("requires one group");
   choice.name = errand.operands().front();
   PutTags tags;
   if (!tags.add(kGroupTag, choice.name)) {
-    return errand.mistake("that is no group's name: it has 1 to 100 bytes, as those of a tube's");
+    return errand.mistake(
+        "invalid group name: it must have 1 to 100 characters of those in tube names");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
   // A server without groups answers stats-group like a malformed command.

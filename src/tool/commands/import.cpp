@@ -24,25 +24,26 @@ namespace {
 
 constexpr ErrandText kText = {
     "import", "[OPTIONS] [FILE]",
-    "Puts the jobs that the lines of stdin, or of FILE, describe in JSON: what export, peek\n"
-    "--json and binlog dump --json write. A line needs \"tube\" and \"body\" or\n"
-    "\"body_base64\", and may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and\n"
-    "the tags \"try\", \"con\", \"idp\", \"grp\" and, beside \"held\":true, \"aft\". A held\n"
-    "job's line has to stand behind those of its group, as export and binlog dump write them.\n"
-    "A line with a key that none of these writes, priority say, is refused. Jobs get new ids;\n"
-    "a job that was reserved is ready. Blank lines are left out. import stops at the first bad\n"
-    "line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it are imported, and it\n"
-    "says where to go on. It refuses a file with tags that the server lacks; from a pipe the\n"
-    "lines before the first tag are imported. --dry-run puts nothing, and names all bad lines.\n"
-    "If a job with the key of \"idp\" is there already, its line is named and not imported, and\n"
-    "the status is 1.\n",
+    "Puts the jobs that the JSON lines of stdin or FILE describe, as written by export, peek\n"
+    "--json and binlog dump --json. A line needs \"tube\" and \"body\" or \"body_base64\". It may "
+    "have\n"
+    "\"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and the tags \"try\", \"con\", "
+    "\"idp\", \"grp\" and,\n"
+    "with \"held\":true, \"aft\". The line of a held job must come after those of its group, as\n"
+    "export and binlog dump write them. A line with an unknown key, such as priority, is\n"
+    "rejected. Jobs get new ids; a reserved job becomes ready. Blank lines are ignored. import\n"
+    "stops at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it\n"
+    "are imported, and it prints where to continue. It rejects a file with tags that the server\n"
+    "does not know; from a pipe it imports the lines before the first such tag. --dry-run puts\n"
+    "nothing and reports all bad lines. If another job has the key of \"idp\", the line is\n"
+    "reported and not imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
 // JSON needs at most six bytes for each byte of a body; the other keys of a line fit into 64 KiB.
 constexpr std::size_t kLineBytesMax = std::size_t{6} * kJobBytesMaxLimit + 64 * 1024;
 
-constexpr std::string_view kTagAdvice = "; --without-tags leaves tags out";
+constexpr std::string_view kTagAdvice = "; --without-tags puts the jobs without tags";
 
 struct Choice {
   std::string tube;
@@ -109,7 +110,7 @@ class Import {
     if (!is_interrupted()) return end(kExitLocal);
     progress_.clear();
     const std::uint64_t next = std::max(line_ + 1, choice_.from_line);
-    errand_.warn("interrupted; --from-line " + std::to_string(next) + " goes on");
+    errand_.warn("interrupted; continue with --from-line " + std::to_string(next));
     return end(kExitFailure);
   }
 
@@ -195,10 +196,9 @@ class Import {
       ++untagged_;
     }
     if (job.body.size() > body_bytes_max_) {
-      error = "the body is larger than the server takes (max-job-size in stats; its flag -z)";
+      error = "the body exceeds the server's max-job-size (flag -z)";
     } else if (is_too_long(line_of(job))) {
-      error =
-          "its tags are too long: a put has no room for them in its line of 224 bytes" + advice();
+      error = "its tags do not fit into the line of a put, which has 224 bytes at most" + advice();
     } else if (!tags_.takes(job.tags)) {
       if (!tags_.lacks()) return false;
       error = errand_.server().failure().reason + advice();
@@ -211,7 +211,7 @@ class Import {
   std::string advice() const {
     std::string text(kTagAdvice);
     if (line_ > 1 && !choice_.dry_run) {
-      text += ", and --from-line " + std::to_string(line_) + " goes on here";
+      text += "; continue with --from-line " + std::to_string(line_);
     }
     return text;
   }
@@ -304,7 +304,7 @@ class Import {
   // burying.
   void report_taken_key(std::uint64_t line, const KeyOwner& owner) {
     progress_.clear();
-    errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(owner));
+    errand_.warn("line " + std::to_string(line) + " is not imported; " + describe(owner));
     ++taken_keys_;
   }
 
@@ -339,7 +339,7 @@ class Import {
     };
     if (!errand_.server().ask("delete", commands, ids.size(), take)) return false;
     if (left > 0) {
-      errand_.warn("jobs that went into the tube of the line before, and are taken there: " +
+      errand_.warn("jobs that were put into the previous tube, and could not be deleted there: " +
                    std::to_string(left));
     }
     return true;
@@ -387,10 +387,9 @@ class Import {
                          (is_one ? " was refused; " : " were refused; ");
       if (done_ > done_before_refusal_) {
         text += "the others up to line " + std::to_string(answered_to_) +
-                " are imported, and --from-line " + std::to_string(answered_to_ + 1) + " goes on";
+                " are imported; continue with --from-line " + std::to_string(answered_to_ + 1);
       } else {
-        text += "--from-line " + std::to_string(first_refused_) + " goes on with " +
-                (is_one ? "it" : "them");
+        text += "continue with --from-line " + std::to_string(first_refused_);
       }
       errand_.warn(text);
     } else if (is_burying_) {
@@ -399,7 +398,7 @@ class Import {
     } else if (sent_to_ > answered_to_) {
       const std::string first = std::to_string(answered_to_ + 1);
       errand_.warn("lines " + first + " to " + std::to_string(sent_to_) +
-                   " may be imported or not; --from-line " + first + " goes on with them");
+                   " may or may not be imported; continue with --from-line " + first);
     }
     report();
     return errand_.failed();
@@ -413,11 +412,11 @@ class Import {
 
   void report() {
     if (taken_keys_ > 0) {
-      errand_.warn("not imported, because other jobs have their keys: " +
+      errand_.warn("lines not imported because other jobs have their keys: " +
                    std::to_string(taken_keys_));
     }
     if (choice_.quiet) return;
-    if (untagged_ > 0) errand_.warn("tags are left out of jobs: " + std::to_string(untagged_));
+    if (untagged_ > 0) errand_.warn("jobs put without their tags: " + std::to_string(untagged_));
     const std::string done = std::to_string(done_);
     const std::string_view word = choice_.dry_run ? "good" : "imported";
     if (errand_.json()) {
@@ -460,22 +459,22 @@ class Import {
 int import_jobs(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'t', "tube", "TUBE", "put all jobs into this tube, whatever the lines say",
-              set_tube(choice.tube), "a tube's name"});
+  errand.add(
+      {'t', "tube", "TUBE", "put all jobs into this tube", set_tube(choice.tube), "a tube name"});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
-  errand.add({0, "from-line", "N", "begin with this line: to go on after a failure (1)",
+  errand.add({0, "from-line", "N", "begin with this line, to continue after a failure (1)",
               set_count(choice.from_line, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
-  errand.add({0, "dry-run", "", "check all lines, and put nothing", set(choice.dry_run)});
+  errand.add({0, "dry-run", "", "check all lines, but put nothing", set(choice.dry_run)});
   errand.add({0, "without-tags", "", "put the jobs without their tags", set(choice.without_tags)});
-  errand.add({'q', "quiet", "", "do not print how many jobs it were", set(choice.quiet)});
+  errand.add({'q', "quiet", "", "do not print the number of jobs", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > (choice.file.empty() ? 1U : 0U)) {
     return errand.mistake("more than one file");
   }
   if (!errand.operands().empty() && errand.operands().front() != "-") {
     choice.file = errand.operands().front();
-    if (choice.file.empty()) return errand.mistake("the name of the file is empty");
+    if (choice.file.empty()) return errand.mistake("the file name is empty");
   }
   InputText input;
   if (!input.open(errand, choice.file)) return kExitLocal;

@@ -27,7 +27,7 @@ bool check_keys(const JsonObject& line, std::string& error) {
     if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key) != std::end(kKnownKeys)) {
       continue;
     }
-    error = "\"" + key + "\" is no key of a job" + suggestion(key, kKnownKeys);
+    error = "\"" + key + "\" is not a key of a job" + suggestion(key, kKnownKeys);
     return false;
   }
   return true;
@@ -55,13 +55,13 @@ bool take_tube(const JsonObject& line, std::string& to, std::string& error) {
   if (!to.empty()) return true;
   const Value* tube = line.find("tube");
   if (tube == nullptr) {
-    error = "it has no \"tube\"";
+    error = "missing \"tube\"";
     return false;
   }
   // Some JSON writers turn a name of digits into a number.
   to = tube->kind == Value::Kind::word ? std::string() : tube->text;
   if (is_tube_name(to)) return true;
-  error = "\"tube\" is not a tube's name";
+  error = "\"tube\" is not a tube name";
   return false;
 }
 
@@ -69,7 +69,7 @@ bool take_body(const JsonObject& line, std::string& to, std::string& error) {
   const Value* text = line.find("body");
   const Value* base64 = line.find("body_base64");
   if ((text == nullptr) == (base64 == nullptr)) {
-    error = "it has to have either \"body\" or \"body_base64\"";
+    error = "it must have either \"body\" or \"body_base64\"";
     return false;
   }
   const Value& value = text != nullptr ? *text : *base64;
@@ -120,7 +120,7 @@ bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& e
     if (value == nullptr || (word == kAfterTag && !is_held)) continue;
     // As with tubes, a key of digits may have become a number.
     if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
-    error = "\"" + std::string(word) + "\" is no value of this tag";
+    error = "invalid value of \"" + std::string(word) + "\"";
     return false;
   }
   return true;

@@ -75,7 +75,7 @@ bool InputText::read(const Errand& errand, std::size_t bytes_max, std::string& t
   text.append(buffer_.data(), static_cast<std::size_t>(count));
   bytes_read_ += static_cast<std::uint64_t>(count);
   if (text.size() <= bytes_max) return true;
-  errand.warn(name_ + " has more bytes than a job can have");
+  errand.warn(name_ + " is larger than any job may be");
   return false;
 }
 

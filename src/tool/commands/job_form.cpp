@@ -32,7 +32,7 @@ bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
 
 void add_form_flags(Errand& errand, JobForm& form) {
   errand.add({'i', "id", "", "print only the id of the job", set(form.only_id)});
-  errand.add({0, "raw", "", "write the body as it is, also to a terminal", set(form.raw)});
+  errand.add({0, "raw", "", "write the body unchanged, even to a terminal", set(form.raw)});
 }
 
 std::optional<int> print_job(Errand& errand, const Response& job, const JobForm& form) {
@@ -43,7 +43,7 @@ std::optional<int> print_job(Errand& errand, const Response& job, const JobForm&
     if (!stats || (is_there && !add_tags(errand.server(), job.number, *stats))) {
       return errand.failed();
     }
-    if (!is_there) return errand.no("job " + std::to_string(job.number) + " is gone meanwhile");
+    if (!is_there) return errand.no("job " + std::to_string(job.number) + " was deleted meanwhile");
     const std::string body = is_utf8(job.body) ? "\"body\":" + json_string(job.body)
                                                : "\"body_base64\":" + json_base64(job.body);
     print("{" + stats->json_members() + ",\"bytes\":" + std::to_string(job.body.size()) + "," +

@@ -11,7 +11,7 @@ void JobRound::add(std::uint64_t id, bool is_done) {
 }
 
 void JobRound::add_quiet_flag(Errand& errand, bool& to) {
-  errand.add({'q', "quiet", "", "do not print how many jobs it were", set(to)});
+  errand.add({'q', "quiet", "", "do not print the number of jobs", set(to)});
 }
 
 void JobRound::report() {
@@ -31,7 +31,7 @@ void JobRound::report() {
 int JobRound::end(std::string_view or_what) {
   report();
   for (const std::uint64_t id : missing_) {
-    errand_.warn("job " + std::to_string(id) + " is not there, " + std::string(or_what));
+    errand_.warn("job " + std::to_string(id) + " does not exist, " + std::string(or_what));
   }
   return errand_.done(missing_.empty() ? kExitDone : kExitFailure);
 }

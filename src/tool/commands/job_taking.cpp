@@ -90,7 +90,7 @@ bool watch_only(Errand& errand, const std::vector<std::string>& tubes) {
 }
 
 void add_priority_flag(Errand& errand, Ending& ending) {
-  errand.add({'p', "priority", "N", "give the jobs this priority",
+  errand.add({'p', "priority", "N", "new priority of the jobs",
               [&ending](std::string_view value) {
                 ending.priority = read_number(value);
                 return ending.priority && *ending.priority <= kPriorityMax;
@@ -99,7 +99,7 @@ void add_priority_flag(Errand& errand, Ending& ending) {
 }
 
 void add_delay_flag(Errand& errand, Ending& ending) {
-  errand.add({'d', "delay", "S", "seconds until the released job gets ready (0)",
+  errand.add({'d', "delay", "S", "seconds until a released job becomes ready (0)",
               set_seconds(ending.delay_s), kTimeWanted});
 }
 

@@ -22,15 +22,14 @@ namespace {
 
 constexpr ErrandText kText = {
     "jobs", "[OPTIONS] [TUBE]",
-    "Prints a table of the jobs of a tube, or of the server, in the order of their ids. With\n"
-    "--state and no tube it goes over the tubes that have such jobs, one after the other. With\n"
-    "--next it prints the next jobs of a tube in the order in which they are served. With\n"
-    "--match it prints only jobs whose body has the text in it, and the server has to send\n"
-    "all bodies. The tags of a job stand behind its tube. Jobs change while the table is\n"
-    "printed: each line is true for its moment. The server has to be haricotd, because\n"
+    "Prints a table of the jobs of a tube, or of the server, in the order of their ids. --state\n"
+    "without a tube visits the tubes that have such jobs, one after another. --next prints the\n"
+    "next jobs of a tube in the order of service. --match prints only jobs whose body contains\n"
+    "the text; the server then has to send all bodies. The tags of a job follow its tube. Jobs\n"
+    "change while the table is printed: each line is a snapshot. Requires haricotd, because\n"
     "beanstalkd cannot list jobs.\n",
-    "    haricot jobs --state buried                         # what was put aside\n"
-    "    haricot jobs mail --next --count 10                 # what workers get next\n"
+    "    haricot jobs --state buried                         # all buried jobs\n"
+    "    haricot jobs mail --next --count 10                 # the next ten jobs for workers\n"
     "    haricot jobs mail --match customer-17\n"};
 
 // Number of bodies that are requested at once.
@@ -77,7 +76,7 @@ class Jobs {
       : errand_(errand),
         choice_(choice),
         progress_(
-            "looked at", choice.quiet,
+            "checked", choice.quiet,
             choice.text.empty() ? Progress::Results::as_they_come : Progress::Results::at_end),
         left_(choice.count) {}
 
@@ -88,7 +87,7 @@ class Jobs {
         std::find(std::begin(kStates), std::end(kStates), choice_.tube) != std::end(kStates);
     const bool is_mixed_up = is_state && choice_.state.empty();
     return "there is no such job in tube " + choice_.tube +
-           (is_mixed_up ? "; a state is named by --state" : "");
+           (is_mixed_up ? "; for a state use --state" : "");
   }
 
   int run() {
@@ -96,9 +95,9 @@ class Jobs {
     if (over) return *over;
     progress_.clear();
     if (is_cut_off_) {
-      errand_.warn("these are " + std::string(choice_.text.empty() ? "" : "of ") + "the next " +
-                   std::to_string(kPageJobsMax) +
-                   " jobs; the server lists no more of them in the order of service");
+      errand_.warn("only the next " + std::to_string(kPageJobsMax) +
+                   (choice_.text.empty() ? " jobs are listed" : " jobs were searched") +
+                   "; the server lists no more in the order of service");
     }
     return shown_ > 0 ? errand_.done() : errand_.no(none());
   }
@@ -240,7 +239,7 @@ class Jobs {
 };
 
 std::optional<int> check(const Errand& errand, const Choice& choice) {
-  if (choice.next && choice.tube.empty()) return errand.mistake("--next needs a tube");
+  if (choice.next && choice.tube.empty()) return errand.mistake("--next requires a tube");
   if (choice.next && choice.from > 1) return errand.mistake("--next excludes --from");
   if (choice.next && choice.state == "reserved") {
     return errand.mistake("reserved jobs have no order, so --next excludes them");
@@ -260,11 +259,11 @@ int jobs(Words words) {
                        std::end(kStates);
               },
               "ready, reserved, delayed or buried"});
-  errand.add({'m', "match", "TEXT", "only jobs whose body has this text in it", set(choice.text),
+  errand.add({'m', "match", "TEXT", "only jobs whose body contains this text", set(choice.text),
               "a text"});
-  errand.add(count_flag("so many jobs at most", choice.count));
+  errand.add(count_flag("at most N jobs", choice.count));
   errand.add(from_flag(choice.from));
-  errand.add({'N', "next", "", "the next jobs of the tube, in the order of service; at most 1000",
+  errand.add({'N', "next", "", "the next jobs of the tube in the order of service, at most 1000",
               set(choice.next)});
   Subjects subjects(errand);
   subjects.add_tube_flag();

@@ -14,11 +14,10 @@ constexpr ErrandText kText = {
     "kick",
     "[OPTIONS] ID...\n"
     "     haricot kick [OPTIONS] TUBE --count N|--all",
-    "Makes buried and delayed jobs ready: those with these ids, or some jobs of a tube. Of a\n"
-    "tube, the server kicks buried jobs, the oldest first. If the tube has none, it kicks\n"
-    "delayed jobs.\n",
+    "Makes buried and delayed jobs ready: the jobs with these ids, or some jobs of a tube. For a\n"
+    "tube, the server kicks the oldest buried jobs, or delayed jobs if none is buried.\n",
     "    haricot kick 17 18\n"
-    "    haricot kick mail --all                             # retry what is buried\n"};
+    "    haricot kick mail --all                             # retry all buried jobs\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
   JobRound round(errand, "kicked");
@@ -42,10 +41,9 @@ int kick(Words words) {
   bool all = false;
   bool quiet = false;
   subjects.add_tube_flag();
-  errand.add({'n', "count", "N", "so many jobs at most", set_count(count, 1, kCountMax),
+  errand.add({'n', "count", "N", "at most N jobs", set_count(count, 1, kCountMax),
               "a number from 1 to 2147483647"});
-  errand.add(
-      {0, "all", "", "all buried jobs; all delayed jobs if there is no buried one", set(all)});
+  errand.add({0, "all", "", "all buried jobs, or all delayed jobs if none is buried", set(all)});
   JobRound::add_quiet_flag(errand, quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;

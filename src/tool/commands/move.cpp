@@ -24,14 +24,13 @@ constexpr ErrandText kText = {
     "move", "[OPTIONS] FROM TO",
     "Moves the ready, delayed and buried jobs of the tube FROM to the tube TO, or those in one\n"
     "state. A job keeps its body, priority, TTR, remaining delay, state and tags, and gets a new\n"
-    "id and new counters. If TO has a job with the same key of idp, the job stays in FROM, and\n"
-    "the status is 1. move takes the jobs that are there when it starts, in the order of\n"
-    "service, and none that a worker holds. It reserves a job, puts it into TO, and deletes it\n"
-    "in FROM. If move is killed or loses the server between the put and the deletion, this one\n"
-    "job is in both tubes; the one that is under way is ready in FROM then. The server has to\n"
-    "know reserve-job (beanstalkd 1.12 and later).\n",
+    "id and new counters. If a job in TO has the same key (tag idp), the job stays in FROM, and\n"
+    "the status is 1. move handles the jobs that exist at the start in the order of service,\n"
+    "except reserved ones. It reserves a job, puts it into TO, and deletes it from FROM. If it\n"
+    "is killed or loses the server between put and delete, this one job is in both tubes, and\n"
+    "ready in FROM. Requires a server with reserve-job (beanstalkd 1.12 or later).\n",
     "    haricot move mail mail-of-monday\n"
-    "    haricot move --state buried mail mail-to-look-at\n"};
+    "    haricot move --state buried mail mail-to-check\n"};
 
 struct Choice {
   std::string from;
@@ -119,7 +118,7 @@ class Move {
             if (stayed_.count(id) == 0 && jobs.size() < wanted) jobs.push_back({id, tags_of(job)});
           }
           if (jobs.empty() && page->jobs.size() == kPageJobsMax) {
-            errand_.warn("the jobs behind these are not looked at");
+            errand_.warn("the jobs after these are not moved");
           }
           return true;
         }
@@ -156,18 +155,18 @@ int move_jobs(Words words) {
   Errand errand(kText);
   Subjects subjects(errand);
   Choice choice;
-  subjects.add_tube_flag("FROM, or FROM and TO, as flags");
+  subjects.add_tube_flag("FROM, or if repeated FROM and TO");
   errand.add({'s', "state", "STATE", "only jobs in this state",
               [&choice](std::string_view value) {
                 choice.places = {value == "ready", value == "delayed", value == "buried"};
                 return choice.places.count() == 1;
               },
               "ready, delayed or buried"});
-  errand.add(count_flag("so many jobs at most", choice.count));
+  errand.add(count_flag("at most N jobs", choice.count));
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(2)) return *over;
-  if (subjects.tubes().size() != 2) return errand.mistake("it takes two tubes");
+  if (subjects.tubes().size() != 2) return errand.mistake("requires two tubes");
   choice.from = subjects.tubes()[0];
   choice.to = subjects.tubes()[1];
   if (const std::optional<int> over = errand.connect()) return *over;

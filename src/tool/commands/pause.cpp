@@ -11,8 +11,8 @@ namespace {
 
 constexpr ErrandText kText = {
     "pause", "[OPTIONS] TUBE TIME",
-    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause. The\n"
-    "server counts whole seconds: a part of one counts as one.\n",
+    "Stops reserves from the tube for this time. 0 ends a pause. The server counts whole\n"
+    "seconds: a part of a second is rounded up.\n",
     "    haricot pause mail 10m\n"
     "    haricot pause mail 0\n"};
 
@@ -25,7 +25,7 @@ int pause_tube(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::no, 1)) return *over;
   if (errand.operands().empty() || subjects.empty()) {
-    return errand.mistake("it takes a tube and a time");
+    return errand.mistake("requires a tube and a time");
   }
   const std::string tube = subjects.tube();
   const std::string length(errand.operands().back());
@@ -41,7 +41,7 @@ int pause_tube(Words words) {
   if (errand.json()) {
     print("{\"tube\":" + json_string(tube) + ",\"seconds\":" + digits + "}\n");
   } else if (*seconds == 0) {
-    print("tube " + tube + " goes on\n");
+    print("tube " + tube + " is resumed\n");
   } else {
     print("tube " + tube + " is paused for " + digits + " s\n");
   }

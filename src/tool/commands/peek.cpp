@@ -14,11 +14,11 @@ constexpr ErrandText kText = {
     "peek",
     "[OPTIONS] ID\n"
     "     haricot peek [OPTIONS] --ready|--delayed|--buried [TUBE]",
-    "Prints the body of a job, and leaves the job where it is. The job has this id, or it is\n"
-    "the next ready job of a tube, its delayed job that is due first, or its oldest buried\n"
-    "job. peek writes the body as it is. On a terminal it shows control characters as \\xHH.\n"
-    "With --json it prints one object: the statistics of the job, and its body as \"body\" if\n"
-    "the body is UTF-8, otherwise as \"body_base64\".\n",
+    "Prints the body of a job without changing the job: the job with this id, or the next ready\n"
+    "job of a tube, its delayed job that is due first, or its oldest buried job. Writes the body\n"
+    "unchanged; on a terminal, shows control characters as \\xHH. --json prints one object with\n"
+    "the statistics of the job, and its body as \"body\" if it is UTF-8, otherwise as\n"
+    "\"body_base64\".\n",
     "    haricot peek 17\n"
     "    haricot peek mail --buried\n"};
 
@@ -29,16 +29,16 @@ int peek(Words words) {
   PlaceFlags places;
   Subjects subjects(errand);
   JobForm form;
-  subjects.add_tube_flag("the tube, as a flag (default)");
+  subjects.add_tube_flag("tube, same as the operand (default)");
   add_place_flags(errand, places);
   add_form_flags(errand, form);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
   const std::vector<std::uint64_t>& ids = subjects.ids();
   if (places.count() + ids.size() != 1) {
-    return errand.mistake("it takes one id, or one of --ready, --delayed and --buried");
+    return errand.mistake("requires one id, or one of --ready, --delayed and --buried");
   }
-  if (!subjects.tubes().empty() && !ids.empty()) return errand.mistake("an id needs no tube");
+  if (!subjects.tubes().empty() && !ids.empty()) return errand.mistake("an id excludes a tube");
   const std::string tube = subjects.empty() ? "default" : subjects.tube();
   if (const std::optional<int> over = errand.connect()) return *over;
 

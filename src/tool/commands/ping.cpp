@@ -15,10 +15,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "ping", "[OPTIONS] [ADDRESS]",
-    "Asks the server for its statistics. Prints whether it answered, whether it is haricotd or\n"
-    "beanstalkd, its version, its uptime, and how long the answer took. haricotd has two\n"
-    "versions: its own, and that of the beanstalkd whose place it takes. With --writable, a\n"
-    "server that refuses puts is a failure too.\n",
+    "Asks the server for its statistics. Prints that it answered, its software (haricotd or\n"
+    "beanstalkd), its version, its uptime, and the time of the answer. haricotd has two\n"
+    "versions: its own, and that of the beanstalkd that it replaces. With --writable, a server\n"
+    "that refuses puts is a failure, too.\n",
     "    haricot ping\n"
     "    haricot -a queue1,queue2 ping --writable\n"
     "    haricot ping --wait 30 --quiet                      # after a start\n"};
@@ -42,7 +42,7 @@ std::string refusal_of(const StatsText& stats) {
   if (text_of(&stats, "draining") == "true") return "it is in drain mode";
   if (is_set("binlog-no-space")) return "the disk of its binlog is full";
   if (is_set("binlog-refusing")) return "the disk of its binlog fails";
-  if (is_set("memory-full")) return "it has taken the memory that --memory-max allows";
+  if (is_set("memory-full")) return "it has reached --memory-max";
   return "";
 }
 
@@ -93,7 +93,7 @@ int ping_one(const Errand& errand, Remote& server, const Choice& choice, Instant
         report(errand, address, *stats, time, choice.writable ? &refusal : nullptr);
       }
       if (refusal.empty()) return errand.done();
-      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
+      return errand.no(safe_word(address) + " accepts no new jobs: " + refusal);
     }
     if (os::read_clock() >= end) return errand.failed(server);
     ::poll(nullptr, 0, kRetryMs);
@@ -106,11 +106,11 @@ int ping(Words words) {
   Errand errand(kText);
   std::uint64_t wait_ms = 0;
   Choice choice;
-  errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
+  errand.add({'w', "wait", "S", "retry for S seconds until the answer is good (0)",
               set_milliseconds(wait_ms, 0), kTimeWanted});
   errand.add({'q', "quiet", "", "print nothing if the server answers", set(choice.quiet)});
   errand.add(
-      {'W', "writable", "", "fail too if the server takes no new jobs", set(choice.writable)});
+      {'W', "writable", "", "also fail if the server accepts no new jobs", set(choice.writable)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > 1) return errand.mistake("more than one address");
   if (!errand.operands().empty()) errand.set_address(errand.operands().front());

@@ -21,21 +21,20 @@ namespace {
 
 constexpr ErrandText kText = {
     "put", "[OPTIONS] [BODY...]",
-    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
-    "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
-    "without its line end (LF or CR LF), and is put as soon as it is there; blank lines are\n"
-    "left out. put refuses an empty BODY, stdin or file. With --empty it puts an empty job, also\n"
-    "for an empty line. It refuses a BODY without --tube if stdin is a pipe, a file or a\n"
-    "socket, because the word may be meant as the tube. --tries, --concurrency, --unique, --group\n"
-    "and --after are for haricotd: put asks the server whether it knows them, and puts nothing if\n"
-    "not. A KEY has the characters of a tube's name, 100 at most, and belongs to its tube. The S\n"
-    "of --unique begins when the job is deleted. A GROUP has the same characters, and belongs to\n"
-    "no tube.\n",
+    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with -,\n"
+    "all of stdin or --file is one job. With --lines, each line is a job, without its line end\n"
+    "(LF or CR LF), and is put as soon as it arrives; blank lines are ignored. put rejects an\n"
+    "empty BODY, stdin or file, unless --empty is given, which also puts empty lines. It rejects\n"
+    "a BODY without --tube if stdin is a pipe, a file or a socket, because the word may be meant\n"
+    "as the tube. --tries, --concurrency, --unique, --group and --after require haricotd; put\n"
+    "first asks the server if it knows them, and otherwise puts nothing. A KEY has 1 to 100\n"
+    "characters of those in tube names, and belongs to its tube. The S of --unique begins when\n"
+    "the job is deleted. A GROUP has the same characters, and belongs to the server.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
-    "    haricot put --unique daily-report --tries 5 run     # once, and five tries at most\n"
-    "    haricot put --unique order-4711:1h pay              # nor within an hour of its delete\n"
+    "    haricot put --unique daily-report --tries 5 run     # once, with at most five tries\n"
+    "    haricot put --unique order-4711:1h pay              # not again until 1 h after its end\n"
     "    haricot put --group import-7 --lines < parts; haricot put --after import-7 report\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
@@ -135,7 +134,7 @@ int put_whole(Errand& errand, const Choice& choice, InputText& source, Batch& ba
     if (!source.read(errand, kJobBytesMaxLimit, body, is_over)) return kExitLocal;
   }
   if (body.empty() && !choice.may_be_empty) {
-    return errand.no(source.name() + " is empty, no job was put; --empty puts an empty job");
+    return errand.no(source.name() + " is empty, no job was put; --empty allows it");
   }
   batch.add(body);
   return batch.send() ? errand.done() : errand.failed();
@@ -177,15 +176,15 @@ std::string unique_value(std::string_view text) {
 }
 
 void add_tag_flags(Errand& errand, Choice& choice) {
-  errand.add({0, "tries", "N", "bury the job after so many tries, instead of making it ready",
+  errand.add({0, "tries", "N", "bury the job after N tries instead of making it ready",
               set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
-  errand.add({0, "concurrency", "KEY", "one job with this key at a time; KEY:N: N of them",
+  errand.add({0, "concurrency", "KEY", "reserve one job with this key at a time; KEY:N: N jobs",
               [&choice](std::string_view value) {
                 choice.concurrency = value;
                 return PutTags().add(kLaneTag, value);
               },
               "a key, or KEY:N with a number from 1 to 65535"});
-  errand.add({0, "unique", "KEY", "only if no job has this key; KEY:S: nor S seconds after it",
+  errand.add({0, "unique", "KEY", "put only if the key is free; KEY:S: stays taken S seconds",
               [&choice](std::string_view value) {
                 choice.unique = unique_value(value);
                 return PutTags().add(kUniqueTag, choice.unique);
@@ -197,10 +196,10 @@ void add_tag_flags(Errand& errand, Choice& choice) {
       return PutTags().add(word, value);
     };
   };
-  errand.add({0, "group", "GROUP", "the job is one of this group",
-              set_group(choice.group, kGroupTag), "a group's name of 1 to 100 bytes"});
-  errand.add({0, "after", "GROUP", "hold the job until no job of this group is left",
-              set_group(choice.after, kAfterTag), "a group's name of 1 to 100 bytes"});
+  errand.add({0, "group", "GROUP", "add the job to this group", set_group(choice.group, kGroupTag),
+              "a group name of 1 to 100 bytes"});
+  errand.add({0, "after", "GROUP", "hold the job until this group has no jobs",
+              set_group(choice.after, kAfterTag), "a group name of 1 to 100 bytes"});
 }
 
 // Checks the flags and operands. On a mistake prints a message and returns the exit status.
@@ -212,20 +211,20 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   }
   const std::vector<std::string_view>& bodies = errand.operands();
   if (!choice.may_be_empty && std::find(bodies.begin(), bodies.end(), "") != bodies.end()) {
-    return errand.mistake("a body is empty, no job was put; --empty puts an empty job");
+    return errand.mistake("a body is empty, no job was put; --empty allows it");
   }
   if (has_words && std::find(bodies.begin(), bodies.end(), "-") != bodies.end()) {
-    return errand.mistake("- is stdin, and excludes a body; a tube is named by --tube");
+    return errand.mistake("- means stdin and excludes other bodies; name the tube with --tube");
   }
   if (!choice.after.empty() && choice.after == choice.group) {
-    return errand.mistake("a job can't wait for the group that it is in");
+    return errand.mistake("a job cannot wait for its own group");
   }
   const bool is_good = set_tags(choice);
   const std::string longest =
       put_line({choice.priority, choice.delay_s, choice.ttr_s, kJobBytesMaxLimit}, choice.tags);
   if (is_good && !is_too_long(longest)) return std::nullopt;
   return errand.mistake(
-      "the keys are too long together: a put has no room for them in its line of 224 bytes");
+      "together the keys do not fit into the line of a put, which has 224 bytes at most");
 }
 
 int put_words(Errand& errand, Batch& batch) {
@@ -261,12 +260,12 @@ int put(Words words) {
   Errand errand(kText);
   Choice choice;
   Subjects subjects(errand);
-  subjects.add_tube_flag("the tube (default)");
-  errand.add({'p', "priority", "N", "0 goes first; a job below 1024 is urgent (1024)",
+  subjects.add_tube_flag("tube (default)");
+  errand.add({'p', "priority", "N", "priority; 0 is first, below 1024 is urgent (1024)",
               set_count(choice.priority, 0, kNumberMax), "a number up to 4294967295"});
-  errand.add({'d', "delay", "S", "seconds until the job gets ready (0)",
+  errand.add({'d', "delay", "S", "seconds until the job becomes ready (0)",
               set_seconds(choice.delay_s), kTimeWanted});
-  errand.add({'r', "ttr", "S", "seconds that a worker may take for the job (60)",
+  errand.add({'r', "ttr", "S", "seconds that a worker may hold the job (60)",
               set_seconds(choice.ttr_s), kTimeWanted});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
   errand.add({0, "empty", "", "put an empty job if a body, stdin or the file is empty",

@@ -12,10 +12,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "release", "[OPTIONS] ID...",
-    "Reserves jobs by their ids and releases them: ready, delayed and buried jobs become ready,\n"
-    "or delayed with --delay. Each keeps its priority, unless --priority gives another one. A\n"
-    "job that a worker holds cannot be released by anybody else. The server has to know\n"
-    "reserve-job (beanstalkd 1.12 and later).\n",
+    "Reserves jobs by id and releases them: ready, delayed and buried jobs become ready, or\n"
+    "delayed with --delay. A job keeps its priority unless --priority is given. A reserved job\n"
+    "can be released only by its holder. Requires a server with reserve-job (beanstalkd 1.12 or\n"
+    "later).\n",
     "    haricot release 17\n"
     "    haricot release 17 --delay 10m\n"};
 
@@ -31,7 +31,7 @@ int release(Words words) {
   JobRound::add_quiet_flag(errand, quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(0, Subjects::Ids::yes)) return *over;
-  if (subjects.ids().empty()) return errand.mistake("it takes the ids of jobs");
+  if (subjects.ids().empty()) return errand.mistake("requires ids of jobs");
   if (const std::optional<int> over = errand.connect()) return *over;
   return take_and_end_ids(errand, subjects.ids(), ending, "released", quiet);
 }

@@ -14,12 +14,11 @@ namespace {
 
 constexpr ErrandText kText = {
     "reserve", "[OPTIONS] [TUBE...]",
-    "Reserves the next job, as a worker does, of these tubes or of default, and prints its\n"
-    "body. If that could be written, --then says what happens to the job. The command holds the\n"
-    "job only as long as it runs: without --then, the job is ready again when the command ends.\n"
-    "With --json it prints one object, as peek does. Without --wait it waits until there is a\n"
-    "job.\n",
-    "    haricot reserve mail --wait 0 --then release        # look at the next job\n"
+    "Reserves the next job of these tubes, or of the tube default, like a worker, and prints its\n"
+    "body. --then sets what happens to the job after its body was written. The command holds the\n"
+    "job only while it runs: without --then, the job is ready again when the command exits.\n"
+    "--json prints one object, like peek. Without --wait it waits until there is a job.\n",
+    "    haricot reserve mail --wait 0 --then release        # print the next job and release it\n"
     "    haricot reserve mail --then delete > body\n"};
 
 struct Choice {
@@ -77,7 +76,7 @@ int run(Errand& errand, const Choice& choice) {
       return 0;
     case Outcome::gone:
       return errand.no("job " + std::to_string(job->number) +
-                       " is not held any more: its TTR has ended, and it is ready again");
+                       " is no longer reserved: its TTR has ended, and it is ready again");
     case Outcome::failed:
       return errand.failed();
   }
@@ -90,14 +89,14 @@ int reserve(Words words) {
   Errand errand(kText);
   Choice choice;
   Subjects subjects(errand);
-  subjects.add_tube_flag("a tube, as a flag; may come more than once (default)");
-  errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
+  subjects.add_tube_flag("tube, same as an operand; may be repeated (default)");
+  errand.add({'w', "wait", "S", "give up after S seconds, with status 1 (never)",
               [&choice](std::string_view value) {
                 choice.has_limit = true;
                 return set_seconds(choice.wait_s)(value);
               },
               kTimeWanted});
-  errand.add({0, "then", "FATE", "what happens to the job: delete, bury or release",
+  errand.add({0, "then", "ACTION", "delete, bury or release the job afterwards",
               [&choice](std::string_view value) { return set_fate(choice, value); },
               "delete, bury or release"});
   add_priority_flag(errand, choice.ending);
@@ -108,10 +107,10 @@ int reserve(Words words) {
   const bool has_fate = choice.has_ending;
   const Ending& ending = choice.ending;
   if (ending.priority && (!has_fate || ending.fate == Fate::deleted)) {
-    return errand.mistake("--priority needs --then bury or --then release");
+    return errand.mistake("--priority requires --then bury or --then release");
   }
   if (ending.delay_s > 0 && (!has_fate || ending.fate != Fate::released)) {
-    return errand.mistake("--delay needs --then release");
+    return errand.mistake("--delay requires --then release");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
   const std::vector<std::string> fallback = {"default"};

@@ -17,13 +17,13 @@ namespace {
 
 constexpr ErrandText kText = {
     "stats", "[OPTIONS] [TUBE|JOB]",
-    "Prints the statistics of the server, of a tube, or of a job. Digits are the id of a job,\n"
-    "and anything else is the name of a tube. If the name of a tube is made of digits, use\n"
-    "--tube. The last key of the server's statistics is server: haricotd or beanstalkd. --key\n"
-    "may leave current-jobs- or current- out; of a tube that does not exist it prints 0. --key\n"
-    "oldest is the age of the ready job that has waited longest, and --key queue-time-p99 and\n"
-    "the like are known too, if the server is haricotd. --json has the sum of all servers as\n"
-    "\"sum\", and each as one of \"servers\", also if it is one; a job is an object of its own.\n",
+    "Prints the statistics of the server, of a tube, or of a job. An operand of digits is the id\n"
+    "of a job, any other the name of a tube; for a tube with such a name use --tube. The last\n"
+    "key of the server is server: haricotd or beanstalkd. --key may omit the prefix\n"
+    "current-jobs- or current-; for a tube that does not exist it prints 0. With haricotd, --key\n"
+    "oldest is the age of the job that has been ready longest, and --key also knows the keys of\n"
+    "stats-tube-detail, such as queue-time-p99. --json prints the sum of all servers as \"sum\"\n"
+    "and each server in \"servers\", even for one server; for a job it prints one object.\n",
     "    haricot stats\n"
     "    haricot stats mail --key ready\n"
     "    haricot stats mail --key oldest                     # in seconds\n"
@@ -190,7 +190,7 @@ void print_tables(const std::vector<Part>& parts, const StatsText& sum) {
 
 int run(Errand& errand, const Subject& subject, const std::string& key) {
   const bool is_one = errand.servers().size() == 1;
-  if (subject.is_job && !is_one) return errand.mistake("ids of jobs are different at each server");
+  if (subject.is_job && !is_one) return errand.mistake("a job id belongs to one server");
   int status = 0;
   std::vector<Part> parts = ask_all(errand, subject, key, status);
   if (parts.empty()) return status != 0 ? status : errand.no("there is no " + subject.name);
@@ -221,12 +221,12 @@ int stats(Words words) {
   std::optional<std::uint64_t> job;
   std::string key;
   subjects.add_tube_flag();
-  errand.add({'i', "job", "ID", "the job, as a flag",
+  errand.add({'i', "job", "ID", "job, same as the operand",
               [&job](std::string_view value) {
                 job = read_number(value);
                 return job.has_value();
               },
-              "the id of a job"});
+              "a job id"});
   errand.add({'k', "key", "KEY", "print only the value of this key", set(key), "a key"});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;

@@ -20,10 +20,10 @@ std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, b
                                bool has_all) {
   const bool has_tube = !subjects.tubes().empty();
   if (has_tube != subjects.ids().empty()) {
-    return errand.mistake("it takes either ids or a tube");
+    return errand.mistake("requires either ids or a tube");
   }
   if (has_tube != (has_count || has_all) || (has_count && has_all)) {
-    return errand.mistake("a tube needs either --count or --all, and ids need none");
+    return errand.mistake("a tube requires --count or --all, ids exclude them");
   }
   return std::nullopt;
 }

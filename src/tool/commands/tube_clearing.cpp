@@ -113,13 +113,13 @@ std::optional<bool> flush_states(Errand& errand, const TubeClearing& clearing, J
 }  // namespace
 
 void add_clearing_flags(Errand& errand, TubeClearing& clearing) {
-  errand.add({'y', "yes", "", "do not ask", set(clearing.yes)});
+  errand.add({'y', "yes", "", "do not ask for confirmation", set(clearing.yes)});
   JobRound::add_quiet_flag(errand, clearing.quiet);
 }
 
 std::optional<int> check_consent(const Errand& errand, const TubeClearing& clearing) {
   if (clearing.yes || ::isatty(STDIN_FILENO) != 0) return std::nullopt;
-  return errand.mistake("without a terminal to ask at, --yes is needed");
+  return errand.mistake("without a terminal, --yes is required");
 }
 
 int clear_tube(Errand& errand, const TubeClearing& clearing) {

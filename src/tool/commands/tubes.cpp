@@ -23,15 +23,15 @@ namespace {
 
 constexpr ErrandText kText = {
     "tubes", "[OPTIONS] [PATTERN...]",
-    "Prints a table of all tubes, or of those that match one of the shell patterns. The\n"
-    "columns put/s and delete/s are jobs a second, measured while the command runs. -i 0\n"
-    "leaves them out and prints the table at once. --names prints only the names, a line each.\n"
-    "If the server tells them, as haricotd does: oldest is how long the ready job waits that has\n"
-    "waited longest, wait is from ready to reserve, work from reserve to delete, each the median\n"
-    "and the 99th percentile of the last minutes.\n",
+    "Prints a table of all tubes, or of those that match one of the shell patterns. The columns\n"
+    "put/s and delete/s are jobs per second, measured while the command runs. -i 0 omits them\n"
+    "and prints the table at once. --names prints only the names, one on each line. With\n"
+    "haricotd there are three more columns: oldest is the age of the job that has been ready\n"
+    "longest; wait (from ready to reserve) and work (from reserve to delete) have the median and\n"
+    "the 99th percentile of the last minutes.\n",
     "    haricot tubes --sort buried\n"
     "    haricot tubes 'mail*'\n"
-    "    haricot -a queue1,queue2 tubes                      # the sum, and each\n"};
+    "    haricot -a queue1,queue2 tubes                      # the sum, then each server\n"};
 
 void sleep_for(Duration time) {
   const Instant end = os::read_clock() + time;
@@ -153,8 +153,8 @@ int tubes(Words words) {
                 return column.has_value();
               },
               titles});
-  errand.add({'r', "reverse", "", "sort the other way round", set(reversed)});
-  errand.add({'i', "interval", "S", "measure the rates for so many seconds (1)",
+  errand.add({'r', "reverse", "", "reverse the order", set(reversed)});
+  errand.add({'i', "interval", "S", "measure the rates for S seconds (1)",
               set_milliseconds(interval_ms, 0), kTimeWanted});
   errand.add({0, "names", "", "print only the names", set(only_names)});
   std::vector<std::string> patterns;

@@ -17,14 +17,13 @@ namespace {
 
 constexpr ErrandText kText = {
     "wait", "[OPTIONS] ID...",
-    "Waits until each of these jobs is deleted or buried, and prints a line for each as soon as\n"
-    "that is known: its id, and deleted, buried, not found or still there (--wait is over). A\n"
-    "job is not found if it was deleted before wait began, or never put, and wait says so. It\n"
-    "waits for one job after the other: a job that is buried and kicked before its turn is\n"
-    "still awaited. The status is 0 if no job is left, 1 if one is still there, and otherwise\n"
-    "7, because one is buried. The server has to be haricotd.\n",
+    "Waits until each of these jobs is deleted or buried. Prints a line for each job, with its\n"
+    "id and deleted, buried, not found or still there (--wait is over). A job that was deleted\n"
+    "before, or never put, is reported as not found. Waits for one job after another: a job that\n"
+    "is buried and kicked before its turn is still awaited. The status is 0 if no job is left, 1\n"
+    "if one is still there, and otherwise 7, because one is buried. Requires haricotd.\n",
     "    haricot wait 17 18 && echo done\n"
-    "    haricot wait 17 --wait 5m                           # not for longer\n"};
+    "    haricot wait 17 --wait 5m                           # at most 5 minutes\n"};
 
 // Number of jobs that are requested at once.
 constexpr std::size_t kLooks = 500;
@@ -158,7 +157,7 @@ int wait_for_jobs(Words words) {
   Errand errand(kText);
   Subjects subjects(errand);
   Choice choice;
-  errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
+  errand.add({'w', "wait", "S", "give up after S seconds, with status 1 (never)",
               [&choice](std::string_view value) {
                 choice.has_limit = true;
                 return set_seconds(choice.wait_s)(value);
@@ -167,7 +166,7 @@ int wait_for_jobs(Words words) {
   errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(0, Subjects::Ids::yes)) return *over;
-  if (subjects.ids().empty()) return errand.mistake("it takes the ids of jobs");
+  if (subjects.ids().empty()) return errand.mistake("requires ids of jobs");
   if (const std::optional<int> over = errand.connect()) return *over;
   return Wait(errand, choice).run(subjects.ids());
 }

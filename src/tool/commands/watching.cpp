@@ -10,7 +10,7 @@
 namespace haricot::tool {
 
 void add_watching_flags(Errand& errand, Watching& to) {
-  errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
+  errand.add({'i', "interval", "S", "polling interval in seconds (0.5)",
               set_milliseconds(to.interval_ms, 1), kPositiveTimeWanted});
   errand.add({'q', "quiet", "", "print nothing", set(to.quiet)});
 }

@@ -38,7 +38,7 @@ std::optional<std::string> pause(const Act& act, Remote& server) {
   const std::optional<Response> paused = server.ask(command, ReplyCode::paused);
   if (!paused) return std::nullopt;
   if (paused->code == ReplyCode::not_found) return no_tube(act);
-  if (act.number == 0) return "tube " + safe_word(act.tube) + " goes on";
+  if (act.number == 0) return "tube " + safe_word(act.tube) + " is resumed";
   return "tube " + safe_word(act.tube) + " is paused for " + std::to_string(act.number) + " s";
 }
 
@@ -61,7 +61,7 @@ std::optional<Question> Question::ask(Act::Kind kind, const TubeStats& tube, std
     case Act::Kind::kick: {
       act.number = tube.buried > 0 ? tube.buried : tube.delayed;
       if (act.number == 0) {
-        reason = "tube " + name + " has no buried and no delayed job to kick";
+        reason = "tube " + name + " has no buried or delayed jobs to kick";
         return std::nullopt;
       }
       act.number = std::min(act.number, kKickMax);
@@ -73,7 +73,7 @@ std::optional<Question> Question::ask(Act::Kind kind, const TubeStats& tube, std
     case Act::Kind::flush:
       act.number = tube.ready + tube.delayed + tube.buried;
       if (act.number == 0) {
-        reason = "tube " + name + " has no job to delete";
+        reason = "tube " + name + " has no jobs to delete";
         return std::nullopt;
       }
       return Question(act, "DELETE all ready, delayed and buried jobs of tube " + name + " (" +

@@ -33,10 +33,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "top", "[OPTIONS] [PATTERN...]",
-    "Shows again and again what a server does: its jobs, its rates, and a table of all tubes\n"
-    "or of those that match one of the shell patterns. Of several servers it shows the sum, and\n"
-    "v shows one after the other. h shows the keys, q quits. Without a terminal, and with\n"
-    "--batch or --json, top writes one screen after the other and reads no keys.\n",
+    "Shows a server live: its jobs, its rates, and a table of all tubes or of those that match\n"
+    "one of the shell patterns. For several servers it shows the sum, and v switches between\n"
+    "them. h shows the keys, q quits. Without a terminal, or with --batch or --json, top prints\n"
+    "one screen after another and reads no keys.\n",
     "    haricot top\n"
     "    haricot top --hide-idle --sort buried 'mail*'\n"
     "    haricot top --batch --count 1 --interval 10         # for a script\n"};
@@ -434,9 +434,9 @@ int top(Words words) {
   Choice choice;
   const std::string titles = titles_in_words(kTubeColumns);
   errand.add(
-      {'b', "batch", "", "write one screen after the other, and read no keys", set(choice.batch)});
-  errand.add(count_flag("end after so many screens", choice.count));
-  errand.add({'i', "interval", "S", "ask the server every so many seconds (1)",
+      {'b', "batch", "", "print one screen after another, and read no keys", set(choice.batch)});
+  errand.add(count_flag("exit after N screens", choice.count));
+  errand.add({'i', "interval", "S", "sampling interval in seconds (1)",
               [&choice](std::string_view value) {
                 return set_milliseconds(choice.view.interval_ms, TopView::kIntervalMsMin)(value) &&
                        choice.view.interval_ms <= TopView::kIntervalMsMax;
@@ -449,10 +449,10 @@ int top(Words words) {
                 return column.has_value();
               },
               titles});
-  errand.add({'r', "reverse", "", "sort the other way round", set(choice.view.reversed)});
-  errand.add({0, "hide-idle", "", "leave out tubes that have no job and no waiting worker",
+  errand.add({'r', "reverse", "", "reverse the order", set(choice.view.reversed)});
+  errand.add({0, "hide-idle", "", "hide tubes without jobs and waiting workers",
               set(choice.view.hides_idle)});
-  errand.add({0, "allow-changes", "", "let keys pause, kick and flush a tube, after a question",
+  errand.add({0, "allow-changes", "", "enable keys that pause, kick and flush a tube",
               set(choice.view.allows_changes)});
   add_pattern_flag(errand, choice.patterns);
   if (const std::optional<int> over = errand.read(words)) return *over;

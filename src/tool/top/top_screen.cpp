@@ -19,23 +19,23 @@ constexpr std::string_view kHelp[] = {
     "haricot top: keys",
     "",
     "  q, Ctrl-C         quit",
-    "  j k, up down      a line down or up; page up and down, home and end (g G)",
-    "  Enter             the screen of the selected tube; Esc goes back",
-    "  /                 show tubes with a part of a name, or that match a shell",
-    "                    pattern; Enter keeps the filter, Esc ends it",
-    "  < > left right    sort by the column on the left, on the right",
-    "  s n               sort by the next column, by the name or id",
-    "  r                 sort the other way round",
-    "  i                 hide or show tubes that have no job and no waiting worker",
-    "  c                 who is connected, as haricot clients; c or Esc goes back",
-    "  v                 of several servers, the next one, and then their sum again",
-    "  + -               ask twice as often, half as often",
-    "  blank, Ctrl-L     ask now, draw everything anew",
-    "  p K F             pause the tube, kick its jobs, delete its jobs: with a",
-    "                    question first, and only after top --allow-changes",
-    "  h ?               this help; any key ends it",
+    "  j k, down up      select the next or previous tube; page keys, home, end (g G)",
+    "  Enter             show the selected tube; Esc goes back",
+    "  /                 filter tubes by a part of the name or a shell pattern;",
+    "                    Enter keeps the filter, Esc removes it",
+    "  < > left right    sort by the previous or next column",
+    "  s n               sort by the next column, by name or id",
+    "  r                 reverse the order",
+    "  i                 hide or show tubes without jobs and waiting workers",
+    "  c                 show connections, like haricot clients; c or Esc goes back",
+    "  v                 with several servers, show the next one, then the sum",
+    "  + -               sample twice or half as often",
+    "  space, Ctrl-L     sample now, redraw the screen",
+    "  p K F             pause the tube, kick its jobs, delete its jobs; each asks",
+    "                    first, and requires top --allow-changes",
+    "  h ?               show this help; any key closes it",
     "",
-    "marks: N jobs and no worker, B buried jobs, G growing backlog, P paused",
+    "marks: N jobs but no worker, B buried jobs, G growing backlog, P paused",
 };
 
 constexpr std::size_t kLinesAboveTable = kHeadLines + 2;  // With the status line and the titles.
@@ -61,7 +61,7 @@ ScreenLine usual_status(const TopView& view, std::size_t shown, std::size_t colu
   phrases.push_back({grouped(shown) + (shown == 1 ? " tube by " : " tubes by ") +
                      std::string(title_of(view.sort)) + (view.reversed ? ", reversed" : "")});
   if (!view.filter.empty()) phrases.push_back({"filter " + view.filter, Tone::strong});
-  if (view.hides_idle) phrases.push_back({"without idle ones"});
+  if (view.hides_idle) phrases.push_back({"idle tubes hidden"});
   phrases.push_back({"h: help"});
   phrases.push_back({"q: quit"});
   phrases.push_back({pace(view)});
@@ -99,7 +99,7 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
     return client_status(state, view, columns);
   } else if (!view.tube.empty()) {
     return line_of({{"Esc: back"},
-                    {"blank: ask now"},
+                    {"space: sample now"},
                     {"q: quit"},
                     {view.allows_changes ? "p: pause, K: kick, F: flush" : "h: help"}},
                    columns);
@@ -114,9 +114,9 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
 void add_clients(const TopState& state, const TopView& view, const ScreenSize& size,
                  std::vector<ScreenLine>& lines) {
   if (state.servers) {
-    lines.emplace_back("this is the sum of several servers: choose one of them with v");
+    lines.emplace_back("this is the sum of several servers: select one with v");
   } else if (!state.clients) {
-    lines.emplace_back("the server has not been asked yet");
+    lines.emplace_back("the server has not answered yet");
   } else if (!state.clients->can_be_listed) {
     lines.emplace_back("the server does not know list-clients");
   } else {

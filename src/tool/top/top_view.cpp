@@ -59,13 +59,13 @@ const TubeStats* tube_at_hand(const std::vector<TubeStats>& tubes, const TopStat
 void begin_act(Act::Kind kind, const TubeStats* tube, const TopState& state, TopView& view) {
   view.message_is_bad = true;
   if (state.servers) {
-    view.message = "this is the sum of several servers: choose one of them with v";
+    view.message = "this is the sum of several servers: select one with v";
   } else if (!view.allows_changes) {
     view.message = "to pause, kick and flush, start top with --allow-changes";
   } else if (kind == Act::Kind::flush && !state.abilities.flushes) {
     view.message = "the server does not know flush-tube";
   } else if (tube == nullptr) {
-    view.message = "there is no such tube any more";
+    view.message = "the tube no longer exists";
   } else {
     view.question = Question::ask(kind, *tube, view.message);
   }

@@ -145,7 +145,7 @@ void add_jobs(const TopState& state, const std::string& name, std::size_t rows, 
   title_line.fit(columns);
   lines.push_back(title_line);
   if (next.tube != name) {
-    lines.emplace_back("the server has not been asked yet");
+    lines.emplace_back("the server has not answered yet");
     return;
   }
   const auto counts = shares(next, rows);
@@ -174,14 +174,14 @@ void add_chart(const TopState& state, const std::string& name, std::size_t rows,
   std::span<const std::uint32_t> numbers = state.history.ready(name);
   numbers = numbers.last(std::min(numbers.size(), chart_points(columns, style.utf8)));
   if (numbers.empty()) {
-    lines.emplace_back("ready: none since top is running");
+    lines.emplace_back("ready: none since top was started");
     return;
   }
   const auto [lowest, highest] = std::minmax_element(numbers.begin(), numbers.end());
   lines.push_back(line_of({{"ready in " + span_text(state.history.span_of(numbers.size()))},
                            {"highest " + grouped(*highest)},
                            {"lowest " + grouped(*lowest)},
-                           {"a dot is a sample"}},
+                           {"one dot per sample"}},
                           columns));
   for (const std::string& line : draw_chart(numbers, columns, rows, style.utf8)) {
     lines.emplace_back(line);
@@ -211,7 +211,7 @@ std::vector<ScreenLine> draw_tube(const TopState& state, const std::string& tube
   std::vector<ScreenLine> lines;
   if (stats == nullptr) {
     lines.push_back(title(state, tube, {}, columns));
-    lines.emplace_back("there is no such tube any more");
+    lines.emplace_back("the tube no longer exists");
     lines.push_back(status);
   } else {
     const std::vector<Mark> marks = marks_of(*stats, state.history);

@@ -82,7 +82,7 @@ Link::Event Link::next(Answer& answer) {
       case AnswerParser::Result::more:
         break;
       case AnswerParser::Result::malformed:
-        return lose("this is no beanstalk server, it says: " +
+        return lose("not a beanstalk server; it sent: " +
                     safe_word(answer.line.substr(0, kForeignBytesShown)));
     }
   }

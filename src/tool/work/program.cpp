@@ -43,14 +43,14 @@ std::vector<std::string> whole_environment(const std::vector<std::string>& more)
 os::Descriptor input_of(std::string_view bytes, std::string& error) {
   os::Descriptor file(::memfd_create("haricot-job", MFD_CLOEXEC));
   if (!file) {
-    error = std::string("cannot make its stdin: ") + std::strerror(errno);
+    error = std::string("cannot create its stdin: ") + std::strerror(errno);
     return file;
   }
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      error = std::string("cannot fill its stdin: ") + std::strerror(errno);
+      error = std::string("cannot write its stdin: ") + std::strerror(errno);
       file.reset();
       return file;
     }
@@ -68,7 +68,7 @@ struct Pipe {
 bool open_pipe(Pipe& pipe, std::string& error) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    error = std::string("cannot make a pipe: ") + std::strerror(errno);
+    error = std::string("cannot create a pipe: ") + std::strerror(errno);
     return false;
   }
   pipe.reading = os::Descriptor(ends[0]);

@@ -21,41 +21,41 @@ namespace {
 constexpr ErrandText kText = {
     "work", "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
     "Reserves jobs and runs the program for each. The program gets the body on its stdin, or in\n"
-    "the place of {} in its arguments, which no shell sees. A body can be any text, -f too: put\n"
-    "{} behind -- or a flag. HARICOT_JOB_ID, HARICOT_JOB_TUBE, HARICOT_JOB_PRIORITY,\n"
-    "HARICOT_JOB_RESERVES and HARICOT_JOB_TTR in its environment say which job it is. If it\n"
-    "ends with status 0, the job is deleted. Otherwise the job is released with a delay, which\n"
-    "doubles with each reserve of the job, or buried after --tries. While the program runs, the\n"
-    "job is touched before its TTR ends. SIGTERM or Ctrl-C lets the programs that run end; a\n"
-    "second one ends them and gives their jobs back. If work is killed, the kernel kills the\n"
-    "programs. On a terminal their output is shown as far as it cannot steer the terminal.\n"
-    "If some jobs were buried, the status is 7; if the program cannot be executed, 126, and if\n"
-    "it is not there, 127: then its job has lost no try.\n",
+    "place of {} in its arguments, which no shell interprets. A body can be any text, such as\n"
+    "-f: put {} after -- or after a flag. HARICOT_JOB_ID, HARICOT_JOB_TUBE,\n"
+    "HARICOT_JOB_PRIORITY, HARICOT_JOB_RESERVES and HARICOT_JOB_TTR in its environment describe\n"
+    "the job. If it exits with status 0, the job is deleted. Otherwise the job is released with\n"
+    "a delay that doubles with each reserve, or buried after --tries. While the program runs,\n"
+    "the job is touched before its TTR ends. SIGTERM or Ctrl-C waits for the running programs; a\n"
+    "second signal terminates them and releases their jobs. If work is killed, the kernel kills\n"
+    "the programs. On a terminal their output is escaped. The status is 7 if jobs were buried,\n"
+    "126 if the program cannot be executed, and 127 if it does not exist.\n",
     "    haricot work --tube mail -- send-mail --to {}\n"
     "    haricot work --tube mail --wait 0 -- sh -c 'wc -c'  # empty a tube, body on stdin\n"
-    "    haricot work -- sh -c 'ls -- \"$1\" | wc -l' sh {}    # never {} in the text itself\n"
+    "    haricot work -- sh -c 'ls -- \"$1\" | wc -l' sh {}    # {} as an argument, never in the "
+    "text\n"
     "    haricot work --tube mail --jobs 4 --tries 5 --delay 1m -- ./deliver\n"};
 
 constexpr std::uint64_t kWorkersMax = 1000;
 constexpr int kOwnLastWordsMs = 1000;
 
 void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
-  errand.add({'t', "tube", "TUBE", "work on this tube; more than once: on all of them (default)",
+  errand.add({'t', "tube", "TUBE", "work on this tube; may be repeated (default)",
               [&plan](std::string_view value) {
                 plan.tubes.emplace_back(value);
                 return is_tube_name(value);
               },
-              "a tube's name"});
-  errand.add({'j', "jobs", "N", "programs at the same time (1)",
+              "a tube name"});
+  errand.add({'j', "jobs", "N", "number of concurrent programs (1)",
               set_count(plan.workers, 1, kWorkersMax), "a number from 1 to 1000"});
-  errand.add({'n', "tries", "N", "bury a job that fails in its Nth reserve; 0: never (0)",
+  errand.add({'n', "tries", "N", "bury a job that fails at its Nth reserve; 0: never (0)",
               set_count(plan.tries, 0, kSecondsMax), "a number"});
-  errand.add({'d', "delay", "S", "of the first release, in seconds (1)", set_seconds(plan.delay_s),
-              kTimeWanted});
-  errand.add({0, "delay-max", "S", "the longest delay, in seconds (3600)",
+  errand.add({'d', "delay", "S", "delay of the first release, in seconds (1)",
+              set_seconds(plan.delay_s), kTimeWanted});
+  errand.add({0, "delay-max", "S", "longest delay, in seconds (3600)",
               set_seconds(plan.delay_max_s), kTimeWanted});
-  errand.add(count_flag("end after so many jobs", plan.count, 'c'));
-  errand.add({'w', "wait", "S", "end if no job comes for so many seconds (never)",
+  errand.add(count_flag("exit after N jobs", plan.count, 'c'));
+  errand.add({'w', "wait", "S", "exit if no job arrives for S seconds (never)",
               [&plan](std::string_view value) {
                 std::uint64_t seconds = 0;
                 const bool is_good = set_seconds(seconds)(value);
@@ -63,9 +63,9 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
                 return is_good;
               },
               kTimeWanted});
-  errand.add({0, "max-time", "S", "end a program that takes longer; its job has failed (never)",
+  errand.add({0, "max-time", "S", "terminate a program after S; its job has failed (never)",
               set_milliseconds(plan.max_time_ms, 1), kPositiveTimeWanted});
-  errand.add({0, "bury-on", "LIST", "bury at once if a program ends so: statuses, as 65,70-78",
+  errand.add({0, "bury-on", "LIST", "exit statuses that bury the job at once, as 65,70-78",
               [&plan](std::string_view value) {
                 std::optional<std::vector<StatusRange>> statuses = read_statuses(value);
                 if (statuses) plan.burying = std::move(*statuses);
@@ -73,11 +73,11 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
               },
               "a list of exit statuses from 1 to 255"});
   errand.add(
-      {0, "joblog", "FILE", "add a line for each job to this file", set(log_path), "a file"});
-  errand.add({0, "plain", "", "let programs write to our output, without [ID] before each line",
+      {0, "joblog", "FILE", "append a line for each job to this file", set(log_path), "a file"});
+  errand.add({0, "plain", "", "pass the output of programs through, without [ID] prefixes",
               set(plan.plain)});
-  errand.add({'q', "quiet", "", "say nothing about jobs that fail, and nothing at the end",
-              set(plan.quiet)});
+  errand.add(
+      {'q', "quiet", "", "do not report failed jobs, nor totals at the end", set(plan.quiet)});
 }
 
 void say_sums(WorkRun& run) {
@@ -110,22 +110,22 @@ int work(Words words) {
   errand.take_flags_in_front();
   if (const std::optional<int> over = errand.read(words)) return *over;
   plan.command.assign(errand.operands().begin(), errand.operands().end());
-  if (plan.command.empty()) return errand.mistake("it takes a program");
+  if (plan.command.empty()) return errand.mistake("requires a program");
   if (const std::string_view text = word_that_is_run(plan); !text.empty()) {
     return errand.mistake(
         "'" + std::string(text) +
-        "' is run as a program itself: the body would be a command. As an argument "
-        "it is none: sh -c '... \"$1\"' sh {}");
+        "' would be executed, so the body would be a command; pass it as an argument "
+        "instead: sh -c '... \"$1\"' sh {}");
   }
   if (const int status = look_for_program(plan.command.front(), std::getenv("PATH"))) {
     errand.warn(status == kExitNotFound
                     ? "there is no program " + plan.command.front() +
-                          (plan.tubes.empty() ? "; tubes are named by --tube" : "")
+                          (plan.tubes.empty() ? "; name a tube with --tube" : "")
                     : plan.command.front() + " cannot be executed");
     return status;
   }
   if (errand.has_timeout() && plan.max_time_ms == 0 && !plan.quiet) {
-    errand.warn("--timeout is for answers of the server; --max-time ends a program that hangs");
+    errand.warn("--timeout limits answers of the server; to limit a program use --max-time");
   }
   if (plan.tubes.empty()) plan.tubes.emplace_back("default");
   // Fail now if there is no server. Workers would try again and again.

@@ -132,7 +132,7 @@ void Worker::handle(Instant now) {
     if (event == Link::Event::lost) {
       lose(link_.failure(), now);
     } else if (asked_.empty()) {
-      lose("an answer that nobody has asked for: " + std::string(answer.line), now);
+      lose("unexpected answer: " + std::string(answer.line), now);
     } else {
       take_answer(answer, now);
     }
@@ -141,7 +141,7 @@ void Worker::handle(Instant now) {
 }
 
 void Worker::advance(Instant now) {
-  if (!asked_.empty() && now >= answer_due_) return lose("the server stays silent", now);
+  if (!asked_.empty() && now >= answer_due_) return lose("the server sent nothing in time", now);
   if (now >= due_) {
     due_ = Instant::never();
     return go_on(now);
@@ -225,7 +225,7 @@ void Worker::run_program(Instant now) {
   run_.reserves = job_.reserves;
   run_.body_bytes = job_.body.size();
   std::optional<std::vector<std::string>> words = words_for(work_.plan, job_.body);
-  if (!words) return end_badly("has a body that cannot be an argument", false, now);
+  if (!words) return end_badly("its body cannot be an argument", false, now);
   ProgramStart start;
   start.words = std::move(*words);
   start.environment = environment_of(job_);
@@ -251,7 +251,7 @@ void Worker::take_touch(const Answer& answer) {
   if (answer.code == ReplyCode::touched || state_ == State::ending) return;
   touch_due_ = Instant::never();
   is_held_ = false;
-  work_.say(job_name() + " is not held any more (touch was answered: " + std::string(answer.line) +
+  work_.say(job_name() + " is no longer reserved (touch was answered: " + std::string(answer.line) +
             "), and may be done twice");
 }
 
@@ -296,15 +296,15 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
   run_.status = end.signal != 0 ? 0 : end.status;
   run_.signal = end.signal;
   if (end.start_error != 0) return end_unstarted(end.start_error, now);
-  std::string what = end.signal != 0 ? "was ended by signal " + std::to_string(end.signal)
-                                     : "ended with status " + std::to_string(end.status);
+  std::string what = end.signal != 0 ? "was killed by signal " + std::to_string(end.signal)
+                                     : "exited with status " + std::to_string(end.status);
   if (took_too_long_) {
     what = "took longer than " + in_seconds(work_.plan.max_time_ms) + " and " + what;
   }
   if (!is_held_) {
     count(Fate::in_doubt);
     work_.say("the program of " + job_name() + " " + what +
-              ", but the job was not held any more: it may be done twice");
+              ", but the job was no longer reserved: it may be done twice");
     return go_on(now);
   }
   if (end.is_good()) {
@@ -315,7 +315,7 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
   const bool is_bad_job = buries_at_once(work_.plan, run_.status);
   if (!is_bad_job && work_.slowdown.count_failure(now) && !work_.plan.quiet) {
     work_.say(std::to_string(Slowdown::kFreeFailures) +
-              " programs in a row have failed: going on slowly until one succeeds");
+              " programs in a row have failed: slowing down until one succeeds");
   }
   end_badly("its program " + what, !is_bad_job, now);
 }
@@ -327,7 +327,7 @@ void Worker::end_badly(const std::string& what, bool may_try_again, Instant now)
   const std::uint64_t delay = delay_of_release(work_.plan, job_.reserves);
   if (!work_.plan.quiet) {
     std::string then = "released, ready in " + std::to_string(delay) + " s";
-    if (fate == Fate::given_back) then = "given back";
+    if (fate == Fate::given_back) then = "released, ready now";
     if (fate == Fate::buried) then = "buried";
     if (fate == Fate::buried && is_last) {
       then += " after " + std::to_string(job_.reserves) + " tries";
@@ -337,11 +337,11 @@ void Worker::end_badly(const std::string& what, bool may_try_again, Instant now)
   ask_for_end(fate, fate == Fate::released ? delay : 0, now);
 }
 
-// Ends the run if the program cannot be started, because every job would fail. The job gets its try
-// back.
+// Ends the run if the program cannot be started, because every job would fail. The job is released,
+// even after its last try.
 void Worker::end_unstarted(int reason, Instant now) {
   // The body makes the arguments and the environment too large.
-  if (reason == E2BIG) return end_badly("has a body that cannot be an argument", false, now);
+  if (reason == E2BIG) return end_badly("its body cannot be an argument", false, now);
   const bool is_missing = reason == ENOENT || reason == ENOTDIR;
   run_.status = is_missing ? kExitNotFound : kExitNotExecuted;
   end_unstarted("cannot execute " + work_.plan.command.front() + ": " + std::strerror(reason),
@@ -354,7 +354,7 @@ void Worker::end_unstarted(const std::string& what, int status, Instant now) {
     count(Fate::in_doubt);
     return go_on(now);
   }
-  work_.say(job_name() + ": " + what + ": given back");
+  work_.say(job_name() + ": " + what + ": released, ready now");
   ask_for_end(Fate::given_back, 0, now);
 }
 
@@ -386,16 +386,16 @@ void Worker::take_ending(const Answer& answer, Instant now) {
   if (answer.code == ReplyCode::buried || was_kicked_) {
     count(Fate::buried);
     work_.say(job_name() +
-              " was buried: it has no try left, or the server no memory to release it");
+              " was buried: it has no try left, or the server had no memory to release it");
     return go_on(now);
   }
   if (answer.code == ReplyCode::not_found) {
     count(Fate::in_doubt);
     work_.say(job_name() +
-              " was not held any more when its program had ended: it may be done twice");
+              " was no longer reserved when its program had exited: it may be done twice");
     return go_on(now);
   }
-  lose("the end of " + job_name() + " was answered: " + std::string(answer.line), now);
+  lose("the last command for " + job_name() + " was answered: " + std::string(answer.line), now);
 }
 
 void Worker::count(Fate fate) {
@@ -433,14 +433,14 @@ void Worker::lose(const std::string& reason, Instant now) {
     is_held_ = false;
     touch_due_ = Instant::never();
     work_.say(what + ": the program of " + job_name() +
-              " goes on, and the server gives the job to another worker");
+              " continues, and the server releases the job to other workers");
     return;
   }
   if (state_ == State::ending) {
     count(Fate::in_doubt);
-    work_.say(what + ": whether " + job_name() + " has ended is not known, it may be done twice");
+    work_.say(what + ": it is unknown if " + job_name() + " has ended, it may be done twice");
   } else if (!work_.is_server_lost) {
-    work_.say(what + ": trying again");
+    work_.say(what + ": reconnecting");
   }
   work_.is_server_lost = true;
   if (state_ == State::reserving) work_.end_reserve();

@@ -31,7 +31,8 @@ TEST(BenchOptions, WithoutAnAddressNothingIsLoaded) {
        {std::vector<const char*>{}, {"-n", "5"}, {"--workload", "take"}}) {
     const Parsed parsed = parse(words);
     EXPECT_FALSE(parsed.good);
-    EXPECT_NE(parsed.error.find("wants to be told which"), std::string::npos) << parsed.error;
+    EXPECT_NE(parsed.error.find("requires the address of the server"), std::string::npos)
+        << parsed.error;
   }
   EXPECT_TRUE(parse({"--help"}).good);
 }
@@ -137,7 +138,7 @@ TEST(BenchOptions, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_EQ(parse({"one:1", "two:2"}).options.other_address, "two:2");
   EXPECT_EQ(parse({"one:1"}).options.other_address, "");
   EXPECT_EQ(parse({"one", "two", "--pid", "1"}).error,
-            "--pid, --histogram and --interval are for one server");
+            "--pid, --histogram and --interval require a single server");
   EXPECT_EQ(parse({"one:1"}).options.address, "one:1");
 }
 

@@ -51,10 +51,10 @@ TEST(Comparison, TheTextHasBothAndTheRatio) {
   EXPECT_NE(text.find("in 3 turns"), std::string::npos) << text;
   EXPECT_NE(text.find("         1000 "), std::string::npos);
   EXPECT_NE(text.find("         2700 "), std::string::npos);
-  EXPECT_NE(text.find("         2.00      0.50      0.50            the second to the first"),
+  EXPECT_NE(text.find("         2.00      0.50      0.50            ratio, second to first"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("1.00 to 3.00 of the first"), std::string::npos);
+  EXPECT_NE(text.find("ratio of commands/s in the turns: 1.00 to 3.00"), std::string::npos);
 }
 
 TEST(Comparison, WithoutAnyCommandThereIsNoRatio) {

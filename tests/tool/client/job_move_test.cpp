@@ -149,7 +149,7 @@ TEST_F(HeldJobMoveTest, IsAnotherOnesIfItIsHeldNoMore) {
   answer(ReplyCode::not_found);
   EXPECT_EQ(asked_now(), "delete 12\r\n");
   answer(ReplyCode::deleted);
-  expect_over(Outcome::stayed, {"job 7 stays in tube mail: somebody took it meanwhile"});
+  expect_over(Outcome::stayed, {"job 7 stays in tube mail: another client took it meanwhile"});
 }
 
 TEST_F(JobMoveTest, ADelayedJobKeepsWhatIsLeftOfItsDelay) {
@@ -202,14 +202,12 @@ TEST_F(JobMoveTest, AKeyThatIsTakenAndABodyThatWasCutLeaveTheJob) {
   answer(ReplyCode::inserted_again, 3, "INSERTED 3 READY");
   EXPECT_EQ(asked_now(), "release 7 9 10\r\n");
   answer(ReplyCode::released);
-  expect_over(Outcome::stayed,
-              {"job 7 stays in tube mail: a job with this key is there already: 3, ready"});
+  expect_over(Outcome::stayed, {"job 7 stays in tube mail: the key is taken: job 3, ready"});
   begin();
   answer_reserve("ready", "", "RESERVED 7 70000");
   EXPECT_EQ(asked_now(), "release 7 9 0\r\n");
   answer(ReplyCode::released);
-  expect_over(Outcome::stayed,
-              {"job 7 stays in tube mail: its body is too large to be kept meanwhile"});
+  expect_over(Outcome::stayed, {"job 7 stays in tube mail: its body is too large to be copied"});
 }
 
 TEST_F(JobMoveTest, ARefusedPutLeavesTheJobAsItWas) {
@@ -242,7 +240,8 @@ TEST_F(JobMoveTest, ACopyThatAWorkerHasTakenInAnotherTubeIsTold) {
   answer(ReplyCode::not_found);
   EXPECT_EQ(asked_now(), "release 7 9 0\r\n");
   answer(ReplyCode::released);
-  expect_over(Outcome::failed, {"job 12, a copy of job 7, was taken before it could go again"});
+  expect_over(Outcome::failed,
+              {"job 12, a copy of job 7, was reserved before it could be deleted"});
   EXPECT_EQ(move_->refused()->command, "use");
 }
 
@@ -286,10 +285,10 @@ TEST_F(JobMoveTest, OneThatIsLostSaysWhereItsJobMayBe) {
   using Answers = std::vector<std::pair<ReplyCode, std::uint64_t>>;
   const std::string stays = "job 7 stays in tube mail, and may be ready";
   const std::tuple<const char*, Answers, std::string> ends[] = {
-      {"ready", {}, "job 7 is in tube mail, and may be in tube news too"},
+      {"ready", {}, "job 7 is in tube mail, and may also be in tube news"},
       {"ready",
        {{ReplyCode::inserted, 12}},
-       "job 7 is in tube news as job 12, and may still be in tube mail too"},
+       "job 7 is in tube news as job 12, and may still be in tube mail"},
       {"buried",
        {{ReplyCode::inserted, 12}},
        "job 7 is in tube mail, and in tube news as job 12, which may be delayed instead of buried"},

@@ -67,16 +67,14 @@ TEST(KeyOwner, IsReadFromTheAnswerToAPut) {
   EXPECT_EQ(owner->id, 18446744073709551615U);
   EXPECT_EQ(owner->state, "reserved");
   EXPECT_FALSE(owner->priority);
-  EXPECT_EQ(describe(*owner),
-            "a job with this key is there already: 18446744073709551615, reserved");
+  EXPECT_EQ(describe(*owner), "the key is taken: job 18446744073709551615, reserved");
   const auto raised = read_key_owner("INSERTED 7 DELAYED 0");
   ASSERT_TRUE(raised);
   EXPECT_EQ(raised->priority, 0U);
-  EXPECT_EQ(describe(*raised),
-            "a job with this key is there already: 7, delayed, now with priority 0");
+  EXPECT_EQ(describe(*raised), "the key is taken: job 7, delayed, now with priority 0");
   const auto gone = read_key_owner("INSERTED 7 DELETED");
   ASSERT_TRUE(gone);
-  EXPECT_EQ(describe(*gone), "a job that is gone still has this key: 7, deleted");
+  EXPECT_EQ(describe(*gone), "the key is still taken: job 7, deleted");
 }
 
 TEST(KeyOwner, IsInNoOtherAnswer) {

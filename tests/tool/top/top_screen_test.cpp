@@ -183,7 +183,7 @@ TEST(TopScreen, WhyThereAreNoConnectionsIsSaid) {
   const auto shown = [&](std::size_t row) {
     return draw_top(state, view, {10, 80}, {})[row].text();
   };
-  EXPECT_TRUE(shown(6).starts_with("the server has not been asked yet "));
+  EXPECT_TRUE(shown(6).starts_with("the server has not answered yet "));
   EXPECT_TRUE(shown(5).starts_with("c: back, h: help"));
   state.clients = SeenClients{.can_be_listed = false, .clients = {}};
   EXPECT_TRUE(shown(6).starts_with("the server does not know list-clients "));
@@ -193,7 +193,7 @@ TEST(TopScreen, WhyThereAreNoConnectionsIsSaid) {
   EXPECT_TRUE(shown(5).starts_with("1 connection by jobs, c: back"));
   EXPECT_TRUE(shown(7).starts_with("     7 "));
   state.servers = 2;
-  EXPECT_TRUE(shown(6).starts_with("this is the sum of several servers: choose one"));
+  EXPECT_TRUE(shown(6).starts_with("this is the sum of several servers: select one"));
   state.trouble = "it is away";
   EXPECT_TRUE(shown(5).starts_with("it is away"));
 }

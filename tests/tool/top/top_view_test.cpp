@@ -176,7 +176,7 @@ TEST(TopView, AnActOnTheScreenOfATubeThatIsGoneAsksNothing) {
   view.tube = "gone";
   press(Key::pause, state_of(2), view);
   EXPECT_FALSE(view.question);
-  EXPECT_EQ(view.message, "there is no such tube any more");
+  EXPECT_EQ(view.message, "the tube no longer exists");
 }
 
 TEST(TopView, TheIntervalHasLimits) {
@@ -227,7 +227,7 @@ TEST(TopView, TheSumOfServersCannotBeChanged) {
   view.allows_changes = true;
   press(Key::pause, state, view);
   EXPECT_FALSE(view.question);
-  EXPECT_NE(view.message.find("choose one of them with v"), std::string::npos) << view.message;
+  EXPECT_NE(view.message.find("select one with v"), std::string::npos) << view.message;
 }
 
 TEST(TopView, ConnectionsAreShownInThePlaceOfTubes) {

@@ -80,7 +80,7 @@ class Guessing {
                                                        identity.kind == FileKind::checked);
       if (!is_headless) continue;
       facts_.files.push_back({.name = name, .name_number = *number, .identity = identity});
-      guesses_.push_back({name, "is read in the place of " + binlog_file_name(*number)});
+      guesses_.push_back({name, "is read in place of " + binlog_file_name(*number)});
     }
     std::stable_sort(
         facts_.files.begin(), facts_.files.end(),
@@ -122,7 +122,8 @@ class Guessing {
     if (stores.size() > 1) return;
     for (const FileFacts& file : facts_.files) {
       if (file.identity.store_id != stores.front()) continue;
-      guesses_.push_back({file.name, "is taken for one of this folder, because less is odd then"});
+      guesses_.push_back(
+          {file.name, "is taken for a file of this folder, because fewer files are then odd"});
     }
   }
 

@@ -58,7 +58,7 @@ Doubts doubts_of(const FolderJobs& folder_jobs, const std::vector<Guess>& guesse
       }
     }
     if (files[i].unproven > 0) {
-      doubt_jobs_in(i, "nothing can check the records of " + files[i].name, folder_jobs, doubts);
+      doubt_jobs_in(i, "no checksums protect the records of " + files[i].name, folder_jobs, doubts);
     }
   }
   for (const Problem& problem : folder_jobs.report().problems) {
@@ -67,7 +67,7 @@ Doubts doubts_of(const FolderJobs& folder_jobs, const std::vector<Guess>& guesse
     }
     if (problem.kind != Problem::Kind::in_doubt) continue;
     const std::uint64_t number = number_of(problem.file, folder_jobs);
-    const std::string why = "what is lost of " + problem.file + " may have changed or deleted it";
+    const std::string why = "the lost part of " + problem.file + " may have changed or deleted it";
     for (std::size_t i = 0; i < files.size() && files[i].number <= number; ++i) {
       doubt_jobs_in(i, why, folder_jobs, doubts);
     }

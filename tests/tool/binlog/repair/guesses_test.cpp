@@ -110,7 +110,7 @@ TEST_F(Guesses, OneThatAServerHasLeftAsideIsReadInItsPlace) {
   ASSERT_EQ(facts_.files.size(), 2U);
   EXPECT_EQ(fact(0).name, "binlog.2.aside.1");
   EXPECT_EQ(fact(0).identity.number, 2U);
-  EXPECT_EQ(told(), "binlog.2.aside.1 is read in the place of binlog.2\n");
+  EXPECT_EQ(told(), "binlog.2.aside.1 is read in place of binlog.2\n");
 }
 
 TEST_F(Guesses, TheFolderIsTheOneOfWhichLessIsOdd) {
@@ -118,7 +118,8 @@ TEST_F(Guesses, TheFolderIsTheOneOfWhichLessIsOdd) {
   put(2, known_file(7, kElsewhere, true));  // Another name, and 6 and 8 are missing.
   run();
   EXPECT_EQ(facts_.store_id(), kHere);
-  EXPECT_NE(told().find("binlog.1 is taken for one of this folder"), std::string::npos) << told();
+  EXPECT_NE(told().find("binlog.1 is taken for a file of this folder"), std::string::npos)
+      << told();
   // The note knows it.
   facts_ = {};
   guesses_.clear();
