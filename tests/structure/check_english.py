@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the English of comments and pages: patterns that make a reader start a sentence again.
+"""Checks the English of comments and pages by patterns of sentences that have to be read twice.
 
     check_english.py ROOT            prints each sentence that matches, with the rule, and exits with 1 if any does
     check_english.py --count ROOT    prints the number of sentences and of hits for each folder
 
-docs/contributing.md, English, has the rules. The patterns find only a part of what breaks them.
+docs/contributing.md, English, has the rules. The patterns find only a part of the violations.
 """
 
 import collections
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-# A rule, and the pattern of a sentence that breaks it.
+# Each rule, and the pattern of sentences that break it.
 RULES = [
     ("begin with the subject", r"^(?:What|Whatever|Who|Whoever|Whom|Whose|Whether|Of|The same)\b(?!.*\?$)"),
     ("write except or unless", r"\bbut (?:for|with|of|in|where|when|if)\b|\b(?:nothing|nobody|none|anything) but\b"),
@@ -27,15 +27,16 @@ RULES = [
     ("write as long as, as many as or until", r"(?i)\bfor so long\b|\bso (?:many|much|long|often) (?:as|at once)\b"),
 ]
 PATTERNS = [(rule, re.compile(pattern)) for rule, pattern in RULES]
-# Parts of sentences that match and are right.
+# Parts of sentences that match a pattern and are correct.
 EXCEPTIONS = []
 
-# How a comment begins, by the ending of a file's name. Files without an ending are scripts.
+# The mark of a comment, by the ending of the file's name. A file without an ending is a script.
 MARKS = {"cpp": "//", "hpp": "//", "js": "//", "mjs": "//", "inc": "//", "py": "#", "sh": "#", "bash": "#", "": "#"}
 
 
 def paragraphs_of_page(lines):
-    """Pairs of line number and text: paragraphs, points of lists, and cells of tables. No code, no headings."""
+    """Returns pairs of line number and text: paragraphs, items of lists, and cells of tables. Skips code and
+    headings."""
     found, is_code = [], False
     paragraph = None
     for number, line in enumerate(lines, 1):
@@ -58,7 +59,7 @@ def paragraphs_of_page(lines):
 
 
 def comments_of_source(lines, mark):
-    """Pairs of line number and text: each block of comment lines, and each comment behind code."""
+    """Returns pairs of line number and text: each block of comment lines, and each comment after code."""
     found, block = [], None
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -87,7 +88,7 @@ def texts_of(path):
         return []
     text = path.read_text(encoding="utf-8")
     found = comments_of_source(text.split("\n"), mark)
-    if mark == "#":  # Python's documentation of modules and functions.
+    if mark == "#":  # Python's docstrings.
         found += [[text.count("\n", 0, match.start(1)) + 1, " ".join(match[1].split())]
                   for match in re.finditer(r'^\s*"""(.*?)"""', text, re.DOTALL | re.MULTILINE)]
     return found
@@ -100,7 +101,7 @@ def sentences_of(text):
 
 
 def rule_broken_by(sentence):
-    """The rule, or None."""
+    """Returns the rule, or None."""
     for exception in EXCEPTIONS:
         sentence = sentence.replace(exception, "")
     return next((rule for rule, pattern in PATTERNS if pattern.search(sentence)), None)

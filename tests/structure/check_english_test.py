@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that check_english.py finds sentences in each kind of file, and that each of its rules can be broken."""
+"""Tests that check_english.py finds sentences in each kind of file, and that each rule finds violations."""
 
 import pathlib
 import sys
@@ -9,7 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 import check_english
 
-# A sentence for each rule, in their order, and one that differs by the mend only.
+# A sentence that breaks each rule, in their order, and its correction.
 SENTENCES = [
     ("What a client holds is counted here.", "Counts the jobs that a client holds."),
     ("Of a tube that is paused.", "Deadline of a paused tube."),

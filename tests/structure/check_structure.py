@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks who may include whom, and what else holds for the tree as a whole.
+"""Checks the includes of all files, and other rules for the tree as a whole.
 
     check_structure.py ROOT
 
-Prints what is wrong, one finding a line, and exits with 1 if anything is.
+Prints the violations, one in each line, and exits with 1 if there are any.
 """
 
 import pathlib
@@ -43,8 +43,8 @@ WEB_FOLDERS = {
     "serve": ({"http"}, {"base", "os"}, set()),
 }
 WEB_FRONT = {"web", "web_options", "web_run"}
-# The folders of the binlog, and the folders that each may include beside itself and beside what is shared and stands
-# in none. The front, and the opening of a folder, where reading meets writing, may include all.
+# The folders of the binlog, and the folders that each may include beside itself. All may include the shared headers
+# outside of the folders. The front and the opening of a folder, which reads and writes, may include all.
 BINLOG_FOLDERS = {
     "format": set(),
     "read": {"format"},
@@ -103,20 +103,20 @@ PARTS = {
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
                 "service": "haricot/service/service.hpp"}
-# Headers that a front includes beside its parts: values, interfaces, and structures that parts are made of.
+# Headers that a front includes and that are not parts: values, interfaces, and structures that parts use.
 NO_PARTS = {
     "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
     "service": {"dispatcher", "server_info", "session", "turn"},
 }
-TOP = "main"  # These may include anything.
+TOP = "main"  # The layer of TOP_FILES, which may include all headers.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
-# Where the system may be called, and headers stay beside their sources.
+# Layers that may make system calls, and that keep their headers beside their sources.
 OUTER = {"os", "tool", "web"}
-# Rooms in there that make no system call all the same.
+# Folders of these layers that make no system calls.
 PURE_ROOMS = ("src/web/http/", "src/web/history/", "src/web/api/", "src/web/metrics/", "src/web/page/")
 
-# What only the outer layers and the top may include: whatever leads to a system call, a clock or a thread.
+# Headers of system calls, clocks and threads, which only the outer layers and the top may include.
 OS_HEADERS = re.compile(
     r"""^(
       (sys|netinet|arpa|net|linux|asm|bits|rpc|mqueue)/.*
@@ -128,10 +128,10 @@ OS_HEADERS = re.compile(
     )$""",
     re.VERBOSE,
 )
-# iostreams are refused everywhere.
+# iostreams are forbidden everywhere.
 REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 
-# Headers without a test of their own name, and why.
+# Headers without a test of their name, and the reason.
 WITHOUT_TEST = {
     "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
     "base/job_ids.hpp": "one constant; state_transfer_test and damage/refusal_test go to it and beyond",
@@ -149,22 +149,22 @@ WITHOUT_TEST = {
     "binlog/binlog_state.hpp": "plain values, which the parts of the binlog share: tested with each of them",
 }
 
-# The wall clock can be set while the server runs: no deadline may depend on it. It is read for the
-# records of the binlog, which have to outlive a boot, and for the id of an instance where there are
-# no random numbers.
+# The wall clock may be set while the server runs, so no deadline may depend on it. It is read for the
+# records of the binlog, which have to survive a reboot, and for the id of an instance if the system has no
+# random numbers.
 WALL_CLOCK = re.compile(r"CLOCK_REALTIME|\bgettimeofday\b|\bsystem_clock\b|[^_\w.:]time\(")
 MAY_READ_WALL_CLOCK = {"src/os/process.cpp", "src/os/clock.cpp"}
 
-# What tests of several folders share is in tests/support. Other folders of tests that one may include:
+# tests/support has the code that tests of several folders share. These folders may also include others:
 SHARED_TESTS = "support"
 TESTS_OF_TESTS = {
-    "damage": {"fuzz"},  # The inputs of the fuzzer are damaged folders too.
-    "faults": {"fuzz"},  # The state of a server that has some of all that there is.
+    "damage": {"fuzz"},  # Inputs of the fuzzer, which are damaged folders.
+    "faults": {"fuzz"},  # The state of a server that has all kinds of objects.
 }
 
-# Longer files have to be cut in parts with a subject each.
+# A longer file has to be split by subject.
 LINES_MAX = 500
-# A longer function has to be cut, or has a reason here.
+# A longer function has to be split, or needs a reason in LONG_FUNCTIONS.
 FUNCTION_LINES_MAX = 60
 LONG_FUNCTIONS = {
     ("tests/simulation/model_commands.cpp", "Model::run_command"): "a switch with a line for each command",
@@ -173,7 +173,7 @@ LONG_FUNCTIONS = {
 }
 VAGUE_NAMES = {"util", "utils", "misc", "common", "helper", "helpers", "manager"}
 
-# What a line that begins a block at the outer indentation begins with, if the block is no function.
+# Matches the first line of a block at the outer indentation that is not a function.
 NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|if|for|while|switch|do|else|try|catch|case|default"
                          r"|extern|public|private|protected|\}|//)\b|\s*[}/]")
 
@@ -181,7 +181,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def includes_of(text):
-    """The (is_quoted, name) of each include in a text, with its line number."""
+    """Yields the line number, is_quoted and the name of each include in a text."""
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
         if match:
@@ -189,7 +189,7 @@ def includes_of(text):
 
 
 def layer_of(path):
-    """The layer of a path relative to the root; None if it is in none."""
+    """Returns the layer of a path relative to the root, or None."""
     parts = pathlib.PurePosixPath(path).parts
     if "/".join(parts) in TOP_FILES:
         return TOP
@@ -208,14 +208,14 @@ def layer_of_include(name):
 
 
 def folder_of(name):
-    """The folder of the tool's file below src/, such as tool/cli/flags.hpp; None if it is in none."""
+    """Returns the folder of a file of the tool below src/, such as tool/cli/flags.hpp, or None."""
     parts = pathlib.PurePosixPath(name).parts
     is_in_folder = len(parts) == 3 or parts[1:3] == ("binlog", "repair")
     return parts[1] if is_in_folder and parts[1] in FOLDERS else None
 
 
 def check_folder(folder, name):
-    """What is wrong with an include in one of the tool's folders; None if nothing is."""
+    """Returns the violation of an include in a folder of the tool, or None."""
     folders, layers = FOLDERS[folder]
     if layer_of_include(name) != "tool":
         is_good = layer_of_include(name) in layers
@@ -225,13 +225,13 @@ def check_folder(folder, name):
 
 
 def web_folder_of(name):
-    """The folder of a file of `haricot web` below src/, such as web/http/request.hpp; None if it is in none."""
+    """Returns the folder of a file of `haricot web` below src/, such as web/http/request.hpp, or None."""
     parts = pathlib.PurePosixPath(name).parts
     return parts[1] if len(parts) == 3 and parts[0] == "web" and parts[1] in WEB_FOLDERS else None
 
 
 def check_web_folder(folder, name):
-    """What is wrong with an include in a folder of `haricot web`; None if nothing is."""
+    """Returns the violation of an include in a folder of `haricot web`, or None."""
     folders, layers, tools = WEB_FOLDERS[folder]
     wanted = layer_of_include(name)
     if wanted == "web":
@@ -244,8 +244,8 @@ def check_web_folder(folder, name):
 
 
 def binlog_folder_of(name):
-    """The folder of a file of the binlog below src/ or include/haricot/: empty if it stands in none; None if it
-    is no file of the binlog."""
+    """Returns the folder of a file of the binlog below src/ or include/haricot/: empty if it is outside of the folders,
+    None if it is not a file of the binlog."""
     parts = pathlib.PurePosixPath(name).parts
     if "binlog" not in parts or "tool" in parts:
         return None
@@ -254,7 +254,7 @@ def binlog_folder_of(name):
 
 
 def check_binlog_folder(path, name):
-    """What is wrong with an include in a file of the binlog; None if nothing is."""
+    """Returns the violation of an include in a file of the binlog, or None."""
     own, wanted = binlog_folder_of(path), binlog_folder_of(name)
     stem = pathlib.PurePosixPath(name).stem
     if wanted is None or own is None or pathlib.PurePosixPath(path).stem in BINLOG_FRONT:
@@ -269,7 +269,7 @@ def check_binlog_folder(path, name):
 
 
 def part_of(path):
-    """The front and the part that a file belongs to: its name begins with that of the part. None: to no part."""
+    """Returns the front and the part of a file, whose name begins with that of the part, or None."""
     pure = pathlib.PurePosixPath(path)
     front = next((name for name in reversed(pure.parts[:-1]) if name in PARTS), None)
     for part in PARTS.get(front, {}):
@@ -279,7 +279,7 @@ def part_of(path):
 
 
 def check_part(part, name):
-    """What is wrong with an include in a part; None if nothing is."""
+    """Returns the violation of an include in a part, or None."""
     front, own = part
     other = part_of(name)
     is_good = other in (None, part) or other[0] != front or other[1] in PARTS[front][own]
@@ -287,13 +287,13 @@ def check_part(part, name):
 
 
 def check_front(front, name):
-    """What is wrong with an include of a front's header; None if nothing is."""
+    """Returns the violation of an include in a front's header, or None."""
     is_known = layer_of_include(name) != front or part_of(name) or pathlib.PurePosixPath(name).stem in NO_PARTS[front]
     return None if is_known else f'"{name}" is in neither PARTS nor NO_PARTS'
 
 
 def check_include(layer, is_quoted, name):
-    """What is wrong with a layer's include; None if nothing is."""
+    """Returns the violation of an include in a layer, or None."""
     if name in REFUSED_HEADERS:
         return f"<{name}> is not used here"
     if not is_quoted:
@@ -309,7 +309,7 @@ def check_include(layer, is_quoted, name):
 
 
 def check_file(path, text):
-    """All findings about one file below include/ or src/."""
+    """Returns the violations in a file below include/ or src/."""
     layer = layer_of(path)
     if layer is None or (layer != TOP and layer not in LAYERS):
         return [f"{path}: is in no layer"]
@@ -359,7 +359,7 @@ def check_file(path, text):
 
 
 def function_name(line):
-    """The name of the function that a line begins: Type::name, name, or Suite.Test."""
+    """Returns the name of the function that begins in a line: Type::name, name, or Suite.Test."""
     test = re.match(r"\s*TEST(?:_F|_P)?\((\w+), (\w+)\)", line)
     if test:
         return f"{test.group(1)}.{test.group(2)}"
@@ -368,8 +368,8 @@ def function_name(line):
 
 
 def functions_of(text):
-    """The (line, lines, name) of each function, by the layout of clang-format: a block that ends with a
-    brace alone, at the outer indentation or in a class."""
+    """Yields line number, number of lines and name of each function. Relies on the layout of clang-format: a function
+    is a block that ends with a line of a single brace, at the outer indentation or in a class."""
     lines = text.split("\n")
     for end, line in enumerate(lines):
         if line not in ("}", "  }"):
@@ -384,7 +384,7 @@ def functions_of(text):
 
 
 def check_lengths(path, text):
-    """What is too long in a file of src/, include/ or tests/. Reasons: see LONG_FUNCTIONS."""
+    """Returns the violations of lengths in a file of src/, include/ or tests/."""
     findings = []
     lines = text.count("\n")
     if lines > LINES_MAX:
@@ -396,7 +396,7 @@ def check_lengths(path, text):
 
 
 def check_reasons(root):
-    """Reasons for functions that are not too long, or not there."""
+    """Returns the rows of LONG_FUNCTIONS whose function is not too long or does not exist."""
     findings = []
     for path, name in LONG_FUNCTIONS:
         file = root / path
@@ -407,7 +407,7 @@ def check_reasons(root):
 
 
 def own_header(path):
-    """The header that a source implements by its name, as it would be included."""
+    """Returns the header that a source implements by its name, in the form of an include."""
     parts = pathlib.PurePosixPath(path).parts
     if parts[0] != "src" or not path.endswith(".cpp") or len(parts) < 3:
         return None
@@ -416,7 +416,7 @@ def own_header(path):
 
 
 def check_tests(headers, tests):
-    """Public headers without a test, and exceptions that are none. Names as in WITHOUT_TEST."""
+    """Returns the public headers without a test, and unneeded exceptions. Names are those of WITHOUT_TEST."""
     findings = []
     for header in headers:
         has_test = header[: -len(".hpp")] + "_test.cpp" in tests
@@ -428,7 +428,7 @@ def check_tests(headers, tests):
 
 
 def check_test_file(path, text, folders):
-    """What a file of the tests includes, or names in a list of the build, that another folder owns."""
+    """Returns the includes, or the names in a list of the build, that belong to another folder of tests."""
     own = pathlib.PurePosixPath(path).parts[1]
     if path.endswith("CMakeLists.txt"):
         return [f"{path}:{number}: names a file of another folder"

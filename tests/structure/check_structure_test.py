@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that check_structure.py finds what it looks for, and nothing where nothing is."""
+"""Tests that check_structure.py finds violations, and reports nothing else."""
 
 import contextlib
 import io
@@ -264,7 +264,7 @@ class Trees(unittest.TestCase):
             for name, text in files.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
-            # The reasons are for functions of the real tree.
+            # LONG_FUNCTIONS has functions of the real tree.
             with (contextlib.redirect_stdout(io.StringIO()) as output,
                   unittest.mock.patch.dict(checker.LONG_FUNCTIONS, clear=True)):
                 status = checker.main(["check_structure.py", folder])
