@@ -114,7 +114,7 @@ TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Layers that may make system calls, and that keep their headers beside their sources.
 OUTER = {"os", "tool", "web"}
 # Folders of these layers that make no system calls.
-PURE_ROOMS = ("src/web/http/", "src/web/history/", "src/web/api/", "src/web/metrics/", "src/web/page/")
+PURE_FOLDERS = ("src/web/http/", "src/web/history/", "src/web/api/", "src/web/metrics/", "src/web/page/")
 
 # Headers of system calls, clocks and threads, which only the outer layers and the top may include.
 OS_HEADERS = re.compile(
@@ -283,7 +283,7 @@ def check_part(part, name):
     front, own = part
     other = part_of(name)
     is_good = other in (None, part) or other[0] != front or other[1] in PARTS[front][own]
-    return None if is_good and name != PARTS_FRONTS[front] else f'{own} may not know "{name}"'
+    return None if is_good and name != PARTS_FRONTS[front] else f'the part {own} may not include "{name}"'
 
 
 def check_front(front, name):
@@ -337,7 +337,7 @@ def check_file(path, text):
             wrong = check_folder(folder, name)
         if not wrong and web_folder and is_quoted:
             wrong = check_web_folder(web_folder, name)
-        if not wrong and path.startswith(PURE_ROOMS) and not is_quoted and OS_HEADERS.match(name):
+        if not wrong and path.startswith(PURE_FOLDERS) and not is_quoted and OS_HEADERS.match(name):
             wrong = f"<{name}> belongs to web/serve or web/observe"
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
@@ -349,7 +349,7 @@ def check_file(path, text):
     if path.endswith(".hpp") and "#pragma once\n" not in text:
         findings.append(f"{path}: has no #pragma once")
     if pathlib.PurePosixPath(path).stem in VAGUE_NAMES:
-        findings.append(f"{path}: the name says nothing")
+        findings.append(f"{path}: vague name")
     own = own_header(path)
     if own:
         first = next((name for _, is_quoted, name in includes_of(text) if is_quoted), None)
@@ -388,7 +388,7 @@ def check_lengths(path, text):
     findings = []
     lines = text.count("\n")
     if lines > LINES_MAX:
-        findings.append(f"{path}: {lines} lines are more than {LINES_MAX}")
+        findings.append(f"{path}: {lines} lines, more than {LINES_MAX}")
     for number, length, name in functions_of(text):
         if length > FUNCTION_LINES_MAX and (path, name) not in LONG_FUNCTIONS:
             findings.append(f"{path}:{number}: {name} has {length} lines, more than {FUNCTION_LINES_MAX}")
@@ -402,7 +402,7 @@ def check_reasons(root):
         file = root / path
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         if not any(found == name and length > FUNCTION_LINES_MAX for _, length, found in functions_of(text)):
-            findings.append(f"{path}: {name} is no long function, and has a reason to be one")
+            findings.append(f"{path}: {name} is in LONG_FUNCTIONS, but is not a long function")
     return findings
 
 
@@ -423,7 +423,7 @@ def check_tests(headers, tests):
         if not has_test and header not in WITHOUT_TEST:
             findings.append(f"include/haricot/{header}: has no tests/{header[:-4]}_test.cpp")
         if has_test and header in WITHOUT_TEST:
-            findings.append(f"include/haricot/{header}: has a test, and is an exception all the same")
+            findings.append(f"include/haricot/{header}: is in WITHOUT_TEST, but has a test")
     return findings
 
 
