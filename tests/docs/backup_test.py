@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the backup of docs/runbook.md on the folder of a server at work, many times over.
+"""Runs the backup of docs/runbook.md many times on the folder of a busy server.
 
     backup_test.py HARICOTD HARICOT
 
-Each backup has to succeed at the first try, and replaces the one before. Each copy has to be sound, has to have
-every job that was there all the time, and no job that was gone before the backup began.
+Each backup has to succeed at the first try, and replaces the previous one. Each copy has to be sound, with every job
+that existed all the time, and without jobs that were deleted before the backup began.
 """
 
 import json
@@ -24,11 +24,11 @@ import documents
 from servers import Connection, Server
 
 BACKUPS = 20
-# More backups, if fewer files than these have come and gone by then.
+# Makes more backups until the server has begun this number of files.
 FILES = 2 * BACKUPS
 STAYING_JOBS = 500
 BACKUP_SECONDS_MAX = 60
-# Small files and commands many at once, so that several files come and go during a backup.
+# Small files and many commands at once, so that files are begun and removed during a backup.
 FILE_BYTES = 1_000_000
 AT_ONCE = 50
 
@@ -38,19 +38,19 @@ def put(client, body):
 
 
 def batch(client, commands):
-    """Sends AT_ONCE commands, and returns their answers of one line each."""
+    """Sends AT_ONCE commands, and returns their answers of one line."""
     client.socket.sendall(commands.encode())
     return [client.input.readline().decode() for _ in range(AT_ONCE)]
 
 
 class Load(threading.Thread):
-    """Puts jobs and deletes them again a little later, many at once, until it has to stop."""
+    """Puts jobs and deletes them a little later, many at once, until it has to stop."""
 
     def __init__(self, port):
         super().__init__()
         self.port = port
         self.stopped = threading.Event()
-        self.gone = []  # Only ever appended to.
+        self.gone = []  # Ids of deleted jobs. Append-only.
         self.error = None
 
     def run(self):
@@ -70,7 +70,7 @@ class Load(threading.Thread):
 
 
 def newest_file(folder):
-    """Its number. A file in the making has another name."""
+    """Returns the number of the newest file. An unfinished file has another name."""
     matches = (re.fullmatch(r"binlog\.(\d+)", name) for name in os.listdir(folder))
     return max(int(match.group(1)) for match in matches if match)
 

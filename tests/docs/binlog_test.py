@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the example of docs/binlog.md against the file that a server leaves.
+"""Compares the example of docs/binlog.md with the file of a server.
 
     binlog_test.py HARICOTD
 """
@@ -22,7 +22,7 @@ WHEN_PUT = range(0x88, 0x90)
 
 
 def left_by(haricotd):
-    """The bytes of the file, after the commands and SIGTERM."""
+    """Runs the commands and stops the server. Returns the bytes of its file."""
     with tempfile.TemporaryDirectory() as folder:
         with Server(haricotd, ["-b", folder]) as server, Connection(server.port) as client:
             for command in COMMANDS:
@@ -33,7 +33,7 @@ def left_by(haricotd):
 
 
 def drawn():
-    """(Offset, bytes) of each run of bytes that the page shows, where it says the offset."""
+    """Yields offset and bytes of each run of bytes with an offset on the page."""
     offset = None
     for line in documents.blocks("binlog.md", "")[-1].splitlines():
         begin, shown = re.match(r"([0-9a-f]{4}|    )  (.*?)(?:  |$)", line).groups()
@@ -53,7 +53,7 @@ def main(haricotd):
     wrong, held = [], 0
     for offset, shown in drawn():
         end = offset + len(shown)
-        # What differs from run to run, as sums do, is anything in the page.
+        # Bytes that differ from run to run, such as checksums, are not compared.
         if one[offset:end] == other[offset:end] and offset not in WHEN_PUT:
             held += 1
             if one[offset:end] != shown:

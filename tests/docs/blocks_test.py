@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that a page prints to be typed or copied is run, or read by the program that reads it.
+"""Checks that each block of code of the pages is run by a test, or read by the program that it is for.
 
     blocks_test.py HARICOTD
 
@@ -37,7 +37,7 @@ def refusal(ended):
 
 
 def test(name):
-    """A test runs it, as the page has it: the source of that test names the page."""
+    """Returns a check that the test `name` runs the block: its source names the page."""
 
     def check(block):
         path = ROOT / "tests" / name
@@ -50,15 +50,15 @@ def test(name):
     return check
 
 
-# Words that stand for a value of the reader's machine.
+# Placeholders for values of the reader's machine.
 PLACEHOLDERS = r"\bX\.Y\.Z\b|<arch>|\[[-A-Z]+\]"
-# Programs and builtins that the lines may begin with, besides the scripts of the repository.
+# Programs and builtins that may begin a line, in addition to the scripts of the repository.
 KNOWN = set("""apt-get awk beanstalkd cmake cmp cp ctest curl docker echo git haricot haricotd kubectl mkdir nc pidof
     printf rpm systemctl tar test umask""".split())
 
 
 def simple_commands(text):
-    """The words of each simple command of a text, as far as they can be told without running it."""
+    """Yields the words of each simple command of a text, as far as they are known without running it."""
     text = re.sub(r"\\\n", " ", text)
     for line in text.splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;()")
@@ -74,9 +74,10 @@ def simple_commands(text):
 
 
 def commands(block):
-    """bash can read it, and each command is one that there is: of the repository, or a known program.
+    """Checks that bash can parse the block, that each command is a script of the repository or a known program, and
+    that the server accepts its flags.
 
-    The server takes its flags. docs.commands sees that the tool does, docs.scripts that scripts do.
+    docs.commands checks the flags of the tool, and docs.scripts those of scripts.
     """
     text = re.sub(PLACEHOLDERS, "", block.text)
     trouble = refusal(run("bash", "-n", "-c", text))
@@ -91,14 +92,14 @@ def commands(block):
 
 
 def printed(block):
-    """printed_test.py runs it, by its page and its first words."""
+    """Checks that printed_test.py runs the block, which it names by page and first words."""
     source = (ROOT / "tests" / "docs" / "printed_test.py").read_text(encoding="utf-8")
     begins = re.findall(rf'\("{re.escape(block.page)}", "([^"]+)"\)', source)
     return "" if any(block.lines[0].strip().startswith(begin) for begin in begins) else "printed_test.py does not run it"
 
 
 def settings(block):
-    """A shell and systemd read the same values from it."""
+    """Checks that a shell and systemd read the same values from a settings file."""
     names = [line.split("=")[0] for line in block.lines]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "settings"
@@ -106,19 +107,19 @@ def settings(block):
         by_shell = [refusal(run("sh", "-c", f'. {file} && printf %s "${name}"'))
                     or run("sh", "-c", f'. {file} && printf %s "${name}"').stdout for name in names]
         for name, line, value in zip(names, block.lines, by_shell):
-            # As systemd reads an EnvironmentFile=: one pair of quotes around all, and no comment behind it.
+            # systemd's rules for EnvironmentFile=: one pair of quotes around the value, and no comment after it.
             quoted = re.fullmatch(r'\w+="([^"\\$`]*)"', line)
             plain = re.fullmatch(r"\w+=([^\"'\\#$`]*)", line)
             if not quoted and not plain:
                 return f"systemd reads {line!r} differently"
             if value != (quoted or plain)[1]:
-                # A value with blanks needs quotes for the init script, not for systemd.
+                # For a shell, unlike systemd, a value with blanks needs quotes.
                 return f"a shell reads {name} as {value!r}"
     return ""
 
 
 def environment_file(block):
-    """The same, of a file that systemd alone reads: a blank needs no quotes."""
+    """Checks a settings file that only systemd reads, in which values with blanks need no quotes."""
     for line in block.lines:
         if not re.fullmatch(r'[A-Z_]+=("[^"\\]*"|[^"\'\\#]*)', line):
             return f"systemd reads {line!r} differently"
@@ -126,7 +127,7 @@ def environment_file(block):
 
 
 def unit(block):
-    """systemd reads it as a drop-in of the unit that the page names."""
+    """Checks that systemd accepts the block as a drop-in of the unit that the page names."""
     if not shutil.which("systemd-analyze"):
         raise unittest.SkipTest("systemd-analyze is missing")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,11 +148,11 @@ def prometheus(block):
 
 
 def shows(reason):
-    """It is not to be typed. The reason says what it shows."""
+    """Returns a check for a block that is not run. The reason describes it."""
     return lambda block: "" if reason else "no reason"
 
 
-# Rows of a page, the beginning of the first line of a block or its language in brackets, and the check.
+# Rows: the page, the beginning of the block's first line or its language in brackets, and the check.
 ROWS = [
     ("README.md", "haricot top: ", shows("a screen; tests/tool/picture_test.py has such ones")),
     ("README.md", "apt-get install ./haricot_", commands),
@@ -211,7 +212,7 @@ ROWS = [
 
 
 def row_of(block):
-    """The first row that fits. The language alone fits the blocks that no beginning fits."""
+    """Returns the index of the first row that matches the block, or None."""
     for index, (page, begin, _) in enumerate(ROWS):
         language = re.fullmatch(r"\[([a-z]*)\]", begin)
         is_mine = language[1] == block.language if language else block.lines[0].strip().startswith(begin)

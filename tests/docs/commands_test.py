@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tool takes the commands that the pages show: none of them is a mistake on the command line.
+"""Checks that the tool accepts the command lines on the pages.
 
     commands_test.py HARICOT
 """
@@ -19,13 +19,13 @@ if len(sys.argv) < 2:
     sys.exit(__doc__)
 TOOL = pathlib.Path(sys.argv.pop(1)).resolve()
 USAGE = 5
-# A server that is there would get the commands.
+# An address without a server, because the commands must not have an effect.
 NOWHERE = "unix:/nowhere/socket"
 ADDRESS = re.compile(r"\b(127\.0\.0\.1:11300|queue\d|localhost)\b|unix:/[\w./]+")
 
 
 def commands(text):
-    """The commands of the tool in the blocks of code of a page: words, with the line."""
+    """Yields the commands of the tool in the blocks of code of a page: words and line."""
     fenced = False
     for line in text.splitlines():
         if line.startswith("```"):
@@ -38,7 +38,7 @@ def commands(text):
                 continue
             try:
                 words = shlex.split(ADDRESS.sub(NOWHERE, part), comments=True)
-            except ValueError:  # No command, but an apostrophe.
+            except ValueError:  # Text with an apostrophe, not a command.
                 continue
             command = []
             for word in [*words, ";"]:
@@ -62,11 +62,11 @@ class Commands(unittest.TestCase):
         pages = [documents.ROOT / "README.md", *sorted((documents.ROOT / "docs").glob("*.md"))]
         for page in pages:
             for words, line in commands(page.read_text(encoding="utf-8")):
-                # What the tool or a file says begins with the same word, as in `haricot top: ...`.
+                # Skips output that begins with the tool's name, such as `haricot top: ...`.
                 if not known & set(words) or "top:" in words:
                     continue
                 with self.subTest(page=page.name, line=line.strip()), tempfile.TemporaryDirectory() as folder:
-                    # It would serve until somebody ends it: its flags are read, and no more.
+                    # `haricot web` would run forever, so only its flags are parsed.
                     words += ["--help"] if words[0] == "web" else []
                     words = [word.strip("[]").replace("/tmp/", folder + "/") for word in words]
                     ended = subprocess.run([TOOL, *words], capture_output=True, text=True, cwd=folder,

@@ -3,8 +3,8 @@
 
     concepts_test.py HARICOTD HARICOT BEANSTALKD
 
-In each language the producer puts its two jobs and the worker has to delete the one and bury the other.
-The page's list of client libraries has to be the one of tests/clients.
+In each language the producer puts two jobs, and the worker has to delete one and bury the other. The page's list of
+client libraries has to be that of tests/clients.
 """
 
 import os
@@ -28,7 +28,7 @@ SECONDS_MAX = 60
 
 
 def programs():
-    """By language: files to write, the producer's command and the worker's."""
+    """Returns by language the files to write, and the commands of producer and worker."""
     producer, after = documents.blocks(PAGE, "sh")
     (worker,) = documents.blocks(PAGE, "bash")
     module, python_producer, python_worker = documents.blocks(PAGE, "python")
@@ -50,7 +50,7 @@ def programs():
 
 
 def counts(client):
-    """How many jobs of the tube were deleted and how many are buried."""
+    """Returns the numbers of deleted and buried jobs of the tube."""
     answer = client.ask(f"stats-tube {TUBE}")
     found = dict(line.split(": ") for line in answer.splitlines() if ": " in line)
     return int(found.get("cmd-delete", 0)), int(found.get("current-jobs-buried", 0))
@@ -62,12 +62,12 @@ def run(command, **more):
 
 
 def try_out(server, environment, files, producer, worker, after):
-    """What went wrong, or nothing."""
+    """Runs the programs of a language. Returns an error, or an empty value."""
     with tempfile.TemporaryDirectory() as name, Connection(server.port) as client:
         folder = pathlib.Path(name)
         for file, text in files.items():
             (folder / file).write_text(text.replace("11300", str(server.port)), encoding="utf-8")
-        # Tubes go with their last client, and their counters with them.
+        # Watched, because a tube and its counters end with its last client.
         client.ask(f"watch {TUBE}")
         put = run(producer, cwd=folder, env=environment)
         if put.returncode != 0 or put.stderr or len(put.stdout.splitlines()) != 2:
@@ -101,7 +101,7 @@ def try_out(server, environment, files, producer, worker, after):
 
 
 def libraries(text):
-    """Versions and origins in a table of libraries, without the names that people call them by."""
+    """Returns versions and origins in a table of libraries, without their names."""
     return sorted(
         cells[-2:] for cells in documents.rows(text) if cells[-1].startswith("Debian, ") or cells[-1] == "npm")
 
@@ -121,7 +121,7 @@ def main(haricotd, haricot, beanstalkd):
                     wrong.append(f"{language}, {daemon}: {trouble}")
     told = libraries(documents.section(PAGE, "Client libraries"))
     table = (documents.ROOT / "tests/clients/README.md").read_text(encoding="utf-8")
-    # That table has two columns more after these.
+    # The table of tests/clients has two more columns.
     tested = libraries("\n".join("|" + "|".join(cells[:3]) + "|" for cells in documents.rows(table)))
     if told != tested or not told:
         wrong.append(f"libraries: the page has {told}, tests/clients has {tested}")

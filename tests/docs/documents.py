@@ -1,4 +1,4 @@
-"""What the documents say, for tests that hold them against the program."""
+"""Reads the documents for tests that compare them with the programs."""
 
 import pathlib
 import re
@@ -11,12 +11,12 @@ def read(name):
 
 
 def blocks(name, language):
-    """The texts of the blocks of code of a language, in order."""
+    """Returns the texts of a page's blocks of code in a language, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", read(name), re.DOTALL | re.MULTILINE)
 
 
 def section(name, title):
-    """What stands under a heading, up to the next one of its level or above."""
+    """Returns the text below a heading, up to the next heading of its level or above."""
     text = read(name)
     match = re.search(rf"^(#+) {re.escape(title)}\n", text, re.MULTILINE)
     assert match, f"{name} has no section {title!r}"
@@ -27,7 +27,7 @@ def section(name, title):
 
 
 def rows(text):
-    """The rows of the tables in a text, as lists of cells, without heads."""
+    """Returns the rows of the tables in a text, as lists of cells, without headings."""
     result = []
     for line in text.splitlines():
         if not line.startswith("|") or re.fullmatch(r"[|\s-]+", line):
@@ -37,7 +37,7 @@ def rows(text):
 
 
 def codes(cell):
-    """The words in a cell that are set as code."""
+    """Returns the words in a cell that are marked as code."""
     return re.findall(r"`([^`]+)`", cell)
 
 
@@ -51,7 +51,7 @@ class Block:
 
 
 def blocks_of(page, text):
-    """The blocks between fences, and those that are indented by four blanks after an empty line."""
+    """Yields the blocks between fences, and those with an indentation of four blanks after an empty line."""
     lines = text.splitlines()
     at = 0
     while at < len(lines):

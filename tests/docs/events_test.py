@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the log's events in the sources against the table in docs/runbook.md, and both ways."""
+"""Compares the events of the log in the sources with the table in docs/runbook.md."""
 
 import re
 import sys
@@ -7,11 +7,11 @@ import sys
 sys.dont_write_bytecode = True
 import documents
 
-# A name that is given further to event() on one of these ways counts, too.
+# Calls of event(), and of functions that pass the name on to it.
 EVENT = re.compile(
     r'\b(?:event|append)\(\s*(?:os::)?Level::(\w+),\s*"([a-z-]+)"', re.DOTALL
 )
-# A function of a source that passes names on: its calls, and the level that they have.
+# A function of one source that passes names on: the pattern of its calls, and their level.
 PASSED_ON = {"src/os/binlog_folder.cpp": (re.compile(r'\btell\("([a-z-]+)"'), "warning")}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the prose of the pages to the width of the code, and what leads to a page or a section to what exists.
+"""Checks the width of the pages' prose, and their links and names of sections.
 
-    layout_test.py             says which lines are too long, and which links and names of sections lead nowhere
+    layout_test.py             lists lines that are too long, broken links, and names of missing sections
     layout_test.py --write     wraps the paragraphs with lines that are too long
 """
 
@@ -12,13 +12,13 @@ sys.dont_write_bytecode = True
 import documents
 
 WIDTH = 100
-# A paragraph ends in front of these: a table, a heading, a quotation, a comment, a picture.
+# The lines that end a paragraph: a table, a heading, a quotation, a comment, a picture.
 ALONE = re.compile(r"\s*(\||#|>|<!--|!\[|```)|\s*$")
 ITEM = re.compile(r"(\s*)([-*]|\d+\.) ")
-# What must not be torn apart: code, with what stands right beside it.
+# A unit that is not split: a word, or code with the adjacent characters.
 WORD = re.compile(r"(?:`[^`]+`|[^\s`]|`)+")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
-# In a page, and in a comment.
+# The name of a section after a page, in a page or in a comment.
 SECTION = re.compile(r"(?:\]\((?:[./\w]+/)?|docs/)([\w-]+\.md)\)?,\s+(?:(?://|#)\s+)?\"?([A-Z][^.;:)|\"\n]*)")
 
 
@@ -26,12 +26,12 @@ def pages():
     yield documents.ROOT / "README.md"
     yield documents.ROOT / "CHANGELOG.md"
     yield from sorted((documents.ROOT / "docs").glob("*.md"))
-    # Not those of the client libraries.
+    # Without the READMEs of client libraries.
     yield from sorted(path for path in (documents.ROOT / "tests").glob("**/README.md") if "node_modules" not in path.parts)
 
 
 def paragraphs(lines):
-    """(First line, line behind the last one) of each paragraph or item of a list."""
+    """Yields the first line, and the line after the last one, of each paragraph or item of a list."""
     start, indent, fenced = None, 0, False
     for i, line in enumerate([*lines, ""]):
         if line.lstrip().startswith("```"):
@@ -43,7 +43,7 @@ def paragraphs(lines):
             yield start, i
             start = None
         if start is None and not fenced and not ALONE.match(line):
-            # What is indented like this after an empty line is code, except inside of an item.
+            # Text with this indentation after an empty line is code, except in an item.
             if item:
                 start, indent = i, item.end()
             elif own < 4 and (own == 0 or i > 0):
@@ -51,7 +51,7 @@ def paragraphs(lines):
 
 
 def wrapped(lines):
-    """The lines of a paragraph, filled anew."""
+    """Returns the lines of a paragraph, wrapped again."""
     item = ITEM.match(lines[0])
     first = item.group(0) if item else lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     words = WORD.findall(" ".join([lines[0][len(first):], *lines[1:]]))
@@ -78,7 +78,7 @@ def troubles(path, text):
     name = path.relative_to(documents.ROOT)
     lines = text.splitlines()
     for start, end in paragraphs(lines):
-        # A word alone in its line cannot be wrapped.
+        # A line of one word cannot be wrapped.
         for i in range(start, end):
             if len(lines[i]) > WIDTH and len(WORD.findall(lines[i].strip("-* "))) > 1:
                 yield f"{name}:{i + 1}: {len(lines[i])} columns"
@@ -88,7 +88,7 @@ def troubles(path, text):
 
 
 def missing_sections(path, text):
-    """Which sections of pages it names that are not there."""
+    """Yields an error for each named section that does not exist."""
     for page, title in SECTION.findall(text):
         if not (documents.ROOT / "docs" / page).exists():
             continue

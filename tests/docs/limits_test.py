@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the numbers of operating.md, Limits, and of compatibility.md against the constants of the sources."""
+"""Compares the numbers of operating.md, Limits, and of compatibility.md with the constants of the sources."""
 
 import re
 import sys

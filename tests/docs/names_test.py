@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the functions and files that docs/architecture.md and comments name against the sources."""
+"""Checks that the functions and files that docs/architecture.md and comments name exist in the sources."""
 
 import re
 import sys
@@ -9,12 +9,12 @@ import documents
 
 PAGE = "architecture.md"
 WALKS = 4
-# A walk that names more is no walk.
+# The most functions in a walk.
 FUNCTIONS_MAX = 10
-# These files were tried and taken away again.
+# The section with files of trials, which do not exist.
 TRIED = "What comes next, and what it touches"
 FUNCTION = re.compile(r"([A-Z]\w*)::([a-z_]\w*)(?:\(\))?")
-# Classes of examples in comments.
+# Classes that exist only in examples of comments.
 EXAMPLES = {"TubeFields", "TubeState", "Worker"}
 
 
@@ -24,14 +24,14 @@ def sources(*folders):
 
 
 def functions_of(text):
-    """(Class, function) of each function named, without repetition."""
+    """Returns class and name of each named function, without repetitions."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     found = (FUNCTION.fullmatch(code) for code in documents.codes(prose))
     return list(dict.fromkeys(match.groups() for match in found if match))
 
 
 def is_there(texts, owner, name):
-    """Whether the class has this function, or the enumeration this value."""
+    """Returns true if the class has this function, or the enumeration this value."""
     is_function = not re.match(r"k[A-Z]", name)
     of_class = rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{name}" + (r"\(" if is_function else "")
     declares = re.compile(rf"{of_class}|\benum class {owner}\b[^}}]*\b{name}\b", re.DOTALL)
@@ -39,7 +39,7 @@ def is_there(texts, owner, name):
 
 
 def stale_comments():
-    """What comments name, and nobody has."""
+    """Yields an error for each name in a comment that does not exist."""
     texts = {path: path.read_text(encoding="utf-8") for path in sources("include", "src", "tests")}
     comments = {path: " ".join(re.findall(r"//(.*)", text)) for path, text in texts.items()}
     code = [re.sub(r"//.*", "", text) for text in texts.values()]

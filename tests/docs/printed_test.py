@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs commands as the pages print them, on a machine of its own with a server.
+"""Runs commands of the pages as printed, in namespaces with a server.
 
     printed_test.py HARICOTD HARICOT Printed    all commands except `haricot bench`
-    printed_test.py HARICOTD HARICOT Bench      these, which take longer
+    printed_test.py HARICOTD HARICOT Bench      `haricot bench`, which takes longer
 
-Each test takes a block of a page by its first words, prepares what the page presumes, and runs the lines.
+Each test finds a block of a page by its first words, prepares the state that the page presumes, and runs the lines.
 """
 
 import contextlib

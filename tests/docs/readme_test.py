@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Types the examples of the README into a shell, twice: a newcomer may do that, too.
+"""Runs the examples of the README in a shell, twice, as a newcomer may.
 
-The picture has to have the lines that `haricot top` draws, and the numbers those of docs/performance.md.
+The picture has to have the lines of `haricot top`, and the numbers have to be those of docs/performance.md.
 
     readme_test.py HARICOTD HARICOT
 """
@@ -22,7 +22,7 @@ import documents
 from screen import Screen
 from servers import Connection, Server
 
-# What each example comes after.
+# The text before each example.
 HEADS = ("Try it by hand", "Look into a server")
 
 
@@ -33,13 +33,13 @@ def example(text, head):
 
 
 def shape(line):
-    """A line of `haricot top` without what is another one in each run."""
+    """Returns a line of `haricot top` without the words that differ in each run."""
     line = re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", line)
     return " ".join(re.sub(r"\d[\d.,:]*", "N", line).split())
 
 
 def check_picture(text, haricotd, haricot):
-    """The picture of the README has what top draws: its head, and its columns."""
+    """Checks that the picture of the README has the heading and the columns of `haricot top`."""
     after = text[text.index("This is `haricot top`"):]
     picture = re.search(r"^(?: {4}.*\n)+", after, re.MULTILINE).group()
     told = [shape(line) for line in picture.splitlines()[:7]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who asks a script what it does learns that, and nothing is installed or built."""
+"""Checks that --help of each script prints its comment, and installs and builds nothing."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 import documents
 
 SCRIPTS = sorted(path for path in (documents.ROOT / "scripts").iterdir() if path.is_file())
-# What installs or builds.
+# Programs that install or build.
 BUSY = ("apt-get", "dpkg-query", "sudo", "cmake", "ninja", "npm", "docker", "python3", "git")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends a server each signal there is, and holds what comes of it against docs/operating.md, Signals.
+"""Sends each signal to a server, and compares the effect with docs/operating.md, Signals.
 
     signals_test.py HARICOTD
 """
@@ -24,7 +24,7 @@ ENDS, CONTINUES, STOPS, KILLS = "ends the server with status 0", "continues", "s
 
 
 def documented():
-    """Each signal's name, and what the table says that it does."""
+    """Returns the documented effect of each signal by name."""
     found = {}
     for cells in documents.rows(documents.section("operating.md", "Signals"))[1:]:
         (does,) = [words for words in (ENDS, CONTINUES, STOPS, KILLS) if cells[1].startswith(words)]
@@ -45,20 +45,20 @@ def serves(server):
 
 
 def try_signal(haricotd, options, number):
-    """What a server with these options does when it gets the signal."""
+    """Sends the signal to a server with these options. Returns its effect."""
     with Server(haricotd, options) as server:
         assert serves(server)
         process = server.process
         process.send_signal(number)
         if number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
-            # Where no shell watches over the process, the kernel lets it go on.
+            # The kernel ignores a terminal's stop signal if no shell controls the process.
             end = time.monotonic() + 1
             while not is_stopped(process.pid) and time.monotonic() < end:
                 time.sleep(0.01)
             process.send_signal(signal.SIGCONT)
             assert serves(server)
             return STOPS
-        # A signal that kills is never after one that is handled: an answer means that it continues.
+        # A fatal signal takes effect before the server can handle another command, so answers show that it continues.
         try:
             if serves(server) and serves(server):
                 return CONTINUES
@@ -71,7 +71,7 @@ def try_signal(haricotd, options, number):
         return KILLS
 
 
-# A sanitizer, where the server is built with one, would handle these itself.
+# Keeps the sanitizer of a sanitized server from handling these signals itself.
 OWN_HANDLERS = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the keys of a live server's reports against the tables in docs/statistics.md.
+"""Compares the keys of a live server's reports with the tables in docs/statistics.md.
 
     statistics_test.py HARICOTD
 """
@@ -34,7 +34,7 @@ def main(haricotd):
     with tempfile.TemporaryDirectory() as folder:
         socket = f"{folder}/next"
         options = ["-b", folder, *LIMITS]
-        # The second one takes over from the first one, which adds a key, too.
+        # The second server takes over from the first one, which adds a key.
         with (
             Server(haricotd, [*options, f"--take-over-socket={socket}"]),
             Server(haricotd, [*options, f"--take-over={socket}"]) as server,

@@ -32,7 +32,7 @@ def replaced(text, changes):
 
 
 def start_stunnel(folder, name, text):
-    """In the foreground, with its log in a file."""
+    """Starts stunnel in the foreground, with its log in a file."""
     head = f"foreground = yes\npid =\noutput = {folder}/{name}.log\n"
     (folder / f"{name}.conf").write_text(head + text)
     return subprocess.Popen(
@@ -55,7 +55,7 @@ def wait_for_port(port, process, log):
 
 
 def use_tunnel(port):
-    """Jobs of all sizes, and a worker that waits."""
+    """Sends jobs of all sizes to a waiting worker."""
     with Connection(port) as worker, Connection(port) as producer:
         worker.socket.sendall(b"reserve\r\n")
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -72,7 +72,7 @@ def use_tunnel(port):
 
 
 def expect_nothing(port, context):
-    """That a client without the right certificate gets no answer, whenever it is refused."""
+    """Checks that a client without a valid certificate gets no answer, at whatever time it is refused."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as plain:
             if context is None:
@@ -88,7 +88,7 @@ def expect_nothing(port, context):
 
 
 def strangers(folder):
-    """No TLS, no certificate, and another one than the server knows."""
+    """Yields the contexts of unauthorized clients: without TLS, without a certificate, and with an unknown one."""
     yield None
     nobody = ssl.create_default_context()
     nobody.check_hostname = False

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the words of docs/contributing.md against the code: each has one meaning, and each thing one word.
+"""Compares the glossary of docs/contributing.md with the code: each word has one meaning, and each thing one word.
 
     words_test.py
 
-Each word of the glossary is said somewhere in the code, and names that had more than one meaning, or a
-second name for something that has one, do not come back.
+The code has to use each word of the glossary, and none of the names in GONE, which had several meanings or were a
+second name for a thing.
 """
 
 import re
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 import documents
 
 PAGE = "contributing.md"
-# What must not be part of a name in the files that the first column has, and the word that has the meaning.
+# Rows: a pattern of files, a pattern that their names must not match, and the word to use instead.
 GONE = [
     (r".", r"[kK]ept_?([kK]ey|[rR]oom|[tT]ext|[rR]ecord)|(?:_|^)remains(?:_|$)|Remains", "tombstone"),
     (r".", r"^reserve_(put|update|promised|unburial)$", "take_room, because workers reserve jobs"),
@@ -27,7 +27,7 @@ GONE = [
     (r"tool/bench/|binlog/write/compaction", r"^[sS]tep$", "operation or result: a step is the unit of a turn's work"),
     (r"queue/", r"^Offers$|^offer_(one|first|each)$", "Serving, serve: an offer is what a tube has for its watchers"),
 ]
-# Words of the glossary that stand in the code in another form only.
+# Words of the glossary that the code uses only in another form.
 FORMS = {
     "to hold": "held", "to promise": "promise", "held back": "held_back", "group commit": "sync", "put off": "put_off",
     "to delete": "delete", "to remove": "remove", "to log": "log", "to report": "report", "to announce": "announce",
@@ -37,7 +37,7 @@ FORMS = {
 
 
 def names_of(text):
-    """The names in a source: no comments, no strings."""
+    """Returns the names in a source, without comments and strings."""
     text = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
     return set(re.findall(r"\b[A-Za-z_]\w*", text))
 
