@@ -29,14 +29,14 @@ class Binary:
     def __init__(self, path):
         self.path = pathlib.Path(path)
 
-    def said(self, option):
+    def read(self, option):
         words = ["readelf", "--wide", option, str(self.path)]
         environment = os.environ | {"LC_ALL": "C"}
         return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
 
     def code(self):
         """Returns the bytes of .text."""
-        row = re.search(r"\s\.text\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)", self.said("--sections"))
+        row = re.search(r"\s\.text\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)", self.read("--sections"))
         offset, size = (int(digits, 16) for digits in row.groups())
         return self.path.read_bytes()[offset:offset + size]
 
@@ -44,15 +44,15 @@ class Binary:
 def check_position(header, dynamic):
     """Checks that the program can be loaded at any address."""
     good = re.search(r"Type:\s+DYN", header) and re.search(r"\(FLAGS_1\).*\bPIE\b", dynamic)
-    return None if good else "is no position independent executable"
+    return None if good else "is not a position independent executable"
 
 
 def check_relocations(segments, dynamic):
     """Checks that the tables of addresses are filled at the start, and are read-only afterwards."""
     if "GNU_RELRO" not in segments:
-        return "has tables of addresses that stay writable (no RELRO)"
+        return "has writable tables of addresses (no RELRO)"
     if not re.search(r"\(FLAGS\).*\bBIND_NOW\b|\(FLAGS_1\).*\bNOW\b|\(BIND_NOW\)", dynamic):
-        return "fills its table of functions late (no BIND_NOW)"
+        return "binds functions lazily (no BIND_NOW)"
     return None
 
 
@@ -60,10 +60,10 @@ def check_stack(segments):
     """Checks that the stack is not executable, and that no segment is both writable and executable."""
     row = re.search(r"GNU_STACK\s+(?:0x\w+\s+){5}([RWE ]+?)\s+0x", segments)
     if row is None or "E" in row.group(1):
-        return "has a stack that can hold code"
+        return "has an executable stack"
     for flags in re.findall(r"^\s+LOAD\s+(?:0x\w+\s+){5}([RWE ]+?)\s+0x", segments, re.MULTILINE):
         if "W" in flags and "E" in flags:
-            return "has memory that is writable and code at once"
+            return "has a segment that is writable and executable"
     return None
 
 
@@ -82,16 +82,16 @@ def check_landing_marks(machine, code):
     marks, step = LANDING_MARKS[machine]
     count = sum(code[at:at + 4] in marks for at in range(0, len(code), step))
     if count < MARKS_MIN:
-        return f"has only {count} marks where jumps may lead to"
+        return f"has only {count} landing marks of indirect jumps"
     return None
 
 
 def check(binary):
     """Returns the missing protections."""
-    header = binary.said("--file-header")
-    segments = binary.said("--segments")
-    dynamic = binary.said("--dynamic")
-    symbols = binary.said("--dyn-syms")
+    header = binary.read("--file-header")
+    segments = binary.read("--segments")
+    dynamic = binary.read("--dynamic")
+    symbols = binary.read("--dyn-syms")
     machine = re.search(r"Machine:\s+(.+?)\s*$", header, re.MULTILINE).group(1)
     findings = (
         check_position(header, dynamic),

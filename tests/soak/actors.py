@@ -245,7 +245,7 @@ class Crowd:
             actor.lost()
         self._actors = []
 
-    def server_went(self):
+    def server_ended(self):
         """Reads the answers that the server sent before it ended. The other commands are in doubt."""
         for actor in self._actors:
             actor.take(actor.link.receive_rest())

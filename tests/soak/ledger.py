@@ -59,7 +59,7 @@ class Ledger:
         seen_as = self._early.pop(number, None)
         if seen_as is None:
             if job_id in self.jobs or job_id in self._deleted:
-                self.fault(f"id {job_id} was given out twice")
+                self.fault(f"id {job_id} was assigned twice")
             self._add(job_id, number, size)
         elif seen_as != job_id:
             self.fault(f"the body of job {job_id} was seen in job {seen_as}")
@@ -67,7 +67,7 @@ class Ledger:
     def put_refused(self, number):
         self._pending.discard(number)
         if number in self._early:
-            self.fault(f"a put was refused, and yet is job {self._early.pop(number)}")
+            self.fault(f"a put was refused, but job {self._early.pop(number)} has its body")
 
     def put_lost(self, number):
         self._pending.discard(number)
@@ -91,10 +91,10 @@ class Ledger:
     def seen(self, job_id, body, asked_at):
         number = number_in(body)
         if number < 0:
-            self.fault(f"job {job_id} has a body that nobody has put: {body[:60]!r}")
+            self.fault(f"job {job_id} has an unknown body: {body[:60]!r}")
         elif job_id in self.jobs:
             if self.jobs[job_id] != number or self._sizes[number] != len(body):
-                self.fault(f"job {job_id} has the body of another: {body[:60]!r}")
+                self.fault(f"job {job_id} has the body of another job: {body[:60]!r}")
         elif number in self._pending and number not in self._early:
             self._early[number] = job_id
             self._add(job_id, number, len(body))
@@ -102,7 +102,7 @@ class Ledger:
             self._doubtful.discard(number)
             self._add(job_id, number, len(body))
         elif self._deleted.get(job_id, 0) < asked_at:
-            self.fault(f"job {job_id} was deleted and is back")
+            self.fault(f"job {job_id} was deleted and has returned")
 
     # After a restart, without outstanding commands.
 

@@ -83,7 +83,7 @@ class Limits:
             ("descriptors", sample.descriptors, 56 if at_rest else self.connections + 72),
             ("disk", sample.disk, disk),
         )
-        return [f"{sample.what}: {name} {value:,} is more than {most:,}"
+        return [f"{sample.what}: {name} {value:,} exceeds {most:,}"
                 for name, value, most in limits if value > most]
 
 
@@ -103,7 +103,7 @@ def growth(rests):
         before = median([value(sample) for sample in rests[:quarter]])
         after = median([value(sample) for sample in rests[-quarter:]])
         if after > before + slack and (IS_MEMORY_MEASURED or name != "memory"):
-            wrong.append(f"{name} at rest has grown from {before:,.0f} to {after:,.0f}, what the jobs take left out")
+            wrong.append(f"{name} at rest grew from {before:,.0f} to {after:,.0f}, without the bytes of the jobs")
     return wrong
 
 

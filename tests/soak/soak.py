@@ -68,7 +68,7 @@ class Server:
                 time.sleep(0.002)
             if self.process.poll() is None or not ports.is_address_in_use(self.log()):
                 break
-        raise Failed(f"the server does not start: {self.log()[-2000:]}")
+        raise Failed(f"the server did not start: {self.log()[-2000:]}")
 
     def end(self, number):
         """Sends the signal and waits for the end. Raises Failed if the server ends late or with another status."""
@@ -76,9 +76,9 @@ class Server:
         try:
             status = self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise Failed(f"it does not end within {STOP_SECONDS} s of signal {number}") from error
+            raise Failed(f"the server did not end within {STOP_SECONDS} s of signal {number}") from error
         if status != (0 if number == signal.SIGTERM else -number):
-            raise Failed(f"it ended with {status}: {self.log()[-2000:]}")
+            raise Failed(f"the server ended with status {status}: {self.log()[-2000:]}")
 
     def log(self):
         return self.log_path.read_text(errors="replace")
@@ -123,7 +123,7 @@ class Soak:
         self.server.start(random.choice(FLAGS))
         self.lives += 1
         link = Link(self.server.port)
-        held = self.look_at_all(link)
+        held = self.peek_at_all(link)
         link.close()
         self.ledger.compare(held)
         self.compared += len(held)
@@ -146,14 +146,14 @@ class Soak:
         number = signal.SIGKILL if how == "kill" else signal.SIGTERM
         self.kills += how == "kill"
         self.server.end(number)
-        self.crowd.server_went()
+        self.crowd.server_ended()
         for line in self.server.suspicious_lines():
-            self.ledger.fault(f"it said: {line}")
+            self.ledger.fault(f"the server logged: {line}")
         print(f"{'':>8} {'kill -9' if how == 'kill' else 'SIGTERM'}{'' if how == 'rest' else ' under load'}", flush=True)
 
     # Checks of the server ---------------------------------------------------------------------------
 
-    def look_at_all(self, link):
+    def peek_at_all(self, link):
         """Returns all jobs, id to body. Peeks at each id that was assigned since the last call, and at earlier jobs."""
         number = self.crowd.next_number()
         link.ask(b"put 0 0 60 20\r\n" + body_of(number, 20) + b"\r\n", None)
@@ -175,7 +175,7 @@ class Soak:
                     held[job_id] = body
         count = self.count(link)
         if count != len(held):
-            self.ledger.fault(f"the server counts {count} jobs and shows {len(held)}")
+            self.ledger.fault(f"the server counts {count} jobs, but has {len(held)}")
         return held
 
     @staticmethod
@@ -201,7 +201,7 @@ class Soak:
             if is_calm or time.monotonic() > deadline:
                 break
         if share >= samples.CPU_SHARE_AT_REST_MAX:
-            self.ledger.fault(f"at rest it uses {share * 100:.0f} % of a core")
+            self.ledger.fault(f"the server uses {share * 100:.0f} % of a core at rest")
         self.judge(sample, at_rest=True)
         if what == "started":
             self.rests.append(sample)
@@ -219,10 +219,10 @@ class Soak:
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description="Keeps a haricotd busy for a long time and checks it.")
+    parser = argparse.ArgumentParser(description="Runs a haricotd under load for a long time, and checks it.")
     parser.add_argument("--haricotd", required=True)
     parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--folder", help="where to put the binlog; a temporary one otherwise")
+    parser.add_argument("--folder", help="parent folder of the binlog (default: that of temporary files)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     arguments = parser.parse_args()
     if arguments.seconds <= 0:
@@ -247,22 +247,22 @@ def main():
         soak.run()
     except (Failed, Gone, OSError) as error:
         status = server.process.poll() if server.process else None
-        faults.append(f"{type(error).__name__}: {error}; the server's status is {status}, it said: {server.log()[-2000:]}")
+        faults.append(f"{type(error).__name__}: {error}; the server's status is {status}, its log: {server.log()[-2000:]}")
     finally:
         server.discard()
     faults = soak.ledger.faults + samples.growth(soak.rests) + faults
     minutes = (time.monotonic() - soak.started) / 60
-    print(f"{soak.crowd.commands:,} commands in {minutes:.1f} minutes, {soak.lives} lives, {soak.kills} kills, "
-          f"{soak.compared:,} jobs compared behind restarts")
+    print(f"{soak.crowd.commands:,} commands in {minutes:.1f} minutes, {soak.lives} starts, {soak.kills} kills, "
+          f"{soak.compared:,} jobs compared after restarts")
     if faults:
-        print("FAILED, the folder is kept: " + str(work))
+        print("FAILED; the folder was kept: " + str(work))
         for text in faults:
             print("  " + text)
         return 1
     for path in sorted(work.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     work.rmdir()
-    print("passed: nothing was lost, nothing came back; memory, descriptors and disk stayed flat")
+    print("passed: no job was lost, no deleted job returned; memory, descriptors and disk did not grow")
     return 0
 
 

@@ -14,14 +14,14 @@ from samples import MIB, Limits, Sample
 
 
 class Bodies(unittest.TestCase):
-    def test_a_body_tells_its_number_and_no_other_does(self):
+    def test_a_body_has_a_unique_number(self):
         for size in (16, 20, 1000, 60_000):
             self.assertEqual(len(body_of(4711, size)), size)
             self.assertEqual(number_in(body_of(4711, size)), 4711)
         damaged = bytearray(body_of(4711, 1000))
         damaged[500] ^= 1
         self.assertEqual(number_in(bytes(damaged)), -1)
-        self.assertEqual(number_in(b"nobody's"), -1)
+        self.assertEqual(number_in(b"another body"), -1)
 
 
 class Promises(unittest.TestCase):
@@ -35,24 +35,24 @@ class Promises(unittest.TestCase):
     def held(self, *numbers):
         return {number + 10: body_of(number, 100) for number in numbers}
 
-    def test_what_is_there_is_fine(self):
+    def test_existing_jobs_are_no_fault(self):
         self.ledger.compare(self.held(1, 2, 3))
         self.assertEqual(self.ledger.faults, [])
 
-    def test_a_lost_job_is_noticed(self):
+    def test_a_lost_job_is_detected(self):
         self.ledger.compare(self.held(1, 3))
         self.assertEqual(self.ledger.faults, ["job 12 was acknowledged and is lost"])
 
-    def test_a_deleted_job_that_is_back_is_noticed(self):
+    def test_the_return_of_a_deleted_job_is_detected(self):
         self.ledger.deleted(12)
         self.ledger.compare(self.held(1, 2, 3))
-        self.assertEqual(self.ledger.faults, ["job 12 was deleted and is back"])
+        self.assertEqual(self.ledger.faults, ["job 12 was deleted and has returned"])
 
-    def test_a_job_with_another_body_is_noticed(self):
+    def test_a_wrong_body_is_detected(self):
         self.ledger.compare({**self.held(1, 2), 13: body_of(2, 100)})
         self.assertEqual(len(self.ledger.faults), 1)
 
-    def test_what_was_never_answered_may_be_there_or_not(self):
+    def test_an_unanswered_command_may_have_taken_effect_or_not(self):
         self.ledger.put_sent(4)
         self.ledger.put_sent(5)
         self.ledger.put_lost(4)
@@ -74,7 +74,7 @@ class Promises(unittest.TestCase):
         self.ledger.compare(self.held(1, 2, 3))
         self.assertEqual(self.ledger.faults, [])
 
-    def test_only_an_answer_to_an_earlier_question_may_show_a_deleted_job(self):
+    def test_only_an_answer_to_an_earlier_command_may_show_a_deleted_job(self):
         asked_before = self.now
         self.now += 1
         self.ledger.deleted(12)
@@ -83,14 +83,14 @@ class Promises(unittest.TestCase):
         self.ledger.seen(12, body_of(2, 100), self.now + 1)
         self.assertEqual(len(self.ledger.faults), 1)
 
-    def test_an_id_given_out_twice_and_a_job_deleted_twice_are_noticed(self):
+    def test_repeated_ids_and_repeated_deletions_are_detected(self):
         self.ledger.put_sent(4)
         self.ledger.put_answered(4, 12, 100)
         self.ledger.deleted(13)
         self.ledger.deleted(13)
         self.assertEqual(len(self.ledger.faults), 2)
 
-    def test_it_takes_no_more_memory_the_longer_it_lasts(self):
+    def test_the_memory_of_the_ledger_does_not_grow_with_time(self):
         for number in range(100, 2100):
             self.now += 1
             self.ledger.put_sent(number)
@@ -105,14 +105,14 @@ def sample(memory=8 * MIB, descriptors=12, disk=4 * MIB, jobs=100):
 
 
 class Flatness(unittest.TestCase):
-    def test_each_limit_is_noticed_by_itself(self):
+    def test_each_limit_is_checked(self):
         for at_rest in (True, False):
             limits = Limits(MIB, 14)
             self.assertEqual(limits.excess(sample(), at_rest), [])
             for much in ({"memory": 40 * MIB}, {"descriptors": 100}, {"disk": 40 * MIB}):
                 self.assertEqual(len(limits.excess(sample(**much), at_rest)), 1, much)
 
-    def test_a_leak_is_noticed_and_more_jobs_are_none(self):
+    def test_a_leak_is_detected_and_more_jobs_are_not_a_leak(self):
         leaking = [sample(memory=(8 + i) * MIB) for i in range(20)]
         self.assertEqual(len(samples.growth(leaking)), 1)
         descriptors = [sample(descriptors=12 + i) for i in range(20)]
