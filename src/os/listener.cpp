@@ -26,6 +26,9 @@ namespace {
 
 constexpr std::string_view kInherited = " (inherited)";
 
+constexpr std::string_view kOtherUser =
+    ": the server before has the port as another user; only root can share it";
+
 // Maximum number of tries to find a free port for all addresses of a name.
 constexpr int kPortAttemptsMax = 100;
 
@@ -119,6 +122,16 @@ std::optional<Listener> take_from(std::vector<Listener>* last, const IsWanted& i
 bool bind_and_listen(int descriptor, const addrinfo& at) {
   return ::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 &&
          ::listen(descriptor, Listener::kBacklog) == 0;
+}
+
+// Gives a new socket to the user of the others, because only sockets of one user can share a port.
+// Returns false if this process may not.
+bool take_user_of(const std::vector<Listener>& others, int socket) {
+  struct stat theirs {};
+  struct stat ours {};
+  if (others.empty() || ::fstat(others.front().descriptor(), &theirs) != 0) return true;
+  return (::fstat(socket, &ours) == 0 && ours.st_uid == theirs.st_uid) ||
+         ::fchown(socket, theirs.st_uid, theirs.st_gid) == 0;
 }
 
 // Binds and listens on an address that may overlap with those of `others`, which keep listening.
@@ -232,14 +245,17 @@ std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& 
       set_flag(descriptor.get(), SOL_SOCKET, SO_REUSEADDR);
       set_tcp_options(descriptor.get());
     }
-    const bool listens =
-        descriptor &&
-        (bind_and_listen(descriptor.get(), *at) ||
-         (last != nullptr && errno == EADDRINUSE && listen_beside(descriptor.get(), *at, *last)));
+    bool listens = descriptor && bind_and_listen(descriptor.get(), *at);
+    bool is_of_another_user = false;
+    if (!listens && descriptor && errno == EADDRINUSE && last != nullptr) {
+      is_of_another_user = !take_user_of(*last, descriptor.get());
+      listens = listen_beside(descriptor.get(), *at, *last);
+    }
     if (!listens) {
       is_taken = errno == EADDRINUSE && !has_last;
       const bool is_missing = is_missing_address(errno);
       error = failure("cannot listen on " + name);
+      if (is_of_another_user) error += kOtherUser;
       if (is_missing) continue;
       return {};
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "support/hand_over_fixture.hpp"
+#include "support/process_facts.hpp"
 
 namespace haricot::test {
 namespace {
@@ -153,6 +155,45 @@ TEST_P(OtherAddresses, AreListenedOnAndNoConnectionIsLost) {
     const Client client = reach(address);
     if (client == nullptr) continue;
     EXPECT_TRUE(has_any || !change.has_other_port) << "the old port is listened on";
+    EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n") << address;
+  }
+}
+
+// Gives the listeners of a process to a user, as if it had been started as that user.
+void give_listeners(pid_t process, uid_t user) {
+  const int whole = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  ASSERT_GE(whole, 0);
+  for (const auto& [number, what] : open_descriptors(process)) {
+    const int descriptor = static_cast<int>(::syscall(SYS_pidfd_getfd, whole, number, 0));
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    const bool is_listener =
+        ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
+    if (is_listener) {
+      EXPECT_EQ(::fchown(descriptor, user, user), 0);
+    }
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  ::close(whole);
+}
+
+// The kernel lets only sockets of one user overlap.
+TEST_P(OtherAddresses, MayOverlapWithThoseOfAServerOfAnotherUser) {
+  constexpr uid_t kOtherUser = 1234;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a socket away";
+  const auto& [change, by_socket] = GetParam();
+  if (change.from[0] != "127.0.0.1" || change.to[0] != "0.0.0.0") return;
+  ASSERT_NO_FATAL_FAILURE(start_from(change.from));
+  ASSERT_NO_FATAL_FAILURE(give_listeners(server_.pid(), kOtherUser));
+  const Client stays = reach(change.from[0]);
+  ASSERT_NE(stays, nullptr);
+  ASSERT_EQ(stays->put("one"), "INSERTED 1\r\n");
+  if (!by_socket) stop();
+  ASSERT_NO_FATAL_FAILURE(replace(change.to, by_socket));
+  EXPECT_EQ(stays->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+  for (const std::string& address : change.to) {
+    const Client client = reach(address);
+    ASSERT_NE(client, nullptr) << address;
     EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n") << address;
   }
 }
