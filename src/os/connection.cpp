@@ -82,7 +82,7 @@ Connection::Result Connection::read_once(Service& service, std::span<char> scrat
 // block the others until its large body is sent.
 Connection::Result Connection::send(Service& service, SendShares& shares) {
   send_again_ = false;
-  const std::size_t share = shares.next();
+  const std::size_t share = shares.next(session_->output().pending_bytes());
   std::size_t left = share;
   while (session_->has_output() && session_->may_send()) {
     if (left == 0) {

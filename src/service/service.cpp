@@ -179,9 +179,8 @@ void Service::run(Session& session, Instant now, Budget share) {
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now, Budget share) {
   const std::uint64_t before = engine_.steps();
   std::size_t used = 0;
-  if (session.is_answered_in_pieces() && !go_on_with_list(session, share)) [[unlikely]]
-    return used;
-  while (true) {
+  const bool is_in_list = session.is_answered_in_pieces() && !go_on_with_list(session, share);
+  while (!is_in_list) {
     session.stop(session.obstacle(turn_.number));
     if (session.stopped() != Stopped::not_stopped) break;
     if (share.is_used_up()) {

@@ -141,6 +141,30 @@ TEST_F(ServiceLists, OfAllTubesAreCountedByTheirPagesForEachAnswer) {
   EXPECT_EQ(answered(), sessions.size());
 }
 
+// A client that has read a part gets more pages, and a send, in a turn to come.
+TEST_F(ServiceLists, OfAllTubesAreCountedByTheirSendsUntilTheyEnd) {
+  constexpr std::size_t kClients = 2'000;
+  constexpr std::size_t kRead = 128 * 1024;  // More than a page.
+  watch(world.connect(), 10'000, std::string(190, 'x'));
+  std::vector<Session*> sessions;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    sessions.push_back(&world.connect());
+    world.say(*sessions.back(), "list-tubes\r\n");
+  }
+  world.settle();
+  for (int turns = 0; turns < 4; ++turns) {
+    for (Session* session : sessions) {
+      const std::size_t before = session->output().pending_bytes();
+      world.service.sent(*session, std::min(kRead, before));
+    }
+    (void)world.to_send();
+    turn();
+    const std::size_t sends = world.to_send().size();
+    EXPECT_GT(sends, 0U);
+    EXPECT_LE(sends, turn_limits::kStepsOfSessions / turn_limits::kStepsPerSend + 1);
+  }
+}
+
 TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
   Session& session = world.connect();
   watch(session, 10'000, "tube-");

@@ -117,9 +117,10 @@ inline constexpr std::uint32_t kTimersMoved = 4'096;
 // Ready sockets, and new connections.
 inline constexpr std::uint32_t kEvents = 128;
 inline constexpr std::uint32_t kAccepts = 64;
-// Bytes that one connection sends at most; bytes that each connection may always send; bytes that
-// all connections which send more have together.
-inline constexpr std::uint64_t kSentBytes = 2 * 1024 * 1024;
+// Bytes that one connection sends at most; bytes that each connection sends at least if it sends in
+// a turn; bytes that all connections with larger answers have together. The kernel takes up to a
+// millisecond for a megabyte.
+inline constexpr std::uint64_t kSentBytes = 1024 * 1024;
 inline constexpr std::uint64_t kSentBytesMin = 16 * 1024;
 inline constexpr std::uint64_t kSentBytesOfAll = 2 * kSentBytes;
 // Bytes of memory returned to the system, or one part in kFreedShare if that is more.
@@ -147,6 +148,8 @@ static_assert(kStepsOfTime == kStepsOfTasks && kStepsOfTasks == kStepsOfCalls,
 static_assert(kFreedBytes / kFreedBytesPerStep <= kStepsPerPiece, "it is one piece");
 static_assert(kStepsPerTurn < 200'000);
 static_assert(kAccepts <= kEvents && kSentBytesMin < kSentBytes && kSentBytes < kSentBytesOfAll);
+static_assert(kEvents * kSentBytesMin <= kSentBytesOfAll,
+              "each socket with room sends in its turn");
 static_assert(kStepsOfCompaction < kStepsOfRecovery && kStepsOfRecovery < kStepsOfRecords,
               "less is written again, while clients are served, than is written for them");
 
