@@ -22,28 +22,9 @@ void RunQueue::wait_for_memory(Session& session) {
   short_of_memory_.push_back(session);
 }
 
+// The links are in the session, so any list can remove it.
 void RunQueue::remove(Session& session) {
-  if (!session.to_run.linked()) return;
-  switch (session.stopped()) {
-    case Stopped::has_had_share:
-    case Stopped::put_off:
-      backlog_.remove(session);  // Or from the round.
-      break;
-    case Stopped::deferred:
-      deferred_.remove(session);
-      break;
-    case Stopped::lacks_memory:
-      short_of_memory_.remove(session);
-      break;
-    case Stopped::not_stopped:
-    case Stopped::needs_input:
-    case Stopped::waits_for_delivery:
-    case Stopped::held_back:
-    case Stopped::output_full:
-    case Stopped::quit:
-    case Stopped::idle:
-      break;
-  }
+  if (session.to_run.linked()) backlog_.remove(session);
 }
 
 void RunQueue::find_obstacle(Session& session) {
@@ -75,11 +56,6 @@ void RunQueue::end_round() {
 }
 
 void RunQueue::retry_deferred() {
-  for (Session* session = deferred_.first(); session != nullptr;
-       session = deferred_.after(*session)) {
-    CHECK(session->stopped() == Stopped::deferred);
-    session->stop(Stopped::has_had_share);
-  }
   backlog_.append(deferred_);
 }
 

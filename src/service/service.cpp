@@ -375,6 +375,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       plan.body = std::move(body.blob);
       session.requests.reader.take_back_body();
+      engine_.steps() += turn_limits::kStepsPerCommand;
       run_queue_.defer(session);
       return false;
     }

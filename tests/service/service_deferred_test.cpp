@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "service/service_world.hpp"
 
@@ -94,6 +96,36 @@ TEST_F(DeferredCommands, AreNotTriedAgainByBytesThatArrive) {
   for (int i = 0; i < 100; ++i) world.say(session, "stats\r\n");
   world.settle();
   EXPECT_EQ(world.journal.asked, asked);
+}
+
+// They are asked for in their order, a bounded number in a turn, if the disk is not fast enough for
+// all of them.
+TEST_F(DeferredCommands, ShareTurnsWhereTheyAreMany) {
+  constexpr std::uint64_t kProducers = 20'000;
+  std::vector<Session*> producers;
+  make_disk_slow();
+  for (std::uint64_t i = 0; i < kProducers; ++i) {
+    producers.push_back(&world.connect());
+    world.say(*producers.back(), whole_put(std::string(5'000, 'x')));
+  }
+  for (int i = 0; i < 3; ++i) {
+    std::uint64_t asked = world.journal.asked;
+    const std::uint64_t end = asked + kProducers;
+    world.journal.let_try_again();
+    int turns = 0;
+    for (; world.journal.asked < end && turns < 100; ++turns) {
+      service.advance(world.now);
+      service.run_backlog(world.now);
+      EXPECT_GT(world.journal.asked, asked);
+      EXPECT_LE(world.journal.asked - asked,
+                turn_limits::kStepsOfSessions / turn_limits::kStepsPerCommand);
+      asked = world.journal.asked;
+    }
+    EXPECT_GE(turns, 3);
+    EXPECT_GT(service.next_event(), world.now) << "it waits without being busy";
+  }
+  let_disk_catch_up();
+  for (Session* producer : producers) EXPECT_TRUE(world.hear(*producer).starts_with("INSERTED "));
 }
 
 TEST_F(DeferredCommands, KeepTheirSessionFromReadingMuch) {

@@ -4,8 +4,8 @@
 //   deferred      the next command waits for the journal's disk
 //   short         the next command waits for memory
 //
-// A session is in at most one of these lists, as Session::Stopped says. A session with an obstacle
-// is in none: it comes back by wake().
+// A session is in at most one of these lists. A session with an obstacle is in none: it comes back
+// by wake().
 //
 // The backlog runs in rounds, one in a turn: each session of the round runs once, in order. A
 // session that enters the backlog meanwhile runs in the next round, behind the rest of this one.
@@ -55,8 +55,8 @@ class RunQueue {
   void keep_place(Session& session);
   void end_round();
 
-  // Moves all deferred sessions to the backlog: the journal reports only when it is asked how many
-  // of their commands it accepts now.
+  // Moves all deferred sessions to the backlog, in O(1): the journal reports only when it is asked
+  // how many of their commands it accepts now.
   void retry_deferred();
   bool is_short_of_memory() const { return !short_of_memory_.empty(); }
   // Moves sessions that wait for memory to the backlog, at most that many.

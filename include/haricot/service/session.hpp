@@ -111,7 +111,7 @@ class Session {
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
     needs_input,  // Everything that has arrived is used, or is the beginning of something.
-    deferred,     // The next command waits for the journal's disk.
+    deferred,     // The next command waits for the journal's disk, or is in the backlog again.
     // The session is in the backlog:
     has_had_share,  // It has used its share of the turn, or was woken.
     put_off,        // The next command is expensive, and waits for a later turn.
