@@ -45,6 +45,9 @@ class Connection : public EventSource {
   Result read(Service& service, std::span<char> scratch, Instant now);
   // Sends output that may be sent, up to the limit of the turn. The rest stays in the session.
   Result send(Service& service, SendShares& shares);
+  // Sends as soon as the socket has room, and closes a finished session then. Called for a session
+  // that was taken over, so that a turn sends to as many of them as it reads.
+  void expect_output() { send_again_ = true; }
   // Called when the peer has closed its writing side. Earlier bytes of the peer may still be
   // unread.
   void mark_half_closed(Service& service);

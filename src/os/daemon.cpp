@@ -104,12 +104,15 @@ void Daemon::remove_source(EventSource& source) {
 Daemon::End Daemon::run() {
   is_paused_ = false;
   has_begun_ = true;
-  if (std::exchange(is_after_rest_, false)) run_first_turn();
+  if (std::exchange(is_after_rest_, false)) {
+    turns_of_reading_ = service_.engine().counts().clients / Poller::kEventsMax + 1;
+  }
   while (running_ && !is_paused_) {
     // Wait for input or for room to send, until the next deadline at most.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
                                  next_log_of_draining()});
     if (binlog_ != nullptr) deadline = std::min(deadline, binlog_->next_fence_check(now_));
+    if (turns_of_reading_ > 0) deadline = now_;
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
 
     // A server that is not sure of its folder runs nothing until it is.
@@ -119,7 +122,7 @@ Daemon::End Daemon::run() {
     now_ = read_clock();
 
     // Deadlines fire first: after the end of a TTR, the old holder must not touch the job.
-    service_.advance(now_);
+    advance(events.size() < Poller::kEventsMax);
     send_shares_.begin_turn();
     if (accept_again_ <= now_) resume_accepting();
     notifier_.keep_alive(now_);
@@ -153,6 +156,7 @@ Daemon::End Daemon::run() {
 void Daemon::send_last_answers() {
   if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
   do {
+    send_shares_.begin_turn();
     service_.end_turn(now_);
     send_answers();
   } while (service_.has_safe_answers());
@@ -183,21 +187,15 @@ bool Daemon::come_to_rest(Duration patience) {
 
 // While the server was at rest, time passed without the clients' knowledge. Their input since then,
 // such as the deletion of a job whose TTR has ended meanwhile, was in time. So deadlines fire only
-// after each connection was read once.
-void Daemon::run_first_turn() {
-  if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
-  now_ = read_clock();
-  service_.advance_tasks(now_);
-  send_shares_.begin_turn();
-  const std::size_t waits = service_.engine().counts().clients / Poller::kEventsMax + 1;
-  for (std::size_t i = 0; i < waits; ++i) {
-    for (const Poller::Event& event : poller_.wait(now_, now_)) event.handle();
+// after each connection was read once. `are_all_ready`: this turn reads all connections that are
+// ready.
+void Daemon::advance(bool are_all_ready) {
+  if (turns_of_reading_ == 0) {
+    service_.advance(now_);
+    return;
   }
-  service_.run_backlog(now_);
-  service_.end_turn(now_);
-  if (binlog_ != nullptr) binlog_->after_turn();
-  if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
-  send_answers();
+  service_.advance_tasks(now_);
+  turns_of_reading_ = are_all_ready ? 0 : turns_of_reading_ - 1;
 }
 
 bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from) {
@@ -211,7 +209,8 @@ bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader
   if (!transfer.read_session(from, connection.get(), is_unix, now_, session)) return false;
   if (session == nullptr) return true;
   connection->attach(*session);
-  if (!poller_.add(*connection, EPOLLIN)) {
+  connection->expect_output();
+  if (!poller_.add(*connection, connection->wanted_events())) {
     service_.close(*session, now_);
     return false;
   }

@@ -92,7 +92,7 @@ class Daemon {
   void accept_from(EventSource& listener, std::uint32_t events);
   [[nodiscard]] bool accept_one(int listener);
 
-  void run_first_turn();
+  void advance(bool are_all_ready);
   void take_in(Descriptor socket, bool is_unix);
   void complain_of_limit();
   void pause_accepting(int error);
@@ -130,8 +130,10 @@ class Daemon {
 
   SendShares send_shares_;
   bool is_after_rest_ = false;  // The next turn is the first one after a rest.
-  Instant now_;                 // Read once per turn, and after each connection.
-  bool has_begun_ = false;      // run() was called: it owns the connections.
+  // Number of turns until all connections that were ready after a rest are read.
+  std::size_t turns_of_reading_ = 0;
+  Instant now_;             // Read once per turn, and after each connection.
+  bool has_begun_ = false;  // run() was called: it owns the connections.
   bool running_ = true;
   bool is_paused_ = false;
   bool accepting_ = true;

@@ -178,7 +178,6 @@ bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
        session = service_.session_after(*session)) {
     // It has one answer at a time.
     if (session->is_answered_in_pieces() && session->client().is_busy()) return false;
-    service_.mark_to_send(*session);
     if (session->is_ended() || session->stopped() == Session::Stopped::needs_input) continue;
     // Whatever stopped it: what does so now is asked for.
     service_.run_queue_.find_obstacle(*session);

@@ -9,18 +9,24 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "child_result.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
+#include "support/fake_journal.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
 
@@ -191,6 +197,67 @@ TEST_F(OwnDaemon, EndsItsOtherSourcesTooWhenItIsFenced) {
   // The listener is still open here, so it would accept connections if it was not shut down.
   WireClient client;
   EXPECT_FALSE(client.connect_unix(folder_.file("counts")));
+}
+
+// A server that was at rest, and whose clients have all sent a command meanwhile.
+class AfterRest : public OwnDaemon {
+ protected:
+  static constexpr std::size_t kClients = 3 * turn_limits::kEvents;
+
+  // Counts a command of the turn, which is known by the end of the one before.
+  static void count(void* self, const Session&, std::string_view) {
+    auto& test = *static_cast<AfterRest*>(self);
+    ++test.commands_[test.turns_.last_turn];
+  }
+  void pause(EventSource& source, std::uint32_t) {
+    daemon_->remove_source(source);
+    daemon_->pause();
+  }
+  // Runs the daemon during the act, and until its clients were answered.
+  template <typename Act>
+  void serve_during(Act act) {
+    std::thread server([this] { daemon_->run(); });
+    act();
+    const Descriptor event(::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC));
+    const EventHandler handler = EventHandler::to<&AfterRest::pause>(*this);
+    EventSource source(handler, event.get());
+    EXPECT_TRUE(daemon_->add_source(source, EPOLLIN));
+    server.join();
+  }
+
+  test::FakeJournal turns_;
+  Service served_{info_, turns_, read_clock(), make_hash_key()};
+  std::unique_ptr<Daemon> daemon_;
+  std::map<Instant, std::size_t> commands_;
+};
+
+TEST_F(AfterRest, ReadsABoundedNumberOfConnectionsInATurnAndFiresNoDeadlineBefore) {
+  daemon_ = std::make_unique<Daemon>(served_, std::move(listeners_), log_, notifier_, 0);
+  open(*daemon_);
+  std::vector<std::unique_ptr<WireClient>> clients;
+  serve_during([&] {
+    for (std::size_t i = 0; i < kClients; ++i) {
+      clients.push_back(std::make_unique<WireClient>());
+      ASSERT_TRUE(clients.back()->connect_unix(socket())) << clients.back()->failure();
+      ASSERT_EQ(clients.back()->ask("use t"), "USING t\r\n");
+    }
+    ASSERT_EQ(clients.back()->put("job", 0, 0, 1), "INSERTED 1\r\n");
+    ASSERT_EQ(clients.back()->ask("reserve-job 1"), "RESERVED 1 3\r\njob\r\n");
+  });
+  ASSERT_TRUE(daemon_->come_to_rest(Duration::seconds(1)));
+  for (std::size_t i = 0; i + 1 < kClients; ++i) ASSERT_TRUE(clients[i]->send_line("use t"));
+  ASSERT_TRUE(clients.back()->send_line("delete 1"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  served_.set_trace({&AfterRest::count, this});
+  serve_during([&] {
+    for (std::size_t i = 0; i + 1 < kClients; ++i) {
+      EXPECT_EQ(clients[i]->read_answer(), "USING t\r\n");
+    }
+    EXPECT_EQ(clients.back()->read_answer(), "DELETED\r\n");
+  });
+  EXPECT_EQ(served_.engine().counts().timeouts, 0U);
+  EXPECT_GE(commands_.size(), 3U);
+  for (const auto& [turn, commands] : commands_) EXPECT_LE(commands, turn_limits::kEvents);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST_F(RunQueueTest, DeferredSessionsRunWhenTheyAreRetried) {
   EXPECT_EQ(play_round(), Order{3});
   queue.push(sessions[3], Stopped::has_had_share);
   queue.retry_deferred();
-  EXPECT_EQ(sessions[0].stopped(), Stopped::has_had_share);
+  queue.defer(sessions[2]);
   EXPECT_EQ(play_round(), (Order{3, 1, 0}));
 }
 
