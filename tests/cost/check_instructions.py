@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the instructions that a command takes with the figures that are checked in.
+"""Compares the instructions per command with the recorded figures.
 
     check_instructions.py COMMAND_LOAD BUILD [--write]
 
-COMMAND_LOAD is the program that plays the commands. Beside it is start_load, which starts a server with
-a binlog: there a command is a job that comes back. BUILD is the name of what built it, as in
-instructions.txt. valgrind counts: the figure hardly depends on the machine, and not on what else it
-does. More than a tenth above the figure is a failure. After a change that is worth what it costs, or
-that made commands cheaper, --write puts down the new figures.
+COMMAND_LOAD is the program that runs the commands. start_load, in the same folder, starts a server with a binlog: its
+"command" is a restored job. BUILD is the name of the build in instructions.txt. valgrind counts the instructions, so
+the figures hardly depend on the machine, and not on its load. The check fails if a count is more than a tenth above its
+figure. After a justified change --write records the new figures.
 
-Exits with 77 (skipped) where there is no valgrind, or no figure for the build.
+Exits with 77 (skipped) without valgrind, or without figures for the build.
 """
 
 import pathlib
@@ -20,7 +19,7 @@ import sys
 import tempfile
 
 LOADS = ("single", "batches", "unique", "unique-single", "start")
-PROGRAMS = {"start": "start_load"}  # Of the loads that command_load does not play.
+PROGRAMS = {"start": "start_load"}  # Programs of loads that command_load does not run.
 RISE_MAX = 1.10
 SKIPPED = 77
 FIGURES = pathlib.Path(__file__).with_name("instructions.txt")
@@ -32,13 +31,13 @@ class Failed(Exception):
 
 
 def read_figures(text):
-    """{(build, load): instructions}"""
+    """Returns {(build, load): instructions}."""
     rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return {(build, load): float(figure) for build, load, figure in rows}
 
 
 def write_figures(text, figures):
-    """The text with its rows replaced."""
+    """Returns the text with new rows."""
     head = [line for line in text.splitlines() if line.startswith("#")]
     rows = [f"{build} {load} {figure:.0f}" for (build, load), figure in sorted(figures.items())]
     return "\n".join(head + rows) + "\n"
@@ -51,7 +50,7 @@ def callgrind(load_program, load, output):
 
 
 def count(load_program, load, folder):
-    """Instructions for each command."""
+    """Returns the instructions per command."""
     output = folder / load
     words = callgrind(load_program, load, output)
     run = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -59,14 +58,14 @@ def count(load_program, load, folder):
         raise Failed(f"{' '.join(words)}\n{run.stdout}{run.stderr}")
     total = re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE)
     commands = int(run.stdout)
-    # A command is a good deal more than a function call; less means that nothing was counted.
+    # A command needs much more than a function call; a lower count means that nothing was counted.
     if total is None or int(total.group(1)) < 50 * commands:
         raise Failed(f"{COUNTED} was not counted: {total and total.group(0)}")
     return int(total.group(1)) / commands
 
 
 def verdict(load_program, load, counted, figure):
-    """What is wrong with a count; None if nothing is."""
+    """Returns an error if the count is too high, or None."""
     if counted <= figure * RISE_MAX:
         return None
     shown = " ".join(callgrind(load_program, load, "/tmp/callgrind.out"))

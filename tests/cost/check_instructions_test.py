@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that check_instructions.py sees a rise, and where to look for it."""
+"""Tests that check_instructions.py detects a rise, and prints how to find its cause."""
 
 import pathlib
 import sys

@@ -1,12 +1,11 @@
-// Plays commands against the service in memory, for callgrind to count the instructions of.
+// Runs commands against the service in memory, whose instructions callgrind counts.
 //
 //   command_load single|batches|unique|unique-single
 //
-// `unique` is `batches` whose puts have a key each, `unique-single` the same of `single`.
+// `unique` is `batches` with a key in each put, and `unique-single` is `single` with keys.
 //
-// What is to be counted happens in counted_turns() and nowhere else: texts are made before, tables
-// have grown and memory was used before, answers are checked afterwards. Prints how many commands
-// were played there.
+// Only counted_turns() is counted. Texts are made before it, tables have grown and memory was used
+// before it, and answers are checked after it. Prints the number of commands that it ran.
 
 #include <algorithm>
 #include <array>
@@ -33,8 +32,8 @@ constexpr std::size_t kWarmUpCommands = 9'600;
 
 }  // namespace
 
-// callgrind counts from where this is entered to where it is left, and knows it by its name: there
-// may be no copy of it under another, and its last call may not become a jump.
+// callgrind counts between entry and exit of this function, which it finds by name: the compiler
+// must not clone it, and its last call must not become a jump.
 extern "C" [[gnu::noinline, gnu::used]] std::uint64_t counted_turns(
     CommandLoad& load, std::span<const std::string> texts) {
   play_turns(load, texts);

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the page faults of haricotd in the steady state: none for a command.
+"""Counts the page faults of haricotd in the steady state: no command causes one.
 
     page_faults_test.py ROOT HARICOT HARICOTD
 
-What the jobs before have left serves the next ones, whether they are in memory only or in the binlog
-too, and also bodies that have memory of their own. Whoever asks the system for memory, and gives it
-back, with each command has a page fault with each.
+The memory of deleted jobs is used for new ones, with or without a binlog, and also for large bodies. A server that
+allocates and returns memory of the system for each command has a page fault for each.
 """
 
 import pathlib
@@ -21,7 +20,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 import loads
 from servers import Server
 
-MINOR_FAULTS_AT = 7  # Of the words behind the program's name in /proc/PID/stat.
+MINOR_FAULTS_AT = 7  # Index of the word after the program's name in /proc/PID/stat.
 
 
 def faults(server):
@@ -31,14 +30,15 @@ def faults(server):
 
 class PageFaults(unittest.TestCase):
     def check(self, rounds, share_max, load, *server_flags):
-        """At most that share of the commands has one. The first run is for what is needed once."""
+        """Checks that at most this share of the commands causes a page fault, after a first run that allocates
+        memory."""
         with Server(HARICOTD, *server_flags) as server:
             seen = []
             for _ in range(3):
                 before = faults(server)
                 loads.run(TOOL, server, "--workload", "cycle", "--warm-up=0", "-n", rounds, *load)
                 seen.append(faults(server) - before)
-        # The better one of the others: what happens once in a while, like the next file, is no command's.
+        # The best of the other runs counts, because rare work such as a new file is not part of a command.
         self.assertLessEqual(min(seen[1:]), 3 * rounds * share_max, f"{seen} of {3 * rounds} commands")
 
     def test_one_command_at_a_time(self):

@@ -1,10 +1,10 @@
-// Starts a server with a binlog in memory, for callgrind to count the instructions of.
+// Starts a server with a binlog in memory, whose instructions callgrind counts.
 //
 //   start_load start
 //
-// It is a program of its own, because command_load knows no journal but the one that does nothing,
-// and the compiler makes use of that. What is to be counted happens in counted_turns() and nowhere
-// else. Prints how many jobs came back there.
+// It is a separate program, because command_load has only the journal that does nothing, and the
+// compiler optimises for that. Only counted_turns() is counted. Prints the number of jobs that it
+// restored.
 
 #include <cstdint>
 #include <cstdio>
@@ -56,7 +56,7 @@ bool put_jobs(Server& server) {
 
 }  // namespace
 
-// As in command_load.cpp.
+// The counted function, as in command_load.cpp.
 extern "C" [[gnu::noinline, gnu::used]] std::uint64_t counted_turns(Server& server) {
   return server.open(2) ? server.engine.jobs().size() : 0;
 }

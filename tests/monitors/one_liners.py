@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs what operators type (one_liners.sh) against beanstalkd and haricotd, and compares.
+"""Runs operators' one-liners (one_liners.sh) against beanstalkd and haricotd, and compares the output.
 
     one_liners.py HARICOTD BEANSTALKD
 
-haricotd runs under the name of beanstalkd, by a link as the Debian package has it. Exit status 1,
-and the differences, if the two do not say the same.
+haricotd runs under the name of beanstalkd, by a link like that of the Debian package. If the outputs differ, prints the
+differences and exits with 1.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def end_orphans():
-    """Ends what the script has left: servers in the background come to us when it dies."""
+    """Kills the servers that the script has left in the background: they become children of this process."""
     children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     for child in map(int, children):
         os.kill(child, signal.SIGKILL)
@@ -39,7 +39,7 @@ def end_orphans():
 
 
 def run(server, make):
-    """What the script says of a server, as lines. `make` puts the server into a folder."""
+    """Returns the lines that the script prints for a server. `make` installs the server in a folder."""
     for _ in range(ATTEMPTS_MAX):
         with tempfile.TemporaryDirectory() as folder:
             make(os.path.abspath(server), os.path.join(folder, "beanstalkd"))

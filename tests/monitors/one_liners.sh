@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What operators type at a server, and what scripts around it do. Says what came of each, without
-# what differs from run to run, so that two servers can be compared.
+# Runs commands of operators and scripts, and prints the result of each, without the parts that differ from run to run,
+# so that two servers can be compared.
 #
 #   one_liners.sh FOLDER PORT
 #
-# FOLDER/beanstalkd is the server. It is started by start-stop-daemon, as an init script does, and
-# ended by it; what is left when this script dies, its caller ends.
+# FOLDER/beanstalkd is the server. start-stop-daemon starts and stops it, as in an init script. If this script dies,
+# its caller kills the remaining processes.
 set -u
 cd "$1" || exit 2
 port=$2
 server=$PWD/beanstalkd
 pidfile=$PWD/pid
 
-# say WORDS COMMAND...: what the command prints, in one line, and its status.
+# say WORDS COMMAND...: runs the command, and prints its output in one line, and its status.
 say() {
   local words=$1 output status
   shift
@@ -21,7 +21,7 @@ say() {
   printf '%s: %s [%d]\n' "$words" "$(tr -d '\r' <<<"$output" | tr '\n' '|')" "$status"
 }
 
-# Commands, an answer to each, and the end.
+# ask COMMAND...: sends the commands and `quit`, and prints the answers.
 ask() { printf '%s\r\n' "$@" quit | nc -N 127.0.0.1 "$port" | tr -d '\r'; }
 stat() { ask "${2:-stats}" | awk -v key="$1:" '$1 == key { print $2 }'; }
 init() { start-stop-daemon --quiet --pidfile "$pidfile" --exec "$server" "$@"; }
@@ -34,7 +34,7 @@ until_true() {
   return 1
 }
 
-# Before there is a server ------------------------------------------------------------------------
+# Without a server --------------------------------------------------------------------------------
 
 version() { "$server" -v | awk '{ print $1, $2 }' | sed 's/ 1\.1[23]$/ 1.1x/'; }
 say "version" version
@@ -71,7 +71,7 @@ ps -o args= -p "$pid" | sed "s|$server|SERVER|; s|$port|PORT|"
 beside() { "$server" -l 127.0.0.1 -p "$port" >/dev/null 2>&1; }
 say "a second one on the port" beside
 
-# Ask ---------------------------------------------------------------------------------------------
+# Commands ----------------------------------------------------------------------------------------
 
 echo "stats by nc -C:"
 echo stats | nc -C -N 127.0.0.1 "$port" | tr -d '\r' | cut -d: -f1 | sed 's/^OK .*/OK/; /^haricot-version$/d'
@@ -83,7 +83,7 @@ echo "by bash alone: $(exec 3<>"/dev/tcp/127.0.0.1/$port"
   printf 'list-tube-used\r\n' >&3
   read -r line <&3
   echo "${line%$'\r'}")"
-# Behind the last line of beanstalkd is our version.
+# haricotd adds its version after the last line of beanstalkd.
 say "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port |
   grep -v '^haricot-version: ' | tail -n 2 | head -n 1 |
   cut -d: -f1"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads statistics in all the ways that monitors do, and compares what they make of them.
+"""Parses statistics in all the ways of monitors, and compares the results.
 
     parsers.py HARICOTD BEANSTALKD
 
-The same jobs and tubes are made in the beanstalkd that is installed, 1.12 or 1.13, and in haricotd with
---compat= and this version. Each parser has to read the same from both, types included. If it is 1.12,
-haricotd without the flag is compared as well: it differs in that names are the very texts they are, as
-1.13 has them in quotes. Prints the number of comparisons; exit status 1 if one did not hold.
+The installed beanstalkd (1.12 or 1.13) and haricotd with --compat= and that version get the same jobs and tubes. Each
+parser has to return the same for both, including types. If beanstalkd is 1.12, haricotd without the flag is compared as
+well: like 1.13, it quotes names, so that they are always texts. Prints the number of comparisons; the exit status is 1
+if one failed.
 """
 
 import json
@@ -17,28 +17,28 @@ import tempfile
 
 from servers import Connection, Server
 
-# Names that are something else than text to YAML 1.1, to 1.2, or to both.
+# Names that are not texts for YAML 1.1, 1.2, or both.
 TUBES = ["mail", "12345", "yes", "no", "null", "0x1F", "1_000", "3.14", "012", "Off"]
 TEXTS = {"name", "tube", "version", "hostname", "os", "platform", "haricot-version"}
-# These differ from one server, or one moment, to the next.
+# Keys whose values differ between servers or times.
 CHANGING = {"pid", "id", "uptime", "rusage-utime", "rusage-stime", "age", "time-left",
             "haricot-version"}
 BEHIND_BINLOG = ["binlog-errors: 0", "binlog-refusing: 0", "binlog-no-space: 0",
                  "binlog-refused-puts: 0", "binlog-sync-lag: 0"]
 
 
-# Parsers: the answers of a server, each as it came, to what they say ---------------------------
+# Parsers: they convert the answers of a server to values ---------------------------------------
 
 
 def body_of(answer):
-    """The YAML in an answer."""
+    """Returns the YAML in an answer."""
     first, rest = answer.split("\r\n", 1)
     assert first.startswith("OK "), answer
     return rest[:-2]
 
 
 def by_lines(answers):
-    """As scripts do: from the third line to the last but one, split at colon and blank."""
+    """Parses like scripts: from the third line to the last but one, split at colon and blank."""
     result = []
     for answer in answers:
         lines = answer.split("\n")[2:-2]
@@ -50,7 +50,7 @@ def by_lines(answers):
 
 
 def by_integers(answers):
-    """As typed languages do: what is a number has to be one, and nothing may come twice."""
+    """Parses like typed languages: numbers have to be valid, and no key may occur twice."""
     result = []
     for answer in answers:
         found = {}
@@ -73,7 +73,8 @@ def by_integers(answers):
 
 
 def by_program(*words):
-    """Another language's library: it gets a JSON list of texts, and gives one of what they say."""
+    """Returns a parser that runs a program of another language: it gets a JSON list of texts, and prints their
+    values."""
 
     def parse(answers):
         texts = json.dumps([body_of(answer) for answer in answers])
@@ -85,7 +86,7 @@ def by_program(*words):
 
 
 def by_python(loader):
-    """By Debian's Python, which has Debian's libraries; the one that runs this may be another."""
+    """Returns a parser by Debian's Python, which has Debian's libraries. This test may run in another Python."""
     return by_program(
         "/usr/bin/python3",
         "-c",
@@ -98,7 +99,7 @@ PARSERS = {
     "lines": by_lines,
     "integers": by_integers,
     "python3-yaml": by_python("import yaml; load = yaml.safe_load"),
-    # YAML 1.2, the others read 1.1.
+    # Reads YAML 1.2; the other libraries read 1.1.
     "python3-ruamel.yaml": by_python(
         "from ruamel.yaml import YAML; load = YAML(typ='safe', pure=True).load"
     ),
@@ -122,7 +123,7 @@ PARSERS = {
 
 
 def answers_of(path, options):
-    """The reports of a server with jobs in all states, and in all tubes."""
+    """Returns the reports of a server with jobs in all states and in all tubes."""
     with Server(path, options) as server:
         with Connection(server.port) as client:
             for tube in TUBES:
@@ -147,7 +148,7 @@ def answers_of(path, options):
 def without_what_changes(said):
     if not isinstance(said, dict):
         return said
-    job_id = "ttr" in said  # The id of a job stays, that of a server does not.
+    job_id = "ttr" in said  # The id of a job is stable, that of a server is not.
     return {
         key: value
         for key, value in said.items()
@@ -156,7 +157,7 @@ def without_what_changes(said):
 
 
 def expect_of_quoted(said, raw, keeps_quotes):
-    """What haricotd's own style says, from what was read out of the answer without quotes."""
+    """Returns the expected value in haricotd's own style, given the value of the answer without quotes."""
     if not isinstance(said, dict):
         return said
     texts = dict(re.findall("^([a-z-]+): (.*)$", body_of(raw), re.MULTILINE))
@@ -168,7 +169,7 @@ def expect_of_quoted(said, raw, keeps_quotes):
 
 
 def check_last_lines(path):
-    """Behind the platform are the keys of the binlog, if there is one, and our version."""
+    """Checks the lines after the platform: the keys of the binlog, if there is one, and haricotd's version."""
     with tempfile.TemporaryDirectory() as folder:
         plain = ["--no-extensions"]
         for options, last in (plain, []), (["-b", folder, *plain], BEHIND_BINLOG):
@@ -208,7 +209,7 @@ def main(haricotd, beanstalkd):
                 if style == "default":
                     wanted = expect_of_quoted(expected, raw, name in ("lines", "integers"))
                 found = without_what_changes(said[i])
-                # Python's == takes True for 1; JSON does not.
+                # For Python, True == 1; JSON distinguishes them.
                 if json.dumps(found, default=str) == json.dumps(wanted, default=str):
                     held += 1
                     continue

@@ -1,4 +1,4 @@
-"""Servers for the tests of this folder, and what to ask them."""
+"""Servers and connections for the tests of this folder."""
 
 import importlib.machinery
 import importlib.util
@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 
 
 def load_runner():
-    """tests/clients/run, which knows how to start a server and to end it whatever happens."""
+    """Loads tests/clients/run, which starts servers and always ends them."""
     path = HERE.parent / "clients" / "run"
     loader = importlib.machinery.SourceFileLoader("run_clients", str(path))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_clients", loader))
@@ -23,7 +23,7 @@ Server = load_runner().Server
 
 
 class Connection:
-    """A connection that waits for whole answers."""
+    """A connection that reads whole answers."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -37,7 +37,7 @@ class Connection:
         self.socket.close()
 
     def ask(self, *lines):
-        """Sends one command (a put with its body is two lines). The answer as it came."""
+        """Sends a command (a put with its body has two lines). Returns the unchanged answer."""
         self.socket.sendall("".join(line + "\r\n" for line in lines).encode())
         answer = self.input.readline().decode()
         words = answer.split()
