@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Scripts that compile say so, show it on stderr, and print only their result on stdout.
+"""Tests that scripts report a build on stderr, and print only their result on stdout.
 
     build_is_told_test.py PROJECT
 
-The cmake of this test compiles nothing: it says what it was asked for, and fails where it should build.
+The cmake of this test compiles nothing: it prints output of a compiler and fails.
 """
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That the examples for container platforms fit together, and fit the image and the server.
+"""Checks that the examples for container platforms match each other, the image and the server.
 
     examples_test.py PROJECT HARICOTD HARICOT
 """
@@ -30,7 +30,7 @@ def documents(name):
 
 class Example(unittest.TestCase):
     def check_arguments(self, arguments):
-        """They keep jobs in the volume, and the server takes them all."""
+        """Checks that the server keeps its jobs in the volume, and accepts all arguments."""
         self.assertEqual(arguments[:2], ["-b", HOME])
         result = subprocess.run([HARICOTD, *arguments, "--version"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -39,7 +39,7 @@ class Example(unittest.TestCase):
 
 
     def check_console(self, arguments):
-        """The program takes them all, and allows no changes."""
+        """Checks that the console accepts all arguments, and permits no changes."""
         self.assertNotIn("--allow-changes", arguments)
         result = subprocess.run([HARICOT, "web", *arguments, "--help"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -165,7 +165,7 @@ class Kubernetes(Example):
         (trigger,) = scaled["spec"]["triggers"]
         self.assertEqual(trigger["type"], "beanstalkd")
         self.assertEqual(trigger["metadata"]["server"], f"beanstalk:{PORT}")
-        # KEDA wants words, not numbers.
+        # KEDA requires strings, not numbers.
         self.assertTrue(all(isinstance(value, str) for value in trigger["metadata"].values()))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The archives that scripts/lib/image.py writes: the same bytes each time, and ones that other programs read.
+"""Tests the archives of scripts/lib/image.py: they are reproducible, and other programs can read them.
 
     image_archives_test.py PROJECT
 """
@@ -20,7 +20,7 @@ CREATED = 1_700_000_000
 
 
 def make_tree(folder, names):
-    """The files, made in the order of the names."""
+    """Creates the files in the order of the names."""
     folder.mkdir()
     for name in names:
         path = folder / name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The container image, run as its configuration says, in namespaces of its own and without a runtime.
+"""Tests the container image, run by its configuration in namespaces, without a container runtime.
 
     image_test.py FOLDER_WITH_ARCHIVES
 """
@@ -19,7 +19,7 @@ import unittest
 
 ARCHIVES = pathlib.Path(sys.argv[1])
 HOME = "/var/lib/beanstalkd"
-# The network of the container is its own: the port need not be free outside.
+# Runs in the container's network namespace, so the port need not be free outside.
 ASK = """
 import socket, sys
 with socket.create_connection(("127.0.0.1", 11300), timeout=60) as server:
@@ -51,7 +51,7 @@ def eventually(condition, seconds=60):
 
 
 class OciImage:
-    """An OCI archive, unpacked: its configuration and the files of its layers."""
+    """An unpacked OCI archive: its configuration and the files of its layers."""
 
     def __init__(self, archive, folder):
         with tarfile.open(archive) as tar:
@@ -72,7 +72,7 @@ class OciImage:
 
 
 def interpreter_of(program):
-    """The dynamic linker that an ELF program asks for; None if it needs none."""
+    """Returns the dynamic linker of an ELF program, or None if it has none."""
     data = program.read_bytes()
     offset, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
     for i in range(count):
@@ -121,7 +121,7 @@ class Image(unittest.TestCase):
 
 
 class Container(unittest.TestCase):
-    """One server at a time, as process 1, with its own processes, mounts and network."""
+    """Runs one server at a time, as process 1, with its own processes, mounts and network."""
 
     def setUp(self):
         if os.geteuid() != 0 or subprocess.run(
@@ -132,12 +132,12 @@ class Container(unittest.TestCase):
         os.chmod(folder, 0o755)
         self.image = OciImage(next(ARCHIVES.glob("haricot_*.oci.tar")), folder)
         (self.image.root / "proc").mkdir(exist_ok=True)
-        (self.image.root / "etc/hosts").write_text("127.0.0.1 localhost\n")  # As runtimes do.
+        (self.image.root / "etc/hosts").write_text("127.0.0.1 localhost\n")  # Like container runtimes.
         self.outer = None
 
     def tearDown(self):
         if self.outer is not None and self.outer.poll() is None:
-            # Whoever becomes another user is not killed with its parent, so process 1 has to be.
+            # A process that has changed its user is not killed with its parent, so process 1 is killed here.
             children = pathlib.Path(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children").read_text().split()
             for child in children:
                 os.kill(int(child), signal.SIGKILL)
@@ -156,7 +156,7 @@ class Container(unittest.TestCase):
         self.assertTrue(eventually(self.is_served), "nobody answers")
 
     def inner(self):
-        """The number, seen from here, of the container's process 1; None while it is not there yet."""
+        """Returns the id of the container's process 1 outside of the container, or None if it has not started."""
         children = pathlib.Path(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children").read_text().split()
         if not children:
             return None
@@ -181,7 +181,7 @@ class Container(unittest.TestCase):
         return self.inner() is not None and self.ask("list-tube-used\r\n") == "USING default\r\n"
 
     def end(self, number):
-        """Sends a signal to process 1; its status, as a container runtime would see it."""
+        """Sends a signal to process 1. Returns its status as a container runtime sees it."""
         begin = time.monotonic()
         os.kill(self.inner(), number)
         status = self.outer.wait(timeout=60)
@@ -227,12 +227,12 @@ class Container(unittest.TestCase):
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as console:
             self.assertTrue(eventually(lambda: self.within([sys.executable, "-c", LOOK]).stdout == b"200\n"))
             self.assertIsNone(console.poll())
-            # It goes with the container.
+            # The console ends with the container.
             self.assertEqual(self.end(signal.SIGTERM), 0)
 
     def test_processes_that_others_leave_behind_do_not_stay(self):
         self.run_image()
-        # A process whose parent has gone becomes a child of process 1.
+        # A process whose parent has ended becomes a child of process 1.
         self.within(["sh", "-c", "(sleep 0.3 & exec true)"])
         tasks = pathlib.Path(f"/proc/{self.inner()}/task/{self.inner()}/children")
         self.assertTrue(eventually(lambda: tasks.read_text().strip() == ""), tasks.read_text())

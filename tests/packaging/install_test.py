@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cmake --install` puts where, and that it can be used there.
+"""Tests the files of `cmake --install`, and that the installed programs work.
 
     install_test.py CMAKE BUILD_FOLDER
 """
@@ -25,7 +25,7 @@ def cache_value(name):
 
 class Install(unittest.TestCase):
     def install(self, *flags):
-        """Configures the project anew, without building, and installs this build's programs from it."""
+        """Configures the project without building it, and installs it with the programs of this build."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         build, root = pathlib.Path(folder.name, "build"), pathlib.Path(folder.name, "root")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That haricotd(8) and `haricotd --help` know the same flags, and that man can show the pages.
+"""Checks that haricotd(8) and `haricotd --help` have the same flags, and that man can show the pages.
 
     manual_test.py HARICOTD FOLDER_OF_PAGES
 """
@@ -15,13 +15,13 @@ HARICOTD, PAGES = sys.argv[1], pathlib.Path(sys.argv[2])
 
 
 def flags_of_help(text):
-    """A set of (letter or None, long name, value or None)."""
+    """Returns a set of (letter or None, long name, value or None)."""
     line = re.compile(r"^ (?:-(\w), |    +)--([\w-]+)(?: ([A-Z]+))?  ?", re.MULTILINE)
     return {(m[1], m[2], m[3]) for m in line.finditer(text)}
 
 
 def flags_of_page(text):
-    """The same, from the flags that a .TP of the section OPTIONS has."""
+    """Returns a set like that of flags_of_help(), from the .TP entries of the section OPTIONS."""
     section = re.search(r'^\.SH OPTIONS\n(.*?)^\.SH ', text, re.MULTILINE | re.DOTALL)[1]
     found = set()
     for line in re.findall(r"^\.TP\n\.BR (.*)$", section, re.MULTILINE):
@@ -48,7 +48,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(in_page - in_help, set(), "not in the help")
 
     def test_the_default_values_are_the_same(self):
-        """A number that the help gives in brackets is in the page's text about that flag."""
+        """Checks that each number in brackets in the help is in the page's text about the flag."""
         section = self.page.split(".SH OPTIONS")[1].split("\n.SH ")[0]
         about = {}
         for entry in section.split(".TP\n")[1:]:

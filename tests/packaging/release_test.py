@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A release, made by scripts/release in a repository of its own, which has the files of the project.
+"""Tests a release that scripts/release makes in a new repository with the files of the project.
 
     release_test.py PROJECT
 
-It is made twice: in two folders, with different times, users' settings and masks of files. Status 77: the tools
-that scripts/release would install are missing.
+The release is made twice, in two folders, with different times, user settings and umasks. Exits with 77 if tools of
+scripts/release are missing.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def git(folder, *words):
 
 
 def make_repository(folder):
-    """The project as a repository with one commit, in which it is released."""
+    """Makes a repository of the project with one commit, which is a release."""
     skip = shutil.ignore_patterns("build", "build-*", "node_modules", ".git", ".cache", "__pycache__", "*.log",
                                   "compile_commands.json")
     shutil.copytree(PROJECT, folder, ignore=skip, symlinks=True)
@@ -125,7 +125,7 @@ class Release(unittest.TestCase):
             self.assertFalse(has_interpreter(program))
             for place in (str(self.folder), str(PROJECT), tempfile.gettempdir() + "/haricot-release"):
                 self.assertNotIn(place.encode(), program)
-        self.assertIn(b"src/queue/", programs[0])  # Where a CHECK is: below the project, on any machine.
+        self.assertIn(b"src/queue/", programs[0])  # The path of a CHECK, relative to the project.
 
     def test_the_package_for_debian_depends_on_the_libraries(self):
         package = self.one("*.deb")
@@ -155,7 +155,7 @@ class Release(unittest.TestCase):
         self.assertIn("libc.so.6(GLIBC_2.34)(64bit)", needs)
         self.assertTrue([each for each in needs if each.startswith("libstdc++.so.6(GLIBCXX_3.4.")], needs)
         newer = [each for each in needs if (found := re.match(r"libc\.so\.6\(GLIBC_2\.(\d+)", each)) and int(found.group(1)) > 34]
-        self.assertEqual(newer, [])  # docs/releasing.md promises this version.
+        self.assertEqual(newer, [])  # docs/releasing.md names this version.
         self.assertIn("/usr/sbin/useradd", needs)
         self.assertIn("systemd", needs)
         self.assertIn("beanstalkd", self.rpm("--conflicts").split())
@@ -210,7 +210,7 @@ class Release(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """What is no release. Nothing is built."""
+    """Tests the checks before a release, without a build."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/test and scripts/serve while something is being built: scripts_test.py PROJECT
+"""Tests scripts/test and scripts/serve during a build: scripts_test.py PROJECT
 
-They run in a tree of their own. Its cmake builds nothing, and its package managers have nothing to install.
+They run in a tree of their own, whose cmake builds nothing, and whose package managers install nothing.
 """
 
 import os
@@ -22,7 +22,7 @@ PROGRAMS = {
     "apt-get": "exit 1",
     "node": "exit 0",
     "npm": "echo the registry is away; exit 1",
-    # A build that never ends, of what is to be tested. The tool comes a while after the server.
+    # The build of the tests never ends. The tool is built later than the server.
     "cmake": """
 case "$*" in
   *" -n") echo "[1/2] Linking" ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The service understands the settings of each distribution, or names the line that it does not.
+"""Tests that the service reads the settings of each distribution, or reports the line that it does not know.
 
     settings_test.py SETTINGS_SCRIPT HARICOTD OPENRC_SCRIPT
 
-The files are those that distributions, Puppet, Chef and Ansible write under the name of beanstalkd's service.
+The files are those of distributions, Puppet, Chef and Ansible for beanstalkd's service.
 """
 
 import getpass
@@ -97,7 +97,7 @@ DAEMON_OPTS="-l $BEANSTALKD_LISTEN_ADDR -p $BEANSTALKD_LISTEN_PORT  -b $BEANSTAL
 
 
 def systemd_reads(text):
-    """The variables that EnvironmentFile= makes of a file: it takes a value with blanks, and expands nothing."""
+    """Returns the variables that EnvironmentFile= reads from a file: values may have blanks, and are not expanded."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.split("=", 1) for line in lines if line and line[0] not in "#;")
     return {name: value[1:-1] if value[:1] in ("'", '"') else value for name, value in pairs}
@@ -122,7 +122,7 @@ class Settings(unittest.TestCase):
         for shell in SHELLS:
             result = self.run_script(shell, text, **environment)
             self.assertEqual((result.returncode, result.stdout, result.stderr), (0, words + "\n", ""), shell)
-        # The server takes them all.
+        # The server accepts all flags.
         result = subprocess.run([HARICOTD, *words.split(), "--version"], capture_output=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -192,7 +192,7 @@ class Settings(unittest.TestCase):
     # OpenRC ------------------------------------------------------------------------------------
 
     def openrc(self, shell, text, then='echo "$command $command_args" && echo "$command_user $pidfile"'):
-        """What the script has set up when OpenRC, which sources the settings and then the script, calls a function."""
+        """Sources the settings and the script like OpenRC, and runs `then`."""
         self.file.write_text(text)
         script = pathlib.Path(OPENRC).read_text().replace("/usr/lib/haricot/settings", SCRIPT)
         script = script.replace("/etc/conf.d/$RC_SVCNAME", str(self.file)).replace("/etc/default/", "/nowhere/")

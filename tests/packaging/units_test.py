@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That systemd takes the units as they are, and what it thinks of the sandbox.
+"""Checks that systemd accepts the units, and rates their sandbox.
 
     units_test.py HARICOTD HARICOT FOLDER_OF_UNITS
 """
@@ -25,7 +25,7 @@ def analyze(*words):
 class Units(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # The same units, for a program that is there.
+        # The units, with the path of the built program.
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
@@ -63,7 +63,7 @@ class Units(unittest.TestCase):
         self.assertEqual(self.values("Type"), ["notify"])
         self.assertEqual(self.values("Restart"), ["on-failure"])
         self.assertGreaterEqual(int(self.values("LimitNOFILE")[0]), 65536)
-        # Flags are read at the start: a reload that did something would have to end connections.
+        # The server reads its flags only at the start, so a reload would have to close connections.
         self.assertEqual(self.values("ExecReload"), [])
 
     def test_the_sandbox_leaves_alone_what_flags_may_name(self):
@@ -74,7 +74,7 @@ class Units(unittest.TestCase):
 
 
 class WebUnit(unittest.TestCase):
-    """The console's unit."""
+    """Tests of the console's unit."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

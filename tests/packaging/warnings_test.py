@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A warning of the compiler ends no user's build, and every build of CI.
+"""Tests that a compiler warning fails the builds of CI, but not those of users.
 
     warnings_test.py CMAKE PROJECT
 """
@@ -18,7 +18,7 @@ AS_IN_CI = "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON"
 
 class Warnings(unittest.TestCase):
     def commands(self, preset, *flags):
-        """How the sources would be compiled."""
+        """Returns the compile commands of the sources."""
         with tempfile.TemporaryDirectory() as build:
             result = subprocess.run(
                 [CMAKE, "--preset", preset, "-B", build, "-DHARICOT_TESTS=OFF", "-DHARICOT_LTO=OFF", *flags],

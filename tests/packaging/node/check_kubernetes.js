@@ -1,4 +1,4 @@
-// check_kubernetes.js FILE: whether each object in it is as the schemas of Kubernetes want it.
+// check_kubernetes.js FILE: checks each object of the file with the schemas of Kubernetes.
 "use strict";
 
 const fs = require("fs");
@@ -35,7 +35,7 @@ for (const object of objects) {
   if (wrong) say(`${object.kind} ${object.metadata.name}: ${wrong}`);
 }
 
-// That the schemas see a mistake at all.
+// Checks that the schemas detect an error.
 const broken = structuredClone(objects.find((object) => object.kind === "StatefulSet"));
 broken.spec.template.spec.containers[0].ports[0].containerPort = "11300";
 if (!complaint(broken)) say("a port that is no number went unnoticed");

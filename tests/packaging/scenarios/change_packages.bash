@@ -1,12 +1,12 @@
-# From beanstalkd to haricot, to a later version, to an earlier one, and back, by apt and by dpkg alone.
-# After each step the service is there, with its jobs. Debian 12 has beanstalkd's unit in /lib, Debian 13
-# in /usr/lib, which is the same folder.
+# Replaces beanstalkd by haricot, by a later version, by an earlier one, and by beanstalkd again, with apt and with dpkg
+# alone. After each step the service runs with its jobs. Debian 12 has beanstalkd's unit in /lib, Debian 13 in
+# /usr/lib, which is the same folder.
 
 unit=beanstalkd.service
 file=/usr/lib/systemd/system/$unit
 theirs=(/var/cache/apt/archives/beanstalkd_*.deb)
 
-# repacked VERSION FOLDER: the package as another version, with its units in that folder.
+# repacked VERSION FOLDER: prints the path of a copy of the package with this version, and with its units in FOLDER.
 repacked() {
   local tree=/scenario/tree made=/scenario/repacked_$1.deb
   rm -rf "$tree"
@@ -21,7 +21,7 @@ repacked() {
   echo "$made"
 }
 
-# check WHO: the service is there, enabled, runs as haricot or as beanstalkd, and has the job.
+# check PACKAGE: checks that the service is enabled, runs the server of the package, and has the job.
 check() {
   [[ -s $file ]] || fail "the unit is gone"
   [[ -s /etc/systemd/system/multi-user.target.wants/$unit ]] || fail "the unit is not enabled"

@@ -1,10 +1,10 @@
-# What an administrator has changed: an init script of Debian's goes on with haricot, the service he has
-# switched off stays off, and the folder of jobs may be empty or somewhere else.
+# An administrator's changes: an edited init script works with haricot, a disabled service stays disabled, and the
+# folder of jobs may be empty or in another place.
 
 step "an init script that was changed stays, and works"
 install beanstalkd
 echo '# Ours.' >>/etc/init.d/beanstalkd
-# dpkg would ask; who does not want to be asked says what he wants.
+# dpkg would ask a question without --force-confold.
 install -o Dpkg::Options::=--force-confold "$package"
 equal "its last line" "$(tail -n 1 /etc/init.d/beanstalkd)" '# Ours.'
 eventually is_answered
@@ -26,7 +26,7 @@ equal "who has the folder" "$(stat -c %U:%G /var/lib/beanstalkd)" beanstalkd:bea
 step "a service that was disabled stays so"
 state=/etc/systemd/system/multi-user.target.wants/beanstalkd.service
 [[ -L $state ]] || fail "the unit is not enabled after the installation"
-rm "$state"  # As `systemctl disable` would.
+rm "$state"  # Like `systemctl disable`.
 install --reinstall "$package"
 [[ ! -L $state ]] || fail "the unit is enabled again"
 [[ ! -L /etc/systemd/system/sockets.target.wants/beanstalkd.socket ]] || fail "the socket is enabled"

@@ -1,5 +1,5 @@
-# On a machine with systemd: the settings of a server without a binlog are wrong in one way after another
-# when it is restarted. Its connections, jobs and holds are there when the settings are right again.
+# On a machine with systemd: a server without a binlog is restarted with various wrong settings. When the settings are
+# corrected, its connections, jobs and reservations are restored.
 
 unit=beanstalkd.service
 settings=/etc/default/beanstalkd
@@ -7,15 +7,15 @@ settings=/etc/default/beanstalkd
 property() { systemctl show -P "$1" "$unit"; }
 is_running() { [[ $(property ActiveState)/$(property SubState) == active/running ]]; }
 
-said() { # said DESCRIPTOR: the next line.
+said() { # said DESCRIPTOR: prints the next line.
   local line
   IFS= read -r -t 10 line <&"$1" || return 1
   printf '%s' "${line%$'\r'}"
 }
-# set_flags FLAG...: those of the service, from the next start on.
+# set_flags FLAG...: sets the flags of the service for the next start.
 set_flags() { printf 'BEANSTALKD_EXTRA="%s"\n' "$*" >$settings; }
 
-# A client that holds a job, and one that waits.
+# Connects a client that holds a job, and one that waits.
 begin_clients() {
   exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
   printf 'use held\r\nwatch held\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
@@ -40,18 +40,18 @@ end_clients() {
   equal "jobs" "$(stat_of current-jobs-ready)" "$waiting"
 }
 
-# change SETTING...: the service with this in a drop-in.
+# change SETTING...: adds the settings to the service in a drop-in.
 change() {
   mkdir -p "/run/systemd/system/$unit.d"
   printf '%s\n' '[Service]' "$@" >"/run/systemd/system/$unit.d/test.conf"
   systemctl daemon-reload
 }
 
-# Of the last process that has ended: that of the next one is 0 until it ends.
+# Polled, because the status is that of the last ended process, and is 0 while the next one runs.
 has_status() { [[ $status == any || $(property ExecMainStatus) == "$status" ]]; }
 was_tried_again() { (($(property NRestarts) >= 2)); }
-# survives STATUS COMMAND...: the server is restarted after a command that breaks its settings. Then they
-# are right again, which systemd finds by itself.
+# survives STATUS COMMAND...: restarts the server after a command that breaks its settings, and checks that the start
+# fails with STATUS. Then corrects the settings, and checks that systemd's next retry succeeds.
 survives() {
   local status=$1
   shift

@@ -1,5 +1,4 @@
-# haricot on a machine that never had beanstalkd: its init script, its documents, and that nothing is
-# left of it in the end.
+# Installs haricot on a machine without beanstalkd: its init script, its documents, and a purge that leaves nothing.
 
 service() { /etc/init.d/beanstalkd "$@"; }
 status_of() { local status=0; "$@" >/scenario/said 2>&1 || status=$?; echo "$status"; }
@@ -11,7 +10,7 @@ is_haricot
 equal "the first job" "$(ask 'put 0 0 60 2' hi)" "INSERTED 1"
 equal "who has the folder" "$(stat -c %U:%G:%a /var/lib/beanstalkd)" beanstalkd:beanstalkd:755
 ss_listen=$(awk '$4 == "0A" { print $2 }' /proc/net/tcp)
-equal "where it listens" "$ss_listen" 0100007F:2C24  # 127.0.0.1:11300, as the kernel writes it.
+equal "where it listens" "$ss_listen" 0100007F:2C24  # 127.0.0.1:11300 in the kernel's notation.
 
 step "another package may want beanstalkd"
 equal "what is provided" "$(dpkg-query -W -f '${Provides}' haricot)" "beanstalkd (= 1.13)"
@@ -21,7 +20,7 @@ for file in /usr/bin/haricotd /usr/bin/haricot /usr/share/man/man8/haricotd.8.gz
   /usr/share/doc/haricot/copyright /usr/lib/systemd/system/beanstalkd.service \
   /usr/lib/haricot/settings /usr/lib/haricot/may-restart /usr/lib/systemd/system/beanstalkd.socket /usr/lib/systemd/system/haricot-web.service \
   /usr/share/doc/haricot/examples/openrc/beanstalkd; do
-  # A minimal installation may leave documents out.
+  # A minimal installation may omit documents.
   dpkg -L haricot | grep -qx "$file" || fail "$file is not in the package"
 done
 equal "the link" "$(readlink /usr/bin/beanstalkd)" haricotd
@@ -41,7 +40,7 @@ equal "stop again" "$(status_of service stop)" 0
 equal "try-restart" "$(status_of service try-restart)" 0
 not pidof beanstalkd
 equal "start" "$(status_of service start)" 0
-# No waiting here: a start returns when the server answers.
+# No wait, because a start returns when the server answers.
 is_answered
 equal "the pid file" "$(cat /run/beanstalkd.pid)" "$(pidof beanstalkd)"
 equal "status" "$(status_of service status)" 0

@@ -8,8 +8,8 @@ not command -v c++
 not command -v cmake
 
 step "scripts/serve installs it, builds and serves"
-# As in CI, a warning ends the build. Each folder is compiled as one file, which takes less time. What the compiler of
-# Debian 12 warns of shows in all other builds, so here it does not optimise.
+# As in CI, a warning fails the build. Each folder is compiled as one file, which takes less time. All other builds show
+# the warnings of Debian 12's compiler, so it does not optimise here.
 settings='"CMAKE_BUILD_TYPE": "Release"'
 [[ $(. /etc/os-release && echo "$VERSION_ID") != 12 ]] ||
   settings='"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O0"'

@@ -3,7 +3,7 @@
 cd /scenario/haricot
 show_state() { cp -r build/release/Testing /scenario/testing 2>/dev/null || true; }
 
-# As the installer of Debian writes it.
+# The file of Debian's installer.
 cat >/etc/hosts <<'END'
 127.0.0.1	localhost
 127.0.1.1	machine

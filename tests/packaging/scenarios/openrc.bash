@@ -1,11 +1,11 @@
-# The file for OpenRC, as an administrator would use it.
+# Uses the init script for OpenRC like an administrator.
 
 step "OpenRC is there"
-printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d # Nothing but OpenRC is to start anything.
+printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d # Only OpenRC may start services.
 install "$package"
 install openrc
 not pidof beanstalkd
-# What OpenRC makes at boot.
+# The folders that OpenRC makes at boot.
 for folder in starting started stopping stopped inactive wasinactive failed hotplugged daemons options exclusive scheduled; do
   mkdir -p "/run/openrc/$folder"
 done
@@ -46,7 +46,7 @@ before=$(pidof beanstalkd)
 cp /etc/default/beanstalkd /scenario/settings
 echo 'BEANSTALKD_EXTRA="--no-such-flag"' >>/etc/default/beanstalkd
 not service reload
-echo 'BEANSTALKD_EXTRA=""' >>/etc/default/beanstalkd # The server before has a binlog.
+echo 'BEANSTALKD_EXTRA=""' >>/etc/default/beanstalkd # The running server has a binlog.
 not service reload
 cp /scenario/settings /etc/default/beanstalkd
 equal "the process" "$(pidof beanstalkd)" "$before"

@@ -1,5 +1,5 @@
-# Debian's beanstalkd with jobs in its binlog is replaced by haricot, which takes over everything, and
-# comes back.
+# Replaces Debian's beanstalkd, with jobs in its binlog, by haricot, which takes over all data, and then replaces
+# haricot by beanstalkd.
 
 service() { invoke-rc.d beanstalkd "$@"; }
 settings=/etc/default/beanstalkd

@@ -1,13 +1,13 @@
-# On a machine with systemd: clients of three languages are attached and at work while the server is
-# restarted in every way that a machine has, and upgraded. No client notices.
+# On a machine with systemd: restarts the server in every way, and upgrades it, while clients of three languages work.
+# No client may notice.
 
 unit=beanstalkd.service
 settings=/etc/default/beanstalkd
 
 property() { systemctl show -P "$1" "$unit"; }
 
-# The clients: each puts, reserves and deletes in one tube that all share, and ends badly at the first
-# answer that is not the right one. What it has taken it writes down, so that nothing is there twice.
+# The clients: each puts, reserves and deletes in a shared tube, and fails at the first wrong answer. It records the
+# reserved jobs, to detect a job that is reserved twice.
 cat >/scenario/client.py <<'END'
 import os, socket, sys
 connection = socket.create_connection(("127.0.0.1", 11300))
@@ -89,9 +89,8 @@ for ($count = 0; !file_exists("/scenario/end"); ++$count) {
 echo "$count\n";
 END
 
-# One more with 5,000 connections: 1,000 hold a job, 1,000 wait, 50 are in the middle of a line, and 50 have
-# not read what they have asked for. In the end all have to be as they were. It says what a small command has
-# waited at most.
+# A client with 5,000 connections: 1,000 hold a job, 1,000 wait, 50 have sent a part of a line, and 50 have not read
+# their answers. At the end all must be in their state. It prints the longest wait of a small command.
 cat >/scenario/crowd.py <<'END'
 import os, resource, socket, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -141,7 +140,7 @@ for one in idle:
 assert ask(probe, b"use nothing") == b"USING nothing\r\n"
 for one in waiting:
     assert ask(probe, b"put 0 0 60 1\r\nx").startswith(b"INSERTED ")
-# Who has waited longest is the first.
+# The clients get jobs in the order in which they began to wait.
 for one in waiting:
     number = hear(one, b" 1\r\nx\r\n").split()[1]
     assert ask(one, b"delete " + number) == b"DELETED\r\n"
@@ -168,14 +167,14 @@ end_clients() {
     wait "$process" || { tail -n 5 /scenario/*.said >&2; fail "a client has noticed it"; }
   done
   for client in "${clients[@]}"; do echo "   ${client#*=}: $(cat "/scenario/${client#*=}.said")"; done
-  # Each job came once.
+  # Each job was reserved once.
   taken=$(cat /scenario/taken.*)
   equal "jobs that came twice" "$(sort <<<"$taken" | uniq -d | head -n 3)" ""
   equal "jobs" "$(wc -l <<<"$taken")" \
     "$(($(cat /scenario/client.py.said) + $(cat /scenario/client.rb.said) + $(cat /scenario/client.php.said)))"
   equal "jobs that are left" "$(stat_of current-jobs-ready)/$(stat_of current-jobs-reserved)" "$left"
 }
-# noticed_by_none WORD...: the command has another process serve, and no client notices.
+# noticed_by_none WORD...: runs the command, and checks that another process serves and no client notices.
 noticed_by_none() {
   local process
   process=$(property MainPID)
@@ -184,14 +183,14 @@ noticed_by_none() {
     fail "it was not restarted: $*"
 }
 
-# with SETTING...: the service with this in a drop-in, from the next restart on.
+# with SETTING...: adds the settings to the service in a drop-in, for the next restart.
 with() {
   mkdir -p "/etc/systemd/system/$unit.d"
   printf '%s\n' '[Service]' "$@" >"/etc/systemd/system/$unit.d/test.conf"
   systemctl daemon-reload
 }
 
-# newer NUMBER [PROGRAM]: the package again, as a later version, with this program as its server.
+# newer NUMBER [PROGRAM]: makes a later version of the package, with this program as its server.
 newer() {
   dpkg-deb -R "$package" /scenario/tree
   [[ -z ${2:-} ]] || cp "$2" /scenario/tree/usr/bin/haricotd
@@ -277,7 +276,7 @@ end_clients
 
 step "a unit that keeps nothing: clients see a close, and the jobs are there"
 with FileDescriptorStoreMax=0
-systemctl restart "$unit" # From here on there is no store.
+systemctl restart "$unit" # From now on systemd stores no descriptors.
 eventually is_answered
 exec 3<>/dev/tcp/127.0.0.1/11300
 printf 'list-tube-used\r\n' >&3

@@ -1,12 +1,11 @@
-# What the scenarios share. Each runs on a machine of its own, as root, and ends at the first step that
-# does not go as it should.
+# Functions of the scenarios. Each scenario runs on a machine of its own, as root, and ends at the first failure.
 
 set -Eeuo pipefail
 trap 'echo "FAILED in $BASH_SOURCE line $LINENO: $BASH_COMMAND" >&2; show_state >&2' ERR
 
 package=$(echo /scenario/haricot_*.deb)
 
-# Packages may start services, also where no init system runs.
+# Packages may start services, even without a running init system.
 if [[ ! -d /run/systemd/system ]]; then
   printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
   chmod 755 /usr/sbin/policy-rc.d
@@ -27,17 +26,17 @@ show_state() {
   [[ ! -d /run/systemd/system ]] || journalctl --no-pager -u beanstalkd -n 30
 }
 
-# equal WHAT GOT WANTED
+# equal WHAT GOT WANTED: fails unless both texts are equal.
 equal() { [[ $2 == "$3" ]] || fail "$1 is »$2«, not »$3«"; }
 
-# Anything that is asked is an error here: nobody answers.
+# install PACKAGE...: installs packages. A question is an error, because stdin is empty.
 install() {
   apt-get -q -y install "$@" </dev/null >/scenario/apt.log 2>&1 || { cat /scenario/apt.log >&2; return 1; }
 }
 
 state_of() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || echo none; }
 
-# ask LINE...: what the server answers to these lines, one after another, on one connection.
+# ask LINE...: sends the lines over a connection, and prints the answers.
 ask() {
   local line server
   exec {server}<>/dev/tcp/127.0.0.1/"${port:-11300}"
@@ -49,7 +48,7 @@ ask() {
 
 is_answered() { (exec {server}<>/dev/tcp/127.0.0.1/"${port:-11300}") 2>/dev/null; }
 
-# Waits until a command succeeds, for at most a minute.
+# eventually COMMAND...: waits until the command succeeds, for at most a minute.
 eventually() {
   local end=$((SECONDS + 60))
   until "$@"; do
@@ -60,7 +59,7 @@ eventually() {
 
 not() { ! "$@"; }
 
-# The key of a report: stat ready, with the words of `stats`.
+# stat_of KEY: prints the value of the key of `stats`.
 stat_of() { ask stats | sed -n "s/^$1: //p"; }
 
 is_haricot() { [[ $(readlink "/proc/$(pidof -s beanstalkd)/exe") == /usr/bin/haricotd ]]; }

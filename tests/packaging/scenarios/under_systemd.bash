@@ -1,6 +1,5 @@
-# The same on a machine with systemd: the service is taken over and handed back, in its sandbox; it is
-# ready when it says so, starts again when it crashes, and no connection is refused where the socket is
-# systemd's.
+# On a machine with systemd: haricot replaces beanstalkd and is replaced by it, and runs in its sandbox. The service is
+# ready when it notifies systemd, restarts after a crash, and refuses no connection with systemd's socket.
 
 unit=beanstalkd.service
 settings=/etc/default/beanstalkd
@@ -10,7 +9,7 @@ is_state() { [[ $(property ActiveState)/$(property SubState) == "$1" ]]; }
 running=active/running
 process_says() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
 
-# with SETTING...: the service with this in a drop-in.
+# with SETTING...: adds the settings to the service in a drop-in.
 with() {
   mkdir -p "/run/systemd/system/$unit.d"
   printf '%s\n' '[Service]' "$@" >"/run/systemd/system/$unit.d/test.conf"
@@ -39,7 +38,7 @@ is_haricot
 equal "the job" "$(ask 'peek 1')" $'FOUND 1 3\nabc'
 equal "how it starts" "$(property Type)" notify
 equal "what it says of itself" "$(property StatusText)" serving
-# The machine below may allow less, which systemd then takes for as much as there is.
+# The host may permit fewer; systemd then uses the maximum.
 equal "open files" "$(property LimitNOFILE)" 524288
 equal "the name" "$(cat "/proc/$(property MainPID)/comm")" beanstalkd
 equal "pidof" "$(pidof beanstalkd)" "$(property MainPID)"
@@ -61,7 +60,7 @@ step "the sandbox is there"
 equal "no new privileges" "$(process_says NoNewPrivs)" 1
 equal "filter of system calls" "$(process_says Seccomp)" 2
 for set in CapPrm CapEff CapBnd CapAmb; do equal "$set" "$(process_says $set)" 0000000000000000; done
-# What it does in a day, within: large and small jobs, compaction, a file that ends.
+# Typical work in the sandbox: large and small jobs, compaction, a file that ends.
 for i in $(seq 50); do
   ask "put 0 0 60 60000" "$(head -c 60000 /dev/zero | tr '\0' x)" >/dev/null
 done
@@ -181,7 +180,7 @@ is_state $running
 asking=$!
 for _ in 1 2 3; do systemctl restart "$unit"; done
 wait "$asking"
-# A connection that a server has accepted ends with it; one that waits does not.
+# A connection that the server has accepted ends with it; one that waits in the socket does not.
 not grep -q 'Connection refused' /scenario/refused
 systemctl disable --now beanstalkd.socket 2>/dev/null
 systemctl restart "$unit"
