@@ -3,9 +3,9 @@
 
     page_test.py HARICOTD [language ...]
 
-A comment behind a line that prints says what the line prints. The lines under "What to send" go to a new
-server by the class of each language, and the answers have to be those of the page. They have to have every
-word that the server's `capabilities` lists.
+The comment after a line has to be the output of the line. The class of each language sends the lines under "What to
+send" to a new server, and the answers have to be those of the page. The lines have to use every word that the server's
+`capabilities` lists.
 """
 
 import fnmatch
@@ -28,7 +28,7 @@ PAGE = "clients.md"
 NODE = HERE / "node" / "node_modules"
 SECONDS_MAX = 60
 BLOCK_LINES_MAX = 30
-# What the tests of Laravel's queue have in the place of an application.
+# A minimal application for the tests of Laravel's queue.
 LARAVEL = """
 require 'Illuminate/Queue/autoload.php';
 $capsule = new Illuminate\\Queue\\Capsule\\Manager();
@@ -36,7 +36,7 @@ $capsule->addConnection(['driver' => 'tagged', 'host' => '127.0.0.1', 'port' => 
 $capsule->getContainer()->instance('queue', $capsule->getQueueManager());
 Illuminate\\Support\\Facades\\Facade::setFacadeApplication($capsule->getContainer());
 """
-# The library as of its next major version, whose received bytes are a Uint8Array.
+# An imitation of the library's next major version, which returns bytes as Uint8Array.
 JACKD_3 = """
 import Jackd2 from 'jackd'
 
@@ -72,26 +72,26 @@ func main() {
 
 
 class Language:
-    """How a section of the page becomes programs."""
+    """Makes programs from a section of the page."""
 
     def __init__(self, section, file, command, needs, lines=None, quote="'", frame="{}", variant=None):
         self.section = section
         self.file = file
         self.command = command
         self.needs = needs
-        # Not of the page: a line that makes a connection, one that sends the {}, one that prints the words of
-        # the answer as JSON. The page's `ask` is in its examples.
+        # Lines that are not on the page: one that connects, one that sends {}, and one that prints the words of the
+        # answer as JSON. The page's examples have `ask`.
         self.connect, self.send, self.show = lines or (None, None, None)
         self.quote = quote
-        self.frame = frame  # Around these lines.
-        self.variant = variant  # Words of the page, and what stands there with another version.
+        self.frame = frame  # The text around these lines.
+        self.variant = variant  # Replacements of words of the page, for another version.
 
     def blocks(self):
         text = documents.section(PAGE, self.section)
         return re.findall(r"^```[a-z]+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-# How the page's classes are called: section, file, command, needs, lines.
+# The languages of the page: section, file, command, needs, lines.
 def languages():
     runner = load_runner()
     debian = runner.needs_debian
@@ -135,7 +135,7 @@ def languages():
 
 
 def session():
-    """What is to be sent and what is to come: [[[line, body], ...], [answer, ...]], ..."""
+    """Returns the commands and the expected answers: [[[line, body], ...], [answer, ...]], ..."""
     (text,) = documents.blocks(PAGE, "text")
     steps, body_follows = [], False
     for line in text.splitlines():
@@ -154,7 +154,7 @@ def session():
 
 
 def missing_words(port, steps):
-    """Those of the server that the page does not send."""
+    """Returns the server's capabilities that the page does not use."""
     with Connection(port) as client:
         offered = set(re.findall(r"^- (\S+)\r?$", client.ask("capabilities"), re.MULTILINE))
     sent = {words.split()[0] for commands, _ in steps for words, *_ in commands}
@@ -166,12 +166,12 @@ def missing_words(port, steps):
 
 
 def run(language, program, port):
-    """What it prints, and what went wrong."""
+    """Runs a program. Returns its output, and an error or an empty text."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / language.file).write_text(program.replace("11300", str(port)), encoding="utf-8")
         (folder / "node_modules").symlink_to(NODE)
-        # The compiler of Go keeps what it has made.
+        # The compiler of Go caches its results.
         environment = os.environ | {"GOCACHE": str(folder / "cache"), "GO111MODULE": "off"}
         try:
             done = subprocess.run(language.command, cwd=folder, env=environment, timeout=SECONDS_MAX,
@@ -203,7 +203,7 @@ def try_example(language, helper, example, port):
 def try_session(language, helper, steps, port):
     lines = [language.connect]
     for commands, answers in steps:
-        # Several are on their way together: the second one ends the wait of the first.
+        # Sends all commands of a step before it reads answers: the second one ends the wait of the first.
         for command in commands:
             text = ", ".join(language.quote + part + language.quote for part in command)
             lines.append(language.send.replace("{}", text))
@@ -211,7 +211,7 @@ def try_session(language, helper, steps, port):
     output, trouble = run(language, helper + language.frame.replace("{}", "\n".join(lines)), port)
     if trouble:
         return f"what to send: {trouble}"
-    # The answers of the jobs are a part of that of their batch.
+    # The answer of a batch includes the answers of its jobs.
     wanted = [answer for commands, answers in steps
               for answer in (answers if len(commands) > 1 else [" ".join(answers)])]
     got = [" ".join(flat(json.loads(line))) for line in output.splitlines()]

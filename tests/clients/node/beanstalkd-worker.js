@@ -1,5 +1,5 @@
 // beanstalkd-worker: handlers for tubes, with retries, delays and jobs that wait for other jobs.
-// It lives on stats-job: the number of tries, the TTR, and whether a job is done come from there.
+// It gets the number of tries, the TTR, and the end of a job from stats-job.
 
 'use strict';
 
@@ -10,7 +10,7 @@ const { between, equal, failure, scenario, server, until } = checks;
 
 const kTries = { tries: 2, backoff: { initial: 1000 } };
 
-// Runs the handlers while `body` does, then ends them.
+// Runs the handlers while `body` runs, and ends them afterwards.
 async function working(worker, body) {
   worker.start();
   try {
@@ -121,5 +121,5 @@ scenario('handlers side by side share the jobs', async t => {
   });
 });
 
-// They stop themselves; what is left of a failed scenario goes with the program.
+// The handlers stop themselves; those of a failed scenario end with the program.
 checks.run(() => new BeanstalkdWorker(server.host, server.port), () => {});

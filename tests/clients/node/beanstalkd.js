@@ -1,5 +1,6 @@
-// beanstalkd: promises, one command at a time, answers read by js-yaml 3.
-// An id and a count are numbers, a body is a buffer, an error's message the answer's first word.
+// beanstalkd: promises, one command at a time, answers parsed by js-yaml 3.
+// Ids and counts are numbers, bodies are buffers, and the message of an error is the first word of
+// the answer.
 
 'use strict';
 

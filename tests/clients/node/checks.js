@@ -1,9 +1,9 @@
-// What the programs of the npm clients share: scenarios, expectations, and what a server must say.
+// Functions that the programs of the npm clients share: scenarios, expectations, and required answers.
 //
-// A program lists its scenarios and calls run(). Each scenario has a tube and connections of its
-// own, so one that fails leaves the others meaningful. run() prints every scenario's name before it
-// starts (when a program hangs, the last line says where), what failed, and at the end the number
-// of expectations that held.
+// A program lists its scenarios and calls run(). Each scenario has its own tube and connections, so a
+// failure does not affect the others. run() prints the name of each scenario before it starts (if a
+// program hangs, the last line names the scenario), failures, and at the end the number of expectations
+// that passed.
 
 'use strict';
 
@@ -15,7 +15,7 @@ const { setTimeout: pause } = require('timers/promises');
 
 const keys = require('../stats-keys.json');
 
-// The command line: port, style of the YAML answers (plain or quoted), the server's pid.
+// The arguments: port, style of the YAML answers (plain or quoted), and the server's pid.
 const [port, style, pid] = process.argv.slice(2);
 const server = {
   host: '127.0.0.1',
@@ -58,13 +58,13 @@ function between(actual, low, high, what) {
   held++;
 }
 
-// Whole seconds since a Date.now(), rounded up: on a busy machine a time that is looked at later has
-// gone on by so much.
+// Returns the seconds since a Date.now(), rounded up: a time that is read later has advanced by at most
+// this value.
 function secondsSince(begin) {
   return Math.ceil((Date.now() - begin) / 1000);
 }
 
-// Bodies are compared as buffers; of a long one only the first difference is shown.
+// Compares bodies as buffers. Shows only the first difference of long ones.
 function sameBytes(actual, expected, what) {
   equal(Buffer.isBuffer(actual), true, `${what}, is a buffer`);
   equal(actual.length, expected.length, `${what}, length`);
@@ -72,7 +72,7 @@ function sameBytes(actual, expected, what) {
   equal(at, -1, `${what}, place of the first wrong byte`);
 }
 
-// What a promise is rejected with, as long as it is rejected.
+// Returns the error of a rejected promise. Fails if the promise is fulfilled.
 async function failure(promise, what) {
   let value;
   try {
@@ -83,12 +83,12 @@ async function failure(promise, what) {
   assert.fail(`${what}: expected an error, got ${show(value)}`);
 }
 
-// That it is rejected by an error with this very message.
+// Expects that the promise is rejected by an error with exactly this message.
 async function refused(promise, message, what) {
   equal((await failure(promise, what)).message, message, what);
 }
 
-// Asks until the condition holds; for what happens on another connection or after a while.
+// Polls until the condition is true, for effects of other connections or of time.
 async function until(condition, what) {
   const deadline = Date.now() + kPatienceMilliseconds;
   while (!(await condition())) {
@@ -98,7 +98,7 @@ async function until(condition, what) {
   held++;
 }
 
-// How long a promise took to settle, at least; a busy machine may always take longer.
+// Expects that a promise takes at least this time. There is no upper limit, because the machine may be busy.
 async function takesAtLeast(milliseconds, promise, what) {
   const start = Date.now();
   const value = await promise;
@@ -113,11 +113,10 @@ function show(value) {
   return text && text.length > 400 ? `${text.slice(0, 400)}...` : text;
 }
 
-// What the stats of a fresh server say -------------------------------------------------------
+// The stats of a fresh server ----------------------------------------------------------------
 
-// The text values of `stats`, as a YAML parser returns them: in double quotes they stay what they
-// are, bare ones turn into whatever their letters mean (`#1 SMP ...` is a comment, so nothing).
-// beanstalkd 1.12 quotes its version, and only that.
+// The text values of `stats`, as a YAML parser returns them: values in double quotes are unchanged, others
+// are interpreted (`#1 SMP ...` is a comment, so nothing). beanstalkd 1.12 quotes only its version.
 function machineTexts(parseYaml) {
   const bare = text => (server.quoted ? text : parseYaml(`value: ${text}`).value);
   return {
@@ -128,14 +127,14 @@ function machineTexts(parseYaml) {
   };
 }
 
-// The js-yaml that a client itself was installed with.
+// Returns the js-yaml of a client.
 function yamlOf(client) {
   return require(require.resolve('js-yaml', { paths: [require.resolve(client)] })).load;
 }
 
 const kServerTexts = ['version', 'draining', 'id', 'hostname', 'os', 'platform', 'haricot-version'];
 
-// All of `stats` but the counters: keys in their order, types, and what can be known from outside.
+// Checks `stats` except the counters: keys in order, types, and values that the test knows.
 function checkServerStats(stats, parseYaml) {
   const found = Object.keys(stats);
   equal(found.slice(0, keys.server.length), keys.server, 'keys of stats, in order');
@@ -149,8 +148,7 @@ function checkServerStats(stats, parseYaml) {
   for (const [key, value] of Object.entries(machineTexts(parseYaml))) equal(stats[key], value, key);
 }
 
-// How much each command counter has grown from one `stats` to a later one, without those that
-// stayed what they were.
+// Returns the increases of command counters from one `stats` to a later one, without unchanged counters.
 function countedSince(before, after) {
   const grown = {};
   for (const key of keys.server) {
@@ -172,7 +170,7 @@ const bodies = [
   ['as large as allowed', Buffer.alloc(kJobBytesMax, 'x')],
 ];
 
-// Puts a job past the library under test, for bodies that it cannot send itself.
+// Puts a job without the library under test, for bodies that it cannot send.
 async function putOverWire(tube, body) {
   const socket = net.connect(server.port, server.host);
   socket.write(`use ${tube}\r\nput 0 0 60 ${body.length}\r\n`);
@@ -187,8 +185,8 @@ async function putOverWire(tube, body) {
 
 const callMethod = (client, command, ...words) => client[command](...words);
 
-// Has a client use and watch a tube, and only that. `call` runs a command of it, for clients whose
-// methods return no promise.
+// Makes a client use and watch only this tube. `call` runs one of its commands, for clients whose methods
+// do not return promises.
 async function settle(client, tube, call = callMethod) {
   await call(client, 'use', tube);
   await call(client, 'watch', tube);
@@ -196,21 +194,20 @@ async function settle(client, tube, call = callMethod) {
   return client;
 }
 
-// A connection of the scenario, settled on its tube.
+// Opens a connection of the scenario, which uses and watches its tube.
 async function connectTo(t, call) {
   return settle(await t.connect(), t.tube, call);
 }
 
-// Waits until the TTR of a job has ended. Its holder has to be the one who asks for its state, and
-// to keep asking: beanstalkd 1.12 may forget the deadlines of a connection that is silent while
-// others are not.
+// Waits until the TTR of a job has ended. The holder itself has to poll the state, because beanstalkd 1.12
+// may forget the deadlines of a silent connection while others are active.
 function overdue(askState) {
   return until(async () => (await askState()) === 'ready', 'the TTR ends');
 }
 
 // Running ------------------------------------------------------------------------------------
 
-// open() resolves to a connected client, close(client) ends its connection.
+// open() resolves to a connected client, and close(client) closes its connection.
 async function runScenario({ name, body }, number, open, close) {
   const clients = [];
   const connect = async () => {
@@ -236,7 +233,7 @@ async function run(open, close) {
     if (!(await runScenario(scenarios[number], number, open, close))) failed++;
   }
   console.log(failed ? `${failed} of ${scenarios.length} scenarios failed` : `${held} checks`);
-  // A connection that a scenario left behind, waiting, must not keep the program alive.
+  // A waiting connection of a scenario must not keep the program alive.
   process.exit(failed ? 1 : 0);
 }
 

@@ -1,5 +1,5 @@
-// fivebeans: callbacks, commands sent as they are called, answers read by js-yaml 3.
-// An id is a string, a body a buffer, a count a string, an error the answer's first word.
+// fivebeans: callbacks, commands sent at once, answers parsed by js-yaml 3.
+// Ids and counts are strings, bodies are buffers, and an error is the first word of the answer.
 
 'use strict';
 
@@ -9,7 +9,7 @@ const checks = require('./checks');
 const { between, equal, kPriorityMax, refused, scenario, secondsSince, server, until } = checks;
 const parseYaml = checks.yamlOf('fivebeans');
 
-// Every command of this client ends in a callback: (error, ...answer).
+// Runs a command, whose callback gets (error, ...answer).
 function call(client, command, ...args) {
   return new Promise((resolve, reject) => {
     const callback = (error, ...answer) => (error ? reject(new Error(error)) : resolve(answer));
@@ -126,7 +126,7 @@ scenario('bury, kick, kick-job', async t => {
   const ids = [];
   for (const body of ['a', 'b', 'c']) ids.push((await call(client, 'put', 0, 0, 60, body))[0]);
   for (const id of ids) equal((await call(client, 'reserve'))[0], id, 'reserve in order');
-  // Buried in another order than put: kick and peek follow the order of burying.
+  // Buries in another order than that of the puts: kick and peek follow the order of burying.
   for (const id of [ids[1], ids[0], ids[2]]) equal(await call(client, 'bury', id, 3), [], 'bury');
   equal((await tubeStats(client, t.tube))['current-jobs-buried'], 3, 'buried jobs');
   equal((await call(client, 'peek_buried'))[0], ids[1], 'the one buried first');
@@ -259,7 +259,7 @@ scenario('stats of the server', async t => {
   await until(async () => (await serverStats(client))['current-waiting'] === 1, 'a worker waits');
   const after = await serverStats(client);
   const counted = checks.countedSince(before, after);
-  delete counted['cmd-stats'];  // As often as until() had to ask.
+  delete counted['cmd-stats'];  // Depends on the polls of until().
   equal(counted, {
     'cmd-put': 1, 'cmd-peek': 1, 'cmd-peek-ready': 1, 'cmd-reserve': 2,
     'cmd-reserve-with-timeout': 1, 'cmd-delete': 1, 'cmd-release': 1, 'cmd-bury': 1, 'cmd-kick': 1,
@@ -420,7 +420,7 @@ scenario('the worker loop of the library', async t => {
   await stopped;
 });
 
-// Last, because no server leaves this mode again.
+// Last, because the server stays in this mode.
 scenario('drain mode', async t => {
   const client = await connectTo(t);
   process.kill(server.pid, 'SIGUSR1');

@@ -1,7 +1,7 @@
-// The commands that beanstalkd does not have, by fivebeans: a subclass sends any line through the client's
-// stream and queue of handlers. The client's own handler of an OK reads the text with js-yaml.
+// Extended commands by fivebeans: a subclass sends any line through the client's stream and queue of handlers. The
+// client's own handler of an OK parses the text with js-yaml.
 //
-// SERVER_EXTENDED says whether the server has these commands.
+// SERVER_EXTENDED is set if the server has these commands.
 
 'use strict';
 
@@ -21,8 +21,8 @@ const kJobKeys = [
   'releases', 'buries', 'kicks',
 ];
 
-// Reads whole answers: the queue of handlers gives it all bytes that have come until it is complete. Only a
-// batch needs one of its own, because its jobs are answers without a command.
+// Reads whole answers: the queue of handlers passes it all bytes until it is complete. Only a batch needs its own
+// handler, because its jobs are answers without a command.
 class AnswerHandler {
   constructor(isBatch) {
     this.isBatch = isBatch;
@@ -35,7 +35,7 @@ class AnswerHandler {
     this.args = undefined;
   }
 
-  // One line, and the bytes that it announces; nothing if they have not all come.
+  // Returns a line and the bytes that it announces, or nothing if they are incomplete.
   static take(data) {
     const end = data.indexOf('\r\n');
     if (end < 0) return undefined;
@@ -68,7 +68,7 @@ class AnswerHandler {
 }
 
 class ExtendedClient extends fivebeans.client {
-  // Resolves to the words of the line, and to what stands behind it.
+  // Resolves to the words of the line, and the bytes after it.
   send(line, body) {
     return new Promise((resolve, reject) => {
       const done = (error, ...answer) => (error ? reject(new Error(error)) : resolve(answer));
@@ -86,7 +86,7 @@ class ExtendedClient extends fivebeans.client {
     return Number((await this.send(`put ${priority} 0 60 ${body.length}`, Buffer.from(body)))[0][1]);
   }
 
-  // The words of the server's list, as the document for authors of libraries says.
+  // Returns the words of the server's `capabilities`, as docs/clients.md explains.
   async abilities() {
     try {
       return await this.text('capabilities');
@@ -109,7 +109,7 @@ function open() {
 async function connectTo(t) {
   const client = await t.connect();
   for (const line of [`use ${t.tube}`, `watch ${t.tube}`]) await client.send(line);
-  // The library's own commands share the connection with the others.
+  // The library's own commands use the same connection.
   await new Promise((resolve, reject) => client.ignore('default', error => (error ? reject(error) : resolve())));
   return client;
 }
@@ -154,7 +154,7 @@ function hasCommands() {
     const put = [];
     for (const [, body] of checks.bodies) put.push([await client.put(body), body]);
     const taken = [];
-    // A batch has at most 1 MiB, and may have fewer jobs than there are.
+    // A batch has at most 1 MiB, so it may have fewer jobs than requested.
     for (let jobs; jobs === undefined || jobs.length > 0; taken.push(...jobs)) {
       [, jobs] = await client.send('reserve-batch 1000');
     }
@@ -188,7 +188,7 @@ function hasCommands() {
     equal(jobs.map(job => [`${job.id}`, job.pri, job.idp]), [[id, 1, 'order-7']], 'one job');
     equal((await client.send('reserve'))[1].toString(), 'once', 'the first body');
     equal(await put(1, 'x'), ['INSERTED', id, 'RESERVED'], 'while it is worked on');
-    // The library's own put knows no tags, and its delete frees the key.
+    // The library's own put has no tags, and its delete frees the key.
     const destroy = job =>
       new Promise((resolve, reject) => client.destroy(job, error => (error ? reject(error) : resolve())));
     await destroy(id);
@@ -236,7 +236,7 @@ function hasCommands() {
   });
 }
 
-// How beanstalkd answers each of them: as a word that it knows with something behind it, or as none.
+// The answers of beanstalkd: it knows the first word of some of these commands with other arguments.
 const kRefusals = {
   'flush-tube default': 'UNKNOWN_COMMAND',
   'scan-jobs 0 10': 'UNKNOWN_COMMAND',

@@ -1,12 +1,12 @@
 // jackd: promises, options as an object, stats as the YAML text that the server sent.
-// An id is a string, a body a buffer, a count a number, an error an Error whose message is the
-// answer, or `Unexpected response: ` and the answer where jackd did not think of it.
+// Ids are strings, bodies are buffers, counts are numbers. The message of an error is the answer, or
+// `Unexpected response: ` and the answer if jackd does not expect it.
 //
-// What jackd 2.2.2 itself cannot do, with any server:
-//  - put a buffer: it becomes the JSON text of a buffer, so binary bodies are put past the library;
-//  - put an empty body: refused on the client's side;
-//  - put with a TTR of 0: becomes 60;
-//  - pause a tube: the command goes out without its CR LF, see the scenario.
+// Limitations of jackd 2.2.2 with any server:
+//  - it puts a buffer as its JSON text, so binary bodies are put without the library;
+//  - it refuses to put an empty body;
+//  - it changes a TTR of 0 to 60;
+//  - it pauses a tube without sending the CR LF, see the scenario.
 
 'use strict';
 
@@ -22,12 +22,12 @@ function open() {
   return new Jackd().connect({ host: server.host, port: server.port });
 }
 
-// A text value as the server writes it.
+// Returns a text value in the server's style.
 function text(value) {
   return server.quoted ? `"${value}"` : value;
 }
 
-// The values of a YAML text, as text: what a program on top of jackd would do with a few lines.
+// Returns the values of a YAML text, as texts: a program that uses jackd has to do this itself.
 function values(yaml) {
   const lines = yaml.split('\n').slice(1, -1);
   return Object.fromEntries(lines.map(line => line.split(/: (.*)/).slice(0, 2)));
@@ -158,7 +158,7 @@ scenario('bury, kick, kick-job', async t => {
   const ids = [];
   for (const body of ['a', 'b', 'c']) ids.push(await client.put(body));
   for (const id of ids) equal((await client.reserve()).id, id, 'reserve in order');
-  // Buried in another order than put: kick and peek follow the order of burying.
+  // Buries in another order than that of the puts: kick and peek follow the order of burying.
   for (const id of [ids[1], ids[0], ids[2]]) equal(await client.bury(id, 3), undefined, 'bury');
   equal((await tubeStats(client, t.tube))['current-jobs-buried'], '3', 'buried jobs');
   equal((await client.peekBuried()).id, ids[1], 'the one buried first');
@@ -276,7 +276,7 @@ scenario('stats of the server', async t => {
   const stats = await serverStats(client);
   equal(Object.keys(stats).slice(0, checks.keys.server.length), checks.keys.server,
     'keys, in order');
-  // Of these texts beanstalkd 1.12 quotes the version only.
+  // beanstalkd 1.12 quotes only the version.
   equal(stats.version, server.quoted ? '"1.13"' : '"1.12"', 'version');
   equal(stats.hostname, text(os.hostname()), 'hostname');
   equal(stats.os, text(os.version()), 'os');
@@ -331,7 +331,7 @@ scenario('pause', async t => {
   let pauses = 0;
   const pause = async options => {
     const answered = client.pauseTube(t.tube, options);
-    // The line has no end yet, and so there is no command yet: jackd leaves that to its user.
+    // jackd leaves the end of the line to its user, so no command has been sent yet.
     equal((await tubeStats(await t.connect(), t.tube))['cmd-pause-tube'], String(pauses++),
       'not paused yet');
     await client.write(Buffer.from('\r\n'));
@@ -416,7 +416,7 @@ scenario('many puts in flight', async t => {
   }
 });
 
-// Last, because no server leaves this mode again.
+// Last, because the server stays in this mode.
 scenario('drain mode', async t => {
   const client = await connectTo(t);
   process.kill(server.pid, 'SIGUSR1');

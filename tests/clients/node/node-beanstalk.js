@@ -1,9 +1,9 @@
-// node-beanstalk: promises, one command at a time, stats read by js-yaml 4.
-// An id is a number. What is not there is null or false; other answers are a BeanstalkError with
-// the answer as its code, or a CommandError for what every command may be answered.
+// node-beanstalk: promises, one command at a time, stats parsed by js-yaml 4.
+// Ids are numbers. A missing job or tube is null or false. Other answers are a BeanstalkError with the
+// answer as its code, or a CommandError for answers that any command may get.
 //
-// Bodies go through a serializer (JSON by default); here it passes buffers as they are,
-// but for one scenario.
+// A serializer converts bodies (by default to JSON). Here it leaves buffers unchanged, except in one
+// scenario.
 
 'use strict';
 
@@ -19,19 +19,18 @@ const options = {
   host: server.host,
   port: server.port,
   serializer: { serialize: Buffer.from, deserialize: body => body },
-  // The time from an answer's first line to its body. The default of a second is short on a busy
-  // machine.
+  // Timeout from the first line of an answer to its body. The default of 1 s is short on a busy machine.
   dataReadTimeoutMs: 20000,
 };
 
-// The code of an error from an answer, or its message where the answer is only in there.
+// Returns the code of an error, or its message if only that has the answer.
 async function refused(promise, answer, what) {
   const error = await checks.failure(promise, what);
   const found = error.name === 'BeanstalkError' ? error.code : `${error.code}: ${error.message}`;
   equal(found, answer, what);
 }
 
-// What refused() finds for an answer that any command may get.
+// Returns the message that refused() gets for an answer that any command may get.
 function refusal(answer, command) {
   const message = `Error status '${answer}' received in response to '${command}' command`;
   return `ErrErrorResponseStatus: ${message}`;
@@ -76,8 +75,8 @@ scenario('put takes priority, delay and TTR', async t => {
 
 scenario('bodies come back byte for byte', async t => {
   const client = await connectTo(t);
-  // An empty body this client takes for read once it has the first line, and drops what came with
-  // it: it works because the answer arrives in one piece.
+  // For this client an empty body ends with the first line, and it drops the bytes that arrived with the
+  // line. The test passes because the answer arrives in one piece.
   for (const [what, body] of [...checks.bodies, ['nothing', Buffer.alloc(0)]]) {
     const { id } = await client.put(body);
     const seen = await client.peek(id);
@@ -162,7 +161,7 @@ scenario('bury, kick, kick-job', async t => {
   const ids = [];
   for (const body of ['a', 'b', 'c']) ids.push(await putWith(client, { body }));
   for (const id of ids) equal((await client.reserve()).id, id, 'reserve in order');
-  // Buried in another order than put: kick and peek follow the order of burying.
+  // Buries in another order than that of the puts: kick and peek follow the order of burying.
   for (const id of [ids[1], ids[0], ids[2]]) equal(await client.bury(id, 3), true, 'bury');
   equal((await client.statsTube(t.tube))['current-jobs-buried'], 3, 'buried jobs');
   equal((await client.peekBuried()).id, ids[1], 'the one buried first');
@@ -295,7 +294,7 @@ scenario('stats of the server', async t => {
   await until(async () => (await client.stats())['current-waiting'] === 1, 'a worker waits');
   const after = await client.stats();
   const counted = checks.countedSince(before, after);
-  delete counted['cmd-stats'];  // As often as until() had to ask.
+  delete counted['cmd-stats'];  // Depends on the polls of until().
   equal(counted, {
     'cmd-put': 1, 'cmd-peek-ready': 1, 'cmd-peek-delayed': 1, 'cmd-peek-buried': 1,
     'cmd-reserve': 2,
@@ -364,7 +363,7 @@ scenario('pause', async t => {
 scenario('errors', async t => {
   const client = await connectTo(t);
   const bad = command => refusal('BAD_FORMAT', command);
-  // The client refuses most mistakes itself; these it lets through.
+  // The client itself refuses most errors, but sends these.
   await refused(client.use('-x'), bad('use'), 'a name that starts with a hyphen');
   await refused(client.touch(1.5), bad('touch'), 'an id with a fraction');
   await refused(client.bury(1, 1.5), bad('bury'), 'a priority with a fraction');
@@ -438,7 +437,7 @@ scenario('a pool of connections', async t => {
   await pool.disconnect();
 });
 
-// Last, because no server leaves this mode again.
+// Last, because the server stays in this mode.
 scenario('drain mode', async t => {
   const client = await connectTo(t);
   process.kill(server.pid, 'SIGUSR1');

@@ -1,5 +1,5 @@
-// nodestalker: events, one command at a time, answers read by js-yaml 3. An answer must arrive in
-// one piece, but that of a reserve. A job is { id, data }, other answers are lists of words.
+// nodestalker: events, one command at a time, answers parsed by js-yaml 3. Except for a reserve, an answer
+// must arrive in one piece. A job is { id, data }, other answers are lists of words.
 
 'use strict';
 
@@ -9,7 +9,7 @@ const checks = require('./checks');
 const { between, equal, kPriorityMax, refused, scenario, server, until } = checks;
 const parseYaml = checks.yamlOf('nodestalker');
 
-// Every command of this client is an emitter: of a success with the answer, or an error with it.
+// Runs a command, which emits the event success or error with the answer.
 function call(client, command, ...args) {
   return new Promise((resolve, reject) => {
     client[command](...args).onSuccess(resolve)
@@ -19,7 +19,7 @@ function call(client, command, ...args) {
 
 async function connectTo(t, isRaw = false) {
   const client = await checks.connectTo(t, call);
-  client.isRaw = isRaw;  // Bodies as buffers instead of text.
+  client.isRaw = isRaw;  // Bodies are buffers instead of texts.
   return client;
 }
 
@@ -49,7 +49,7 @@ scenario('put takes priority, delay and TTR', async t => {
 scenario('bodies come back byte for byte', async t => {
   const client = await connectTo(t, true);
   for (const [name, body] of checks.bodies) {
-    // It counts characters, not bytes, to see whether the answer is complete.
+    // The client counts characters instead of bytes to find the end of an answer.
     if (body.length > 4096 && name !== 'as large as allowed') continue;
     const [put] = await call(client, 'put', body, 0, 0, 60);
     const job = await call(client, 'reserve');
@@ -119,7 +119,7 @@ scenario('stats', async t => {
   equal(await call(client, 'stats_tube', 'nowhere'), ['NOT_FOUND'], 'an unknown tube');
 });
 
-// As its documentation shows a worker: the next reserve from within the answer to the delete.
+// The worker of its documentation: it reserves again when the delete is answered.
 scenario('the worker of its documentation', async t => {
   const [producer, worker] = [await connectTo(t), await connectTo(t)];
   const seen = [];
@@ -145,7 +145,7 @@ scenario('drain mode', async t => {
   await refused(call(client, 'put', 'too late'), 'DRAINING', 'put');
 });
 
-// It connects with its first command, which a scenario gives at once.
+// The client connects with its first command.
 checks.run(
   () => nodestalker.Client({ address: server.host, port: server.port }),
   client => client.conn && client.disconnect(),

@@ -1,9 +1,9 @@
 <?php
-// What the program of the PHP client is made of: scenarios and expectations.
+// Scenarios and expectations for the programs of the PHP clients.
 //
-// Each scenario has a tube and connections of its own, so one that fails leaves the others
-// meaningful. run() prints every scenario's name before it starts (when a program hangs, the last
-// line says where), what failed, and at the end the number of expectations that held.
+// Each scenario has its own tube and connections, so a failure does not affect the others. run() prints the
+// name of each scenario before it starts (if a program hangs, the last line names the scenario), failures,
+// and at the end the number of expectations that passed.
 
 declare(strict_types=1);
 
@@ -17,7 +17,7 @@ class Failed extends \Exception
 {
 }
 
-/** The command line: port, style of the YAML answers (plain or quoted), the server's pid. */
+/** The arguments: port, style of the YAML answers (plain or quoted), and the server's pid. */
 final class Server
 {
     public readonly int $port;
@@ -35,7 +35,7 @@ final class Server
         $this->pid = (int) $arguments[3];
     }
 
-    /** A text value as pheanstalk hands it out: the server's quotes, where there are any, stay. */
+    /** Returns a text value in the form of pheanstalk, which keeps the server's quotes. */
     public function text(string $value): string
     {
         return $this->quoted ? "\"$value\"" : $value;
@@ -48,7 +48,7 @@ function keys(string $of): array
     return json_decode($text, true, 8, JSON_THROW_ON_ERROR)[$of];
 }
 
-/** Bodies by what is special about them. */
+/** Returns special bodies by description. */
 function bodies(): array
 {
     $everyByte = implode('', array_map('chr', range(0, 255)));
@@ -67,7 +67,7 @@ function bodies(): array
     ];
 }
 
-/** What a scenario can expect. Counts what held; the first that does not hold ends the scenario. */
+/** The expectations of scenarios. Counts those that pass. A failure ends the scenario. */
 final class Expectations
 {
     public int $held = 0;
@@ -80,7 +80,7 @@ final class Expectations
         $this->held++;
     }
 
-    /** A number from the stats, which are text in this client: digits only, in a range. */
+    /** Expects a number from the stats, which are texts in this client: only digits, in a range. */
     public function between($actual, int $low, int $high, string $what): void
     {
         $digits = is_string($actual) && ctype_digit($actual);
@@ -93,12 +93,12 @@ final class Expectations
     public function sameBytes(string $actual, string $expected, string $what): void
     {
         $this->equal(strlen($actual), strlen($expected), "$what, length");
-        // The exclusive or of equal bytes is zero.
+        // Equal bytes have an exclusive or of zero.
         $wrong = strspn($actual ^ $expected, "\0");
         $this->equal($wrong, strlen($expected), "$what, place of the first wrong byte");
     }
 
-    /** That the call throws this very class, with a message that contains the text. */
+    /** Expects that the call throws exactly this class, with a message that contains the text. */
     public function refused(string $class, string $text, callable $call, string $what): void
     {
         try {
@@ -114,7 +114,7 @@ final class Expectations
         throw new Failed("$what: expected $class, but nothing was thrown");
     }
 
-    /** Asks until the condition holds; for what happens on another connection or after a while. */
+    /** Polls until the condition is true, for effects of other connections or of time. */
     public function until(callable $condition, string $what): void
     {
         $deadline = microtime(true) + PATIENCE_SECONDS;
@@ -127,7 +127,7 @@ final class Expectations
         $this->held++;
     }
 
-    /** That the call takes so long at least; a busy machine may always take longer. */
+    /** Expects that the call takes at least this time. There is no upper limit, because the machine may be busy. */
     public function takesAtLeast(float $seconds, callable $call, string $what)
     {
         $start = microtime(true);
@@ -153,7 +153,7 @@ final class Expectations
     }
 }
 
-/** Runs scenarios, name => function (Expectations $t, string $tube), and ends the program. */
+/** Runs the scenarios, name => function (Expectations $t, string $tube), and ends the program. */
 function run(array $scenarios): never
 {
     $t = new Expectations();

@@ -1,8 +1,8 @@
 <?php
-// Symfony's Messenger 5.4 over its beanstalkd transport, which is pheanstalk underneath: messages
-// through its worker loop, with delays, retries and a transport for what failed for good.
+// Symfony's Messenger 5.4 with its beanstalkd transport, which uses pheanstalk: messages through its worker
+// loop, with delays, retries and a transport for failed messages.
 //
-// It reads one number out of stats-tube and no text, so either style of YAML will do.
+// It reads only one number of stats-tube, so it works with both styles of YAML.
 
 declare(strict_types=1);
 
@@ -40,7 +40,7 @@ final class Note
     }
 }
 
-/** Things by their names: where Symfony would ask its container. */
+/** Returns objects by name, in place of Symfony's container. */
 final class Named implements ContainerInterface
 {
     public function __construct(private array $things)
@@ -71,7 +71,7 @@ function tubeStats(string $tube): array
     return iterator_to_array($client->statsTube($tube));
 }
 
-/** Sends texts as notes. */
+/** Sends texts as messages of the type Note. */
 function send(BeanstalkdTransport $to, string ...$texts): void
 {
     foreach ($texts as $text) {
@@ -80,8 +80,8 @@ function send(BeanstalkdTransport $to, string ...$texts): void
 }
 
 /**
- * Runs the worker loop over transports by name until the handler has returned `true`. The handler
- * gets a text; what it throws is a failed message.
+ * Runs the worker loop on transports by name until the handler returns `true`. The handler gets a text; the
+ * message fails if it throws.
  */
 function work(array $transports, callable $handler, ?EventDispatcher $events = null): void
 {
@@ -116,7 +116,7 @@ $scenarios['a message is what it was'] = function (Expectations $t, string $tube
     $transport = transport($tube);
     foreach (Checks\bodies() as $name => $text) {
         if (strlen($text) > 30000) {
-            continue;  // In base64 and JSON it would be larger than a job may be.
+            continue;  // In base64 and JSON it would exceed the maximum size of a job.
         }
         send($transport, $text);
         $got = iterator_to_array((function () use ($transport) { yield from $transport->get(); })());
@@ -129,7 +129,7 @@ $scenarios['a message is what it was'] = function (Expectations $t, string $tube
 
 $scenarios['a delay'] = function (Expectations $t, string $tube) {
     $transport = transport($tube);
-    // From before it is sent: on a busy machine the rest may take a part of the delay.
+    // Measured from before the message is sent, because sending may take a part of the delay.
     $t->takesAtLeast(0.9, function () use ($t, $tube, $transport) {
         $transport->send(new Envelope(new Note('late'), [new DelayStamp(1000)]));
         $t->equal([...$transport->get()], [], 'not yet');
@@ -202,7 +202,7 @@ $scenarios['a message whose TTR ends comes back'] = function (Expectations $t, s
     $slow = transport($tube, ['ttr' => 1]);
     send($slow, 'slow');
     $held = [...$slow->get()];
-    // It keeps asking: beanstalkd 1.12 may forget the deadlines of a silent connection.
+    // Polls, because beanstalkd 1.12 may forget the deadlines of a silent connection.
     $t->until(fn () => $slow->getMessageCount() === 1, 'it waits again');
     $other = transport($tube, ['timeout' => 10]);
     $t->equal(count([...$other->get()]), 1, 'it goes to another');
@@ -217,7 +217,7 @@ $scenarios['errors'] = function (Expectations $t, string $tube) {
         fn () => send(transport('two words'), 'x'), 'a name that is none');
 };
 
-// Last, because no server leaves this mode again.
+// Last, because the server stays in this mode.
 $scenarios['drain mode'] = function (Expectations $t, string $tube) use ($server) {
     posix_kill($server->pid, SIGUSR1);
     $client = Pheanstalk::create('127.0.0.1', $server->port);

@@ -1,9 +1,9 @@
 <?php
-// pheanstalk 4: blocking calls, jobs as objects, stats as an array of text.
-// An id is a number. What a peek or a timed reserve does not find is null, all else an exception.
+// pheanstalk 4: blocking calls, jobs as objects, stats as an array of texts.
+// Ids are numbers. A missing job is null for peeks and timed reserves; all other errors are exceptions.
 //
-// It takes stats apart with a regular expression and never looks at quotes: what a server puts in
-// double quotes keeps them. So a server in the style of 1.12 is what its users run.
+// It parses stats with a regular expression that does not remove double quotes, so its users run a server in
+// the style of 1.12.
 
 declare(strict_types=1);
 
@@ -33,13 +33,13 @@ function connect(): Pheanstalk
     return Pheanstalk::create(HOST, $GLOBALS['server']->port);
 }
 
-/** A connection that uses and watches the scenario's tube, and only that. */
+/** Opens a connection that uses and watches only the scenario's tube. */
 function connectTo(string $tube): Pheanstalk
 {
     return connect()->useTube($tube)->watchOnly($tube);
 }
 
-/** The values of some keys, in the order asked for. */
+/** Returns the values of the keys, in their order. */
 function pick(iterable $stats, string ...$keys): array
 {
     $all = iterator_to_array($stats);
@@ -47,8 +47,8 @@ function pick(iterable $stats, string ...$keys): array
 }
 
 /**
- * Waits until the TTR of a job has ended. Its holder asks, and keeps asking: beanstalkd 1.12 may
- * forget the deadlines of a connection that is silent while others are not.
+ * Waits until the TTR of a job has ended. The holder itself has to poll the state, because beanstalkd 1.12
+ * may forget the deadlines of a silent connection while others are active.
  */
 function overdue(Expectations $t, Pheanstalk $holder, Job $job): void
 {
@@ -56,22 +56,22 @@ function overdue(Expectations $t, Pheanstalk $holder, Job $job): void
 }
 
 /**
- * A worker in a process of its own: reserves one job of the tube, tells its body and keeps the job.
- * Returns the end of a socket pair from which that body can be read; closing it ends the worker.
+ * Starts a worker in another process: it reserves a job of the tube, reports its body and keeps the job.
+ * Returns the end of a socket pair from which the body can be read. Closing it ends the worker.
  */
 function startWorker(string $tube)
 {
     [$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
     if (pcntl_fork() === 0) {
         fclose($ours);
-        // When the server goes away pheanstalk reads on for ever. The alarm ends the process then.
+        // pheanstalk reads forever if the server ends. The alarm ends the process then.
         pcntl_alarm(CHILD_SECONDS_MAX);
         try {
             $client = connectTo($tube);  // PHP closes a connection that no variable holds.
             fwrite($theirs, $client->reserve()->getData() . "\n");
             fgets($theirs);
         } finally {
-            posix_kill(getmypid(), SIGKILL);  // The rest of the program is the parent's.
+            posix_kill(getmypid(), SIGKILL);  // Only the parent runs the rest of the program.
         }
     }
     fclose($theirs);
@@ -121,7 +121,7 @@ $bodies = function (Expectations $t, Pheanstalk $client) {
     }
 };
 
-// pheanstalk has three ways to reach a server; left to choose it takes the first.
+// pheanstalk has three ways to connect to a server, and uses the first by default.
 $ways = [
     'PHP sockets' => SocketFactory::SOCKET,
     'PHP streams' => SocketFactory::STREAM,
@@ -178,7 +178,7 @@ $scenarios['bury, kick, kick-job'] = function (Expectations $t, string $tube) {
         $jobs[$body] = $client->reserve();
         $t->equal($jobs[$body]->getData(), $body, 'reserve in order');
     }
-    // Buried in another order than put: kick and peek follow the order of burying.
+    // Buries in another order than that of the puts: kick and peek follow the order of burying.
     foreach (['b', 'a', 'c'] as $body) {
         $client->bury($jobs[$body], 3);
     }
@@ -304,7 +304,7 @@ $scenarios['stats of the server'] = function (Expectations $t, string $tube) use
     $stats = iterator_to_array($client->stats());
     $keys = Checks\keys('server');
     $t->equal(array_slice(array_keys($stats), 0, count($keys)), $keys, 'keys, in order');
-    // Of these texts beanstalkd 1.12 quotes the version only, and this client lets the quotes be.
+    // beanstalkd 1.12 quotes only the version, and this client keeps the quotes.
     $t->equal($stats['version'], $server->quoted ? '"1.13"' : '"1.12"', 'version');
     $t->equal($stats['hostname'], $server->text(php_uname('n')), 'hostname');
     $t->equal($stats['os'], $server->text(php_uname('v')), 'os');
@@ -384,7 +384,7 @@ $scenarios['errors'] = function (Expectations $t, string $tube) {
         'a name that starts with a hyphen' => fn () => $client->watch('-x'),
         'a name of 201 bytes' => fn () => $client->useTube(str_repeat('n', 201)),
         'a priority beyond 32 bits' => fn () => $client->bury(new JobId(1), PRIORITY_MAX + 1),
-        // Goes out as 18446744073709551615.
+        // Sent as 18446744073709551615.
         'a negative delay' => fn () => $client->release(new JobId(1), 0, -1),
     ];
     foreach ($mistakes as $what => $mistake) {
@@ -422,7 +422,7 @@ $scenarios['the worker who came first is served first'] = function (Expectations
     $t->equal([fgets($first), fgets($second)], ["a\n", "b\n"], 'who got what');
     fclose($first);
     fclose($second);
-    // Both processes end without a word to the server, which gives the jobs back.
+    // Both processes end without a command, and the server returns the jobs to the tube.
     $t->until(fn () => $producer->statsTube($tube)['current-jobs-ready'] === '2',
         'their jobs are ready again');
     while (pcntl_wait($status) > 0) {
@@ -434,13 +434,13 @@ $scenarios['a closed connection gives its jobs back'] = function (Expectations $
     $staying = connectTo($tube);
     $job = $leaving->put('left behind', 0, 0, 3600);
     $leaving->reserve();
-    unset($leaving);  // PHP closes the socket with its last reference.
+    unset($leaving);  // PHP closes the socket with the last reference.
     $t->equal($staying->reserveWithTimeout(15)->getId(), $job->getId(), 'the job');
     $found = pick($staying->statsJob($job), 'reserves', 'timeouts', 'releases');
     $t->equal($found, ['2', '0', '0'], 'its counters');
 };
 
-// Last, because no server leaves this mode again.
+// Last, because the server stays in this mode.
 $scenarios['drain mode'] = function (Expectations $t, string $tube) use ($server) {
     $client = connectTo($tube);
     posix_kill($server->pid, SIGUSR1);

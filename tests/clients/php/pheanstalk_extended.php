@@ -1,8 +1,8 @@
 <?php
-// The commands that beanstalkd does not have, by pheanstalk's own connection: a command of ours has any line and
-// reads its answer. The text behind an OK is read by PHP's YAML.
+// Extended commands by pheanstalk's own connection: a command class of this file sends any line and reads the answer.
+// PHP's YAML parses the text after an OK.
 //
-// SERVER_EXTENDED says whether the server has these commands.
+// SERVER_EXTENDED is set if the server has these commands.
 
 declare(strict_types=1);
 
@@ -30,7 +30,7 @@ const JOB_KEYS = ['id', 'tube', 'state', 'pri', 'age', 'delay', 'ttr', 'time-lef
 
 $server = new Checks\Server($argv);
 
-/** Any line, and a body where it has one. Its answer is the words of the line, and what stands behind it. */
+/** A command with any line and an optional body. Its answer is the words of the line, and the bytes after it. */
 final class Line extends AbstractCommand implements ResponseParserInterface
 {
     public function __construct(private string $line, private ?string $body = null)
@@ -63,7 +63,7 @@ final class Line extends AbstractCommand implements ResponseParserInterface
     }
 }
 
-/** Gives the connection the one socket that a batch is read from too. */
+/** Gives the connection a fixed socket, from which a batch is read as well. */
 final class OneSocket implements SocketFactoryInterface
 {
     public function __construct(private SocketInterface $socket)
@@ -115,7 +115,7 @@ final class Link
         return (int) $this->words("put $priority 0 60 " . strlen($body), $body)[1];
     }
 
-    /** The words of the server's list, as the document for authors of libraries says. */
+    /** Returns the words of the server's `capabilities`, as docs/clients.md explains. */
     public function abilities(): array
     {
         try {
@@ -125,7 +125,7 @@ final class Link
         }
     }
 
-    /** Jobs as [id, body]. */
+    /** Returns jobs as [id, body]. */
     public function reserveBatch(int $count): array
     {
         $jobs = [];
@@ -186,7 +186,7 @@ $extended['batches are reserved and deleted'] = function (Expectations $t, strin
     $t->equal($link->words('reserve-batch 5 0'), ['RESERVED_BATCH', '0'], 'no job in time');
     $put = array_map(fn (string $body) => [$link->put($body), $body], array_values(Checks\bodies()));
     $taken = [];
-    // A batch has at most 1 MiB, and may have fewer jobs than there are.
+    // A batch has at most 1 MiB, so it may have fewer jobs than requested.
     while ($jobs = $link->reserveBatch(1000)) {
         array_push($taken, ...$jobs);
     }
@@ -263,7 +263,7 @@ $extended['tubes tell how long their jobs wait'] = function (Expectations $t, st
     $t->equal($found[$tube]['current-jobs-ready'], 1, 'its ready jobs');
 };
 
-// How beanstalkd answers each of them: as a word that it knows with something behind it, or as none.
+// The answers of beanstalkd: it knows the first word of some of these commands with other arguments.
 const REFUSALS = [
     'flush-tube default' => ServerUnknownCommandException::class,
     'scan-jobs 0 10' => ServerUnknownCommandException::class,

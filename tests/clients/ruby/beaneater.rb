@@ -1,6 +1,6 @@
-# beaneater: jobs and tubes as objects, one connection behind them, stats read by Ruby's YAML.
-# An id is a string, a body a binary string, an error an exception named after the answer. Values of
-# stats are numbers where YAML says so, and methods of an object, with underscores for hyphens.
+# beaneater: jobs and tubes as objects with one connection, stats parsed by Ruby's YAML.
+# Ids are strings, bodies are binary strings, and an error is an exception named after the answer. Values of stats are
+# methods of an object, with underscores instead of hyphens, and have YAML's types.
 
 require 'beaneater'
 require_relative 'checks'
@@ -9,7 +9,7 @@ include Checks
 
 PRIORITY_MAX = 4_294_967_295
 
-# The tube of a scenario as one connection sees it, which watches no other.
+# Returns the tube of a scenario on a connection that watches no other tube.
 def tube_of(connect, name)
   client = connect.call
   client.tubes.watch!(name)
@@ -20,8 +20,8 @@ def take(tube, timeout = 15)
   tube.client.tubes.reserve(timeout)
 end
 
-# Waits until the TTR of a job has ended. Its holder asks, and keeps asking: beanstalkd 1.12 may
-# forget the deadlines of a connection that is silent while others are not.
+# Waits until the TTR of a job has ended. The holder itself has to poll the state, because beanstalkd 1.12 may
+# forget the deadlines of a silent connection while others are active.
 class Checks::Expectations
   def overdue(job)
     wait_until('the TTR ends') { job.stats.state == 'ready' }
@@ -96,7 +96,7 @@ Checks.scenario 'release' do |name, connect|
   refused(Beaneater::JobNotReserved, 'release what is not reserved') { job.release }
   job.kick
   job = take(tube)
-  # Without options beaneater asks for the job's own priority and delay, and sends those.
+  # Without options beaneater reads the job's own priority and delay, and sends these.
   job.release(delay: 0)
   stats = job.stats
   equal([stats.state, stats.pri, stats.delay, stats.releases], ['ready', 7, 0, 2],
@@ -114,7 +114,7 @@ Checks.scenario 'bury, kick, kick-job' do |name, connect|
   %w[a b c].each { |body| tube.put(body) }
   jobs = Array.new(3) { take(tube) }
   equal(jobs.map(&:body), %w[a b c], 'reserved in order')
-  # Buried in another order than put: kick and peek follow the order of burying.
+  # Buries in another order than that of the puts: kick and peek follow the order of burying.
   [1, 0, 2].each { |index| equal(jobs[index].bury(pri: 3)[:status], 'BURIED', 'bury') }
   equal(tube.stats.current_jobs_buried, 3, 'buried jobs')
   equal(tube.peek(:buried).id, jobs[1].id, 'the one buried first')
@@ -221,8 +221,8 @@ Checks.scenario 'stats of a tube' do |name, connect|
   refused(Beaneater::NotFoundError, 'of an unknown tube') { tube.client.tubes['nowhere'].stats }
 end
 
-# A text value of `stats` as YAML reads it: in double quotes it stays what it is, a bare one turns
-# into whatever its letters mean (`#1 SMP ...` is a comment, so nothing).
+# Returns a text value of `stats` as YAML parses it: a value in double quotes is unchanged, another one is interpreted
+# (`#1 SMP ...` is a comment, so nothing).
 def yaml_text(text)
   SERVER.quoted ? text : YAML.load("value: #{text}")['value']
 end
@@ -233,7 +233,7 @@ Checks.scenario 'stats of the server' do |_name, connect|
   equal(stats.keys.first(KEYS['server'].size), KEYS['server'].map { |key| key.tr('-', '_') },
     'keys, in order')
   machine = Etc.uname
-  # Of these texts beanstalkd 1.12 quotes the version only.
+  # beanstalkd 1.12 quotes only the version.
   equal(stats.version, SERVER.quoted ? '1.13' : '1.12', 'version')
   equal(stats.hostname, yaml_text(machine[:nodename]), 'hostname')
   equal(stats.os, yaml_text(machine[:version]), 'os')
@@ -250,7 +250,7 @@ Checks.scenario 'counters of the server' do |name, connect|
   client = connect.call
   wait_until('the others are gone') { client.stats.current_connections == 1 }
   tube = tube_of(connect, name)
-  # Whatever is asked of the object that client.stats returns is asked of the server, each time.
+  # Each call of a method of client.stats sends a command.
   before = client.connection.transmit('stats')[:body]
   tube.put('x')
   job = take(tube)
@@ -264,7 +264,7 @@ Checks.scenario 'counters of the server' do |name, connect|
   after = client.connection.transmit('stats')[:body]
   counters = before.keys.grep(/^cmd-|^total-jobs$/)
   grown = counters.to_h { |key| [key, after[key] - before[key]] }.reject { |_, value| value.zero? }
-  # beaneater asks for the job's priority and delay before it releases or buries, given or not.
+  # beaneater always reads the job's priority and delay before it releases or buries.
   expected = {
     'cmd-put' => 1, 'cmd-peek' => 1, 'cmd-peek-ready' => 1, 'cmd-reserve-with-timeout' => 2,
     'cmd-delete' => 1, 'cmd-release' => 1, 'cmd-use' => 1, 'cmd-bury' => 1, 'cmd-kick' => 1,
@@ -303,7 +303,7 @@ Checks.scenario 'a tube whose name is a number' do |_name, connect|
     'in the list, never quoted')
 end
 
-# Ruby's YAML refuses to make a date of what looks like one. In quotes it need not try.
+# Ruby's YAML refuses to parse a date, unless it is in quotes.
 Checks.scenario 'a tube whose name is a date' do |_name, connect|
   tube = tube_of(connect, 'default')
   tube.client.tubes.use('2024-02-29')
@@ -351,7 +351,7 @@ Checks.scenario 'errors' do |name, connect|
   refused(Beaneater::BadFormatError, 'a letter for an id') { tubes.transmit('delete x') }
   refused(Beaneater::BadFormatError, 'a negative id') { tubes.transmit('touch -1') }
   refused(Beaneater::BadFormatError, 'an argument too many') { tubes.transmit('stats now') }
-  # Last on this connection: what follows the byte that was announced may be taken for a line.
+  # Last on this connection, because the bytes after the announced one may be read as a line.
   refused(Beaneater::ExpectedCrlfError, 'too long a body') { tubes.transmit("put 0 0 60 1\r\nabc") }
 end
 
@@ -424,7 +424,7 @@ Checks.scenario 'clear a tube' do |name, connect|
   equal(found, [0, 0, 0, 6], 'what is left, and deletes')
 end
 
-# Last, because no server leaves this mode again.
+# Last, because the server stays in this mode.
 Checks.scenario 'drain mode' do |name, connect|
   tube = tube_of(connect, name)
   Process.kill('USR1', SERVER.pid)

@@ -1,7 +1,7 @@
-# The commands that beanstalkd does not have, by beaneater's own connection: `transmit` sends any line, reads
-# a text behind OK, and raises an error named after the answer. Only the jobs of a batch are read here.
+# Extended commands by beaneater's own connection: `transmit` sends any line, reads a text after OK, and raises an error
+# named after the answer. This file reads only the jobs of a batch itself.
 #
-# SERVER_EXTENDED says whether the server has these commands.
+# SERVER_EXTENDED is set if the server has these commands.
 
 require 'beaneater'
 require_relative 'checks'
@@ -13,20 +13,20 @@ WORDS = %w[
   try con idp
 ].freeze
 
-# What a library would add to its connection.
+# The methods that a library would add to its connection.
 class Beaneater::Connection
-  # The words of the server's list, as the document for authors of libraries says.
+  # Returns the words of the server's `capabilities`, as docs/clients.md explains.
   def abilities
     @abilities ||= transmit('capabilities')[:body] || []
   rescue Beaneater::UnknownCommandError
     @abilities = []
   end
 
-  # Jobs as [id, body]; none if none came.
+  # Returns jobs as [id, body], or an empty list.
   def reserve_batch(count, timeout = nil)
     answer = transmit(['reserve-batch', count, timeout].compact.join(' '))
     Array.new(Integer(answer[:id])) do
-      # Each of them is an answer to a reserve.
+      # Each job has the form of an answer to a reserve.
       job = parse_response('reserve-batch', connection.readline)
       [Integer(job[:id]), job[:body]]
     end
@@ -34,7 +34,7 @@ class Beaneater::Connection
 end
 
 class Checks::Expectations
-  # That the answer has these keys in this order.
+  # Expects that the answer has these keys in this order.
   def keys(map, expected, what)
     equal(map.keys, expected, what)
   end
@@ -48,7 +48,7 @@ def put(link, body, priority = 0, tags = '')
   Integer(link.transmit("put #{priority} 0 60 #{body.bytesize}#{tags}\r\n#{body}")[:id])
 end
 
-# A connection that uses and watches this tube only.
+# Opens a connection that uses and watches only this tube.
 def link_to(connect, tube)
   link = connect.call.connection
   ["use #{tube}", "watch #{tube}", 'ignore default'].each { |line| link.transmit(line) }
@@ -148,7 +148,7 @@ if ENV.fetch('SERVER_EXTENDED') == 'yes'
     equal(found[name]['current-jobs-ready'], 1, 'its ready jobs')
   end
 else
-  # How beanstalkd answers each of them: as a word that it knows with something behind it, or as none.
+  # The answers of beanstalkd: it knows the first word of some of these commands with other arguments.
   ANSWERS = {
     'flush-tube default' => Beaneater::UnknownCommandError,
     'scan-jobs 0 10' => Beaneater::UnknownCommandError,

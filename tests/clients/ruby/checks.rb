@@ -1,8 +1,8 @@
-# What the program of the Ruby client is made of: scenarios and expectations.
+# Scenarios and expectations for the programs of the Ruby client.
 #
-# Each scenario has a tube and connections of its own, so one that fails leaves the others
-# meaningful. Checks.run prints every scenario's name before it starts (when a program hangs, the
-# last line says where), what failed, and at the end the number of expectations that held.
+# Each scenario has its own tube and connections, so a failure does not affect the others. Checks.run prints the name of
+# each scenario before it starts (if a program hangs, the last line names the scenario), failures, and at the end the
+# number of expectations that passed.
 
 require 'etc'
 require 'json'
@@ -15,7 +15,7 @@ module Checks
   PATIENCE_SECONDS = 20
   POLL_SECONDS = 0.01
 
-  # The command line: port, style of the YAML answers (plain or quoted), the server's pid.
+  # The arguments: port, style of the YAML answers (plain or quoted), and the server's pid.
   Server = Struct.new(:port, :quoted, :pid) do
     def self.from_command_line
       port, style, pid = ARGV
@@ -48,7 +48,7 @@ module Checks
       @scenarios << [name, body]
     end
 
-    # The block given opens a connection; every one is closed after the scenario that asked for it.
+    # Runs the scenarios. The block opens a connection, which is closed after its scenario.
     def run(&open)
       passed = @scenarios.each_with_index.count do |(name, body), number|
         run_scenario(name, body, number, open)
@@ -84,10 +84,10 @@ module Checks
     end
   end
 
-  # What the blocks of the scenarios can say.
+  # The expectations of scenarios.
   class Expectations
     def equal(actual, expected, what)
-      # Without the class 1 and 1.0 would be the same.
+      # Compares the classes, too, because 1 == 1.0.
       same = actual == expected && actual.class == expected.class
       raise Failed, "#{what}: expected #{show(expected)}, got #{show(actual)}" unless same
 
@@ -108,7 +108,7 @@ module Checks
       equal(wrong, nil, "#{what}, place of the first wrong byte")
     end
 
-    # That the block raises this very class.
+    # Expects that the block raises exactly this class.
     def refused(error_class, what)
       yield
     rescue StandardError => error
@@ -118,7 +118,7 @@ module Checks
       raise Failed, "#{what}: expected #{error_class}, but nothing was raised"
     end
 
-    # Asks until the block is true; for what happens on another connection or after a while.
+    # Polls until the block is true, for effects of other connections or of time.
     def wait_until(what)
       deadline = now + PATIENCE_SECONDS
       until yield
@@ -129,7 +129,7 @@ module Checks
       Checks.held!
     end
 
-    # That the block takes so long at least; a busy machine may always take longer.
+    # Expects that the block takes at least this time. There is no upper limit, because the machine may be busy.
     def takes_at_least(seconds, what)
       start = now
       value = yield
