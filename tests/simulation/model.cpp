@@ -366,8 +366,7 @@ void Model::apply_observed(const Observed& got, Instant now) {
   answer(got.client, got.bytes);
 }
 
-// Checks that neither a client that has waited longer nor a better job that existed before was
-// passed over.
+// Checks that no client that has waited longer and no better older job was passed over.
 void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& before) const {
   const std::string& tube = jobs_.at(id).tube;
   const int waiting = first_waiting(tube);
@@ -411,8 +410,7 @@ void Model::transferred(const Engine& engine, Instant now) {
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;
   }
-  // As at any start: a job that was restored beside another job with its key owns the key now if
-  // that one is gone.
+  // As at any start: a job restored beside another one with its key owns it if that one is gone.
   keys_.clear();
   for (const auto& [id, job] : jobs_) own_key(id);
   restore_tombstone(engine);
