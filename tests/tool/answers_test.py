@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Statuses and messages say what has happened; against any beanstalk server.
+"""Tests exit statuses and messages of the tool, against any beanstalk server.
 
     answers_test.py HARICOT SERVER [FLAG...]
 """
@@ -32,7 +32,7 @@ class Tubes(OperatorTest):
                 self.refused(REFUSED, "does not know stats-tube-detail: it is beanstalkd", "tubes",
                              "-i", "0", "--sort", column)
             return
-        # The tube z has the older job, and jobs that have waited and were worked on for longer.
+        # The tube z has the older job, and jobs with longer times of waiting and work.
         detail = lambda key: int(self.server.stat(key, "stats-tube-detail z"))
         for _ in range(2):
             self.server.put("x", "z")
@@ -43,7 +43,7 @@ class Tubes(OperatorTest):
         for _ in range(2):
             self.server.put("x", "a")
         self.good("reserve", "a", "--then", "delete")
-        self.server.put("x", "none")  # It was never worked on.
+        self.server.put("x", "none")  # The job was never reserved.
         self.good("delete", "-qy", "none", "--all")
         self.server.put("x", "none", delay=100)
         self.assertGreater(detail("work-time-p50"), 0)
@@ -86,7 +86,7 @@ class Keys(OperatorTest):
 
 class Signals(OperatorTest):
     def test_a_loop_of_a_shell_ends_with_the_subcommand(self):
-        # The shell waits for what it runs: it ends too if that was ended by SIGINT, and only then.
+        # The shell waits for its program. It ends only if SIGINT has ended the program.
         fifo = self.server.folder.name + "/fifo"
         os.mkfifo(fifo)
         for words in (["import", fifo], ["bench", self.server.address, "--seconds", "60"],
@@ -103,7 +103,7 @@ class Signals(OperatorTest):
                 self.addCleanup(shell.wait)
                 writer = os.open(fifo, os.O_WRONLY) if words[0] == "import" else None
                 before = int(self.server.stat("total-connections"))
-                # The question itself is a connection.
+                # The connection of `stats` counts, too.
                 wait_until(lambda: int(self.server.stat("current-connections")) > 1)
                 if words[0] == "import":
                     os.write(writer, LINE)
@@ -133,7 +133,7 @@ class Import(OperatorTest):
 
     def test_every_key_that_the_tool_writes_is_known(self):
         self.server.put("x")
-        self.hold()  # So that it has a holder.
+        self.hold()  # Now the job has a holder.
         if self.has("scan-jobs"):
             self.assertEqual(self.good("import", stdin=self.good("export").encode()), "imported 1\n")
         line = self.good("peek", "1", "--json").encode()
@@ -143,7 +143,7 @@ class Import(OperatorTest):
         for words in ([], ["--dry-run"]):
             said = "there is no line 5: stdin has 3"
             self.refused(NO, said, "import", "--from-line", "5", *words, stdin=LINE * 3)
-        # An import that was interrupted at its end continues there.
+        # An import that was interrupted after its last line continues there.
         self.assertEqual(self.good("import", "--from-line", "4", stdin=LINE * 3), "imported 0\n")
         self.assertEqual(self.good("import", "--from-line", "3", stdin=LINE * 3), "imported 1\n")
         self.assertEqual(self.good("import", stdin=b""), "imported 0\n")

@@ -1,5 +1,5 @@
-// haricot bench as a black box: that it does exactly the work it reports, leaves nothing behind,
-// and reports what went wrong.
+// Tests haricot bench as a black box: it does exactly the work that it reports, leaves no jobs, and
+// reports failures.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class BenchRun : public ToolTest {
   }
   Ending bench(std::vector<std::string> words) { return bench(std::move(words), server_address()); }
 
-  // Runs a workload in several shapes and compares what the tool and the server have counted.
+  // Runs a workload with several settings, and compares the counts of the tool and the server.
   void check_workload(const std::string& name, std::uint64_t steps) {
     constexpr std::uint64_t kJobs = 1000;
     constexpr std::uint64_t kWarmUp = 70;
@@ -44,7 +44,7 @@ class BenchRun : public ToolTest {
       EXPECT_EQ(server_stat("cmd-put"), jobs);
       EXPECT_EQ(server_stat("cmd-delete"), jobs);
       EXPECT_EQ(server_stat("total-jobs"), jobs);
-      // Jobs that only were put are taken out again by reserves with a timeout.
+      // Jobs of a workload of puts are removed by reserves with a timeout.
       EXPECT_EQ(server_stat("cmd-reserve"), name == "put" ? 0 : jobs);
     }
     expect_empty_server();
@@ -101,7 +101,7 @@ TEST_F(BenchRun, ATimeEndsTheRunToo) {
   EXPECT_GE(json_value(ending.output, "seconds"), 0.2);
   const double commands = json_value(ending.output, "commands");
   EXPECT_GT(commands, 0);
-  // The warm-up has 10,000 jobs; all others are in the report.
+  // The report has all jobs except the 10,000 of the warm-up.
   EXPECT_EQ(static_cast<double>(3 * (server_stat("cmd-put") - 10'000)), commands);
   expect_empty_server();
 }
@@ -111,8 +111,8 @@ TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
   ASSERT_TRUE(start_tool({"bench", "--ready=50", "--delayed=60", "--idle-tubes=70", "--waiting=8",
                           "--waiting-together=9", "--idle-connections=10", "--watch=11", "-c2",
                           "--seconds", "60", "--json", server_address()}));
-  // Two connections are the load's, and one is ours. Tubes: default, one of the load, 70 idle ones,
-  // 8 and 1 with waiting workers, 11 that are watched.
+  // Connections: two of the load and one of the test. Tubes: default, one of the load, 70 idle
+  // ones, 8 and 1 with waiting workers, 11 watched ones.
   EXPECT_TRUE(eventually([this] { return server_stat("current-waiting") == 17; }));
   EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 30; }));
   EXPECT_TRUE(eventually([this] { return server_stat("current-tubes") == 92; }));
@@ -120,7 +120,7 @@ TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
   EXPECT_GE(server_stat("current-jobs-ready"), 70U + 50 - 2);
   EXPECT_TRUE(eventually([this] { return server_stat("cmd-delete") > 5'000; }));
 
-  // Somebody loses patience; the jobs go all the same.
+  // Interrupts the tool, which deletes the jobs nevertheless.
   EXPECT_TRUE(tool_.signal(SIGINT));
   const Ending ending = end_of_tool();
   EXPECT_EQ(ending.status.signal, SIGINT) << ending.error;
@@ -141,8 +141,7 @@ TEST_F(BenchRun, ReservesFromAllTubesInTheModeThatWasAskedFor) {
     EXPECT_EQ(server_stat("cmd-delete"), jobs);
     expect_empty_server();
   }
-  // The modes are commands: each of the seven connections has watched the five tubes, and its own
-  // before.
+  // Each of the seven connections watches five tubes and its own one, and each mode is a command.
   EXPECT_GE(server_stat("cmd-watch"), 2U * 7 * 6);
 }
 
@@ -161,7 +160,7 @@ TEST_F(BenchRun, EachJobHasAKeyOfItsOwnIfThatIsAskedFor) {
   ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
   EXPECT_EQ(json_value(ending.output, "commands"), 1'500) << ending.output;
   EXPECT_NE(ending.output.find("\"unique\":true"), std::string::npos) << ending.output;
-  // None was a duplicate.
+  // No put was a duplicate.
   EXPECT_EQ(server_stat("total-jobs"), 550U);
   EXPECT_EQ(server_stat("cmd-delete"), 550U);
   expect_empty_server();
@@ -181,7 +180,7 @@ TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
       {"--workload", "put", "-n", "20k", "--depth", "100", "--pid", std::to_string(server_.pid())});
   ASSERT_EQ(ending.status.code, 0) << ending.error;
   EXPECT_GT(json_value(ending.output, "cpu_us_per_command"), 0);
-  // 20,000 bodies of 100 bytes have to be somewhere.
+  // The memory has 20,000 bodies of 100 bytes.
   EXPECT_GE(json_value(ending.output, "resident_behind"),
             json_value(ending.output, "resident_before") + 2'000'000);
 }
@@ -281,7 +280,7 @@ TEST_F(BenchRun, NobodyThereIsSaid) {
       std::string::npos);
 }
 
-// The floor server is compared with, so it has to answer as many commands as a real one.
+// The floor server has to answer as many commands as a real one.
 TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
   ASSERT_TRUE(server_.start({.binary = FLOOR_SERVER_PATH})) << server_.failure();
   for (const char* name : {"put", "take", "cycle"}) {
@@ -297,7 +296,7 @@ TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
   }
 }
 
-// One answer of a server that is otherwise good, and what the report has to say about it.
+// An invalid answer of a server, and the report about it.
 struct OddAnswer {
   const char* command;
   const char* answer;

@@ -1,4 +1,4 @@
-// haricot binlog, against folders that the daemon has written.
+// Tests haricot binlog with folders that the daemon has written.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,8 +18,8 @@ namespace {
 
 class HaricotBinlog : public ToolTest {
  protected:
-  // A folder with five jobs: ready, with odd bytes, delayed, and two that are buried, the later one
-  // first.
+  // Writes a folder with five jobs: a ready one, one with odd bytes, a delayed one, and two buried
+  // ones, the later one first.
   std::string written_folder() {
     const std::string folder = folder_.path() + "/binlog";
     EXPECT_EQ(::mkdir(folder.c_str(), 0700), 0);
@@ -82,20 +82,20 @@ TEST_F(HaricotBinlog, CheckTellsDamageAndEndsWithOne) {
   EXPECT_NE(ending.output.find("4 jobs"), std::string::npos);
 }
 
-// Half a record at the end, as a crash leaves it, is no damage; a monitor can tell the two apart.
+// An incomplete record at the end, as after a crash, is not damage; monitors can distinguish them.
 TEST_F(HaricotBinlog, CheckTellsATornEndAndEndsWithTwo) {
   const std::string folder = written_folder();
   const std::string path = folder + "/binlog.1";
-  constexpr std::size_t kRecord = 84;  // Of a deletion, or a seal.
+  constexpr std::size_t kRecord = 84;  // Size of a deletion or a seal.
   std::string bytes = bytes_of(path);
-  bytes.resize(bytes.size() - kRecord - 10);  // The seal is gone, and the end of the deletion.
+  bytes.resize(bytes.size() - kRecord - 10);  // Removes the seal and the end of the deletion.
   std::ofstream(path, std::ios::binary) << bytes;
-  bytes.resize(bytes.size() - (kRecord - 10));  // Up to the deletion.
-  // The note of a server that was stopped says that the file was longer.
+  bytes.resize(bytes.size() - (kRecord - 10));  // Removes the rest of the deletion.
+  // The note of a stopped server shows that the file was longer.
   const Ending stopped = run_tool({"binlog", "check", folder});
   EXPECT_EQ(stopped.status.code, 1) << stopped.output;
   EXPECT_NE(stopped.output.find("DAMAGE"), std::string::npos) << stopped.output;
-  // A server that was killed has left no such note.
+  // A killed server leaves no such note.
   ASSERT_TRUE(std::filesystem::remove(folder + "/lock"));
   const Ending ending = run_tool({"binlog", "check", folder});
   EXPECT_EQ(ending.status.code, 2) << ending.error;
@@ -130,7 +130,7 @@ TEST_F(HaricotBinlog, CheckTellsAFileThatStandsTwiceAndTouchesNothing) {
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), bytes);
 }
 
-// Whoever can write to the folder has chosen them.
+// Anyone with write permission may have chosen the names.
 TEST_F(HaricotBinlog, NamesOfFilesDoNotSteerATerminal) {
   const std::string folder = written_folder();
   std::ofstream(folder + "/binlog.3.damaged.\x1b[2J", std::ios::binary) << "x";
@@ -211,8 +211,7 @@ TEST_F(HaricotBinlog, ACopyNeverWritesToAFolderThatHasSomething) {
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
 }
 
-// Flips a bit of the signature of a file and takes the note away, so that nothing tells what the
-// file is.
+// Flips a bit of a file's signature and removes the note, so that nothing identifies the file.
 void make_unidentified(const std::string& folder) {
   std::string bytes = bytes_of(folder + "/binlog.1");
   bytes[30] = static_cast<char>(bytes[30] ^ 1);
@@ -248,7 +247,7 @@ TEST_F(HaricotBinlog, ARepairReadsAFileOfWhichNothingTellsWhatItIs) {
   EXPECT_GT(std::stoull(client->put("").substr(9)), 6U);
 }
 
-// The server has moved it by then.
+// The server has renamed the file before.
 TEST_F(HaricotBinlog, ARepairReadsAFileThatAServerHasLeftAside) {
   const std::string folder = written_folder();
   make_unidentified(folder);
@@ -280,7 +279,7 @@ TEST_F(HaricotBinlog, ARepairOfASoundFolderIsSureOfAll) {
 TEST_F(HaricotBinlog, ARepairSaysWhichJobsMayHaveBeenDeleted) {
   const std::string folder = written_folder();
   std::string bytes = bytes_of(folder + "/binlog.1");
-  const std::size_t deletion = bytes.size() - 2 * 84;  // In front of the seal.
+  const std::size_t deletion = bytes.size() - 2 * 84;  // The record before the seal.
   bytes[deletion + 20] = static_cast<char>(bytes[deletion + 20] ^ 1);
   std::ofstream(folder + "/binlog.1", std::ios::binary) << bytes;
   const Ending ending = run_tool({"binlog", "repair", folder, folder_.path() + "/repaired"});

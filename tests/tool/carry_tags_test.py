@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tags of jobs that are exported, imported, copied and moved.
+"""Tests the tags of jobs that are exported, imported, copied and moved.
 
     carry_tags_test.py HARICOT SERVER [FLAG...]
 """
@@ -151,7 +151,7 @@ class Carry(TagTest):
             ended = subprocess.run([TOOL, "import", "-a", self.server.address], stdin=opened,
                                    capture_output=True, timeout=60, check=False)
         self.assertEqual((ended.returncode, ended.stdout), (DONE, b"imported 699\n"))
-        # A bad line stops it there, whatever comes after it.
+        # An invalid line stops the import, whatever follows.
         path.write_bytes(line(tube="mail", body="x") + b"{\n" + line(tube="a", body="x", idp="k"))
         self.assertEqual(self.refused(NO, "line 2: ", "import", path), "imported 1\n")
         self.assertEqual(self.count("ready", "mail"), 700)
@@ -214,7 +214,7 @@ class Carry(TagTest):
         self.drain()
         self.refused(REFUSED, "drain mode", "move", "mail", "news", "-s", "ready")
         self.assertEqual(self.tags("mail")["ready"], ("ready", "1", None, None))
-        # There is no way back to a delay.
+        # A reserved job cannot return to the state delayed.
         self.refused(REFUSED, "job 2 is now buried, because it has no try left", "move", "mail", "news",
                      "-s", "delayed")
         self.assertEqual(self.tags("mail")["later"], ("buried", "1", None, None))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot export and import, as black boxes, against any beanstalk server.
+"""Tests haricot export and import as black boxes, against any beanstalk server.
 
     carry_test.py HARICOT SERVER [FLAG...]
 """
@@ -29,11 +29,11 @@ BYTES = bytes(range(256)) * 3 + b"\r\n"
 
 
 class Relay:
-    """A unix socket in front of a server, on which the Nth message of the tool is the last one.
+    """A unix socket in front of a server, which ends the connection at the Nth message of the tool.
 
-    `end` says how: "before" kills the tool and the message is lost; "after" kills the tool when the
-    server has answered; "cut" closes the connection when the server has answered, but keeps the
-    answer. "interrupt" sends SIGINT to the tool and goes on.
+    `end` is the way: "before" kills the tool and drops the message; "after" kills the tool when the
+    server has answered; "cut" closes the connection when the server has answered, without passing on
+    the answer. "interrupt" sends SIGINT to the tool and continues.
     """
 
     def __init__(self, server, message, end):
@@ -86,7 +86,7 @@ class Relay:
 
     @staticmethod
     def have_done(behind, commands):
-        """Sends commands, and waits until the server has come to the end of them."""
+        """Sends commands, and waits until the server has run all of them."""
         behind.sendall(commands + b"no such command\r\n")
         answers = b""
         while not answers.endswith(b"UNKNOWN_COMMAND\r\n"):
@@ -115,7 +115,7 @@ class CarryTest(OperatorTest):
                 pass
 
     def jobs(self):
-        """What there is: body -> [(tube, state, priority, ttr, delay)], whatever the ids are."""
+        """Returns all jobs, body -> [(tube, state, priority, ttr, delay)], without their ids."""
         found = collections.defaultdict(list)
         for job in range(1, int(self.server.stat("total-jobs")) + 1):
             answer = self.server.ask(f"stats-job {job}")
@@ -133,14 +133,14 @@ class CarryTest(OperatorTest):
         self.bury("buried", "mail", priority=9, ttr=11)
 
     def settle(self):
-        """Waits until the server has noticed that the tool is gone."""
+        """Waits until the server has noticed the end of the tool."""
         wait_until(lambda: self.server.stat("current-connections") == "1")
         self.assertEqual(self.count("reserved"), 0)
 
     def import_with_ends(self, text, jobs, check):
-        """Ends an import at its 1st, 2nd, ... message, in each way, and goes on with it, until one runs to its end.
+        """Ends an import at its 1st, 2nd, ... message, in each way, and continues it, until one runs to its end.
 
-        `check` looks at what is there then, and empties the tubes. Returns how many messages an import has.
+        `check` checks the jobs afterwards, and empties the tubes. Returns the number of messages of an import.
         """
         messages = []
         for end in ("before", "after", "cut"):
@@ -148,7 +148,7 @@ class CarryTest(OperatorTest):
                 relay = Relay(self.server, message, end)
                 status, output, error = relay.run("import", stdin=text)
                 self.settle()
-                # A prefix of the lines is there, and each of them once.
+                # The server has a prefix of the lines, each of them once.
                 there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
                 if end == "cut" and relay.was_reached:
                     self.assertEqual(status, NO_SERVER, error)
@@ -163,7 +163,7 @@ class CarryTest(OperatorTest):
     def export_with_cuts(self, jobs, *words, after_cut=lambda: None):
         """Cuts an export at its 1st, 2nd, ... message, until one runs to its end.
 
-        Returns how many jobs were written before a cut, without 0.
+        Returns the numbers of jobs that were written before the cuts, without 0.
         """
         self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(jobs)))
         message, seen = 1, set()
@@ -249,13 +249,13 @@ class Export(CarryTest):
 
 
 class ExportById(CarryTest):
-    """The long way, which every server allows."""
+    """Tests the slow way, which every server supports."""
 
     def lines(self, *words):
         return [json.loads(line) for line in self.good("export", "--by-id", *words).splitlines()]
 
     def state(self):
-        """What a monitor sees of the jobs and tubes, without what counts commands."""
+        """Returns a monitor's view of the jobs and tubes, without counters of commands."""
         return (self.server.ask("stats").split("cmd-")[0].split("---")[1],
                 sorted(self.server.ask("list-tubes").split("---")[1].splitlines()))
 
@@ -354,7 +354,7 @@ class ExportById(CarryTest):
     def test_a_lost_server_is_told(self):
         left = []
 
-        # A put that was answered to nobody leaves its job, which no worker gets.
+        # A put whose answer was lost leaves a job, which no worker gets.
         def delete_what_is_left():
             self.settle()
             for line in self.server.ask("list-tubes").splitlines():
@@ -465,7 +465,7 @@ class Import(CarryTest):
         self.assertGreater(self.import_with_ends(text, 1200, check), 4)
 
     def bodies(self, tube):
-        """All bodies of a tube, which is empty then."""
+        """Reserves and deletes all jobs of a tube. Returns their bodies."""
         self.haricot("kick", "-qt", tube, "--all")
         self.haricot("kick", "-qt", tube, "--all")
         with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as answers:

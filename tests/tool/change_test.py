@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The subcommands of haricot that change jobs and tubes, as black boxes, against any beanstalk server.
+"""Tests the subcommands that change jobs and tubes as black boxes, against any beanstalk server.
 
     change_test.py HARICOT SERVER [FLAG...]
 """
@@ -301,7 +301,7 @@ class Pause(OperatorTest):
         self.assertEqual(self.good_json("pause", "mail", "0"), {"tube": "mail", "seconds": 0})
         self.assertEqual(self.good("pause", "mail", "1h"), "tube mail is paused for 3600 s\n")
         self.good("pause", "mail", "0")
-        # 1.12 ends it after a moment.
+        # beanstalkd 1.12 ends the pause a moment later.
         wait_until(lambda: self.server.stat("pause-time-left", "stats-tube mail") == "0")
 
     def test_what_is_wrong_is_told(self):

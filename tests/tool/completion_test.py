@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Completion in real shells: a person types on a terminal, and other people have chosen the names.
+"""Tests completion in real shells on a terminal, with hostile names of tubes.
 
     completion_test.py ROOT HARICOT HARICOTD
 """
@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT / "scripts/lib"))
 
 import ports
 
-# How each shell is started without the files of a user, and told to complete haricot; `show` prints
-# the words that it gets, one a line.
+# The commands that start each shell without the user's files, and load the completion of haricot. `show` prints its
+# arguments, one in each line.
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"],
              "bind 'set bell-style none'; bind 'set enable-bracketed-paste off'; "
@@ -44,7 +44,7 @@ SHELLS = {
 
 
 class Shell:
-    """A shell on a terminal of its own, at the folder of the test."""
+    """A shell on its own terminal, in the folder of the test."""
 
     def __init__(self, name, folder, address):
         command, prepared = SHELLS[name]
@@ -61,9 +61,9 @@ class Shell:
         self.answer_to(prepared)
 
     def answer_to(self, line, keys=b""):
-        """Runs a line; what the shell has written until the next line's answer can come."""
+        """Runs a line. Returns the output of the shell until it is ready for the next line."""
         self.runs += 1
-        # Typed in two halves, so that only the shell can have written it whole.
+        # Typed in two halves, so that the whole mark can only be output of the shell.
         os.write(self.terminal, line.encode() + keys + b"\n")
         mark = f"=={self.runs}=="
         os.write(self.terminal, f"echo '==''{self.runs}=='\n".encode())
@@ -77,7 +77,7 @@ class Shell:
         return output.decode("utf-8", "replace")
 
     def words_after(self, line, tabs=1):
-        """The words that the shell makes of a line that was completed."""
+        """Returns the words of a line after its completion."""
         output = self.answer_to(line + "\t" * tabs, b"\x01show \x05")  # Ctrl-A, Ctrl-E
         return [text[1:-1] for text in output.replace("\r", "\n").split("\n")
                 if text.startswith("<") and text.endswith(">")]
@@ -105,13 +105,13 @@ class CompletionTest(unittest.TestCase):
 
 
 class Names(CompletionTest):
-    """Names of tubes that are no words to a shell."""
+    """Tests names of tubes that a shell has to quote."""
 
     def check(self, name, server, names):
         shell = self.open(name, server.address)
         shell.answer_to("")
         for line in ("haricot flush ", "haricot peek --tube ", "haricot flush $", "haricot flush `"):
-            shell.answer_to(line + "\t\t", b"\x15")  # Ctrl-U: the list only.
+            shell.answer_to(line + "\t\t", b"\x15")  # Ctrl-U discards the line after the list.
             self.nothing_was_run()
         for tube in names:
             with self.subTest(f"{name}: {tube}"):
@@ -120,7 +120,7 @@ class Names(CompletionTest):
                 self.nothing_was_run()
         return shell
 
-    # Of the bytes that the protocol allows.
+    # Names of bytes that the protocol permits.
     NAMES = ("aa$(touch$IFS{}/x)", "bb;id", "cc$HOME", "dd.e_f", "ee(sub)", "ff+/-g")
 
     def of_the_protocol(self, name):
@@ -129,7 +129,7 @@ class Names(CompletionTest):
             for tube in (*names, f"$(touch$IFS{self.folder}/y)", f"$(touch$IFS{self.folder}/z)"):
                 server.put("body", tube)
             shell = self.check(name, server, names)
-            # What is quoted already, and what stands behind an equals sign.
+            # A quoted word, and a word after an equals sign.
             tube = names[0]
             self.assertEqual(shell.words_after("haricot flush 'aa"), ["haricot", "flush", tube])
             self.assertEqual(shell.words_after("haricot flush 'bb;"), ["haricot", "flush", "bb;id"])
@@ -139,7 +139,7 @@ class Names(CompletionTest):
             self.nothing_was_run()
 
     def of_another_server(self, name):
-        """Of a server that keeps to nothing."""
+        """Tests names that no beanstalk server permits."""
         names = ["aa`touch$IFS{}/x`", "bb'quote", 'cc"quote', "dd*", "ee!sh", "ff&touch$IFS{}/y&",
                  "gg|id", "hh>{}/z", "ii#", "jj[a-z]", "kk{{a,b}}", "ll=:"]
         names = [tube.format(self.folder) for tube in names]
@@ -185,7 +185,7 @@ class Names(CompletionTest):
 
 
 class Addresses(CompletionTest):
-    """Whom a completion asks."""
+    """Tests the server to which a completion connects."""
 
     def check(self, name):
         with Server(DAEMON) as wrong, Server(DAEMON) as right, Server(DAEMON) as second:
@@ -207,7 +207,7 @@ class Addresses(CompletionTest):
             self.assertEqual(
                 shell.words_after(f"haricot top -a {right.address} -a {second.address} s")[-1],
                 "second")
-            # One that only the shell knows is not guessed, and the one of the environment is another.
+            # An address that the shell would have to expand is not guessed, and the environment has another one.
             self.assertEqual(shell.words_after("haricot -a $HOME flush w")[-1], "w")
             self.assertEqual(shell.words_after("haricot flush w")[-1], "wrong")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The connection of a subcommand is cut in the middle of an answer, after each of many numbers of bytes.
+"""Cuts the connection of a subcommand in the middle of an answer, after various numbers of bytes.
 
     cut_test.py HARICOT SERVER [FLAG...]
 """
@@ -25,7 +25,7 @@ BODIES = ["the first body", "second\r\nINSERTED 7\r\n", "RESERVED 1 5\r\nthird"]
 
 
 class Cut:
-    """A unix socket in front of a server that passes on so many bytes of its answers, and closes."""
+    """A unix socket in front of a server, which passes on `limit` bytes of its answers, and closes."""
 
     def __init__(self, server, limit):
         self.server, self.left = server, limit
@@ -47,11 +47,11 @@ class Cut:
 
     def serve(self):
         tool, _ = self.listener.accept()
-        # Some subcommands connect first to see whether somebody is there.
+        # Some subcommands first connect to check that a server answers.
         while not tool.recv(1, socket.MSG_PEEK):
             tool.close()
             tool, _ = self.listener.accept()
-        # Whoever connects again finds nobody.
+        # A second connection fails.
         self.listener.close()
         os.unlink(self.address[5:])
         with tool, socket.socket(socket.AF_UNIX) as behind:
@@ -74,7 +74,7 @@ class Cut:
 
 class CutTest(OperatorTest):
     def each(self, *words, step=7, stdin=b"", before=None):
-        """Runs the subcommand until it was not cut any more. Yields status, stdout and stderr."""
+        """Runs the subcommand with growing limits until it is not cut. Yields status, stdout and stderr."""
         limit, runs = 1, 0
         while True:
             if before:
@@ -87,7 +87,7 @@ class CutTest(OperatorTest):
                 self.assertEqual(status, DONE, error)
                 yield True, output, error
                 break
-            # If the last answer has passed, nothing is missing.
+            # If the last answer was passed on, nothing is missing.
             if status != DONE:
                 self.assertEqual(status, NO_SERVER, error)
             yield status == DONE, output, error
@@ -96,7 +96,7 @@ class CutTest(OperatorTest):
         self.assertGreater(runs, 5)
 
     def bodies(self, tube):
-        """The bodies of the jobs of a tube, whatever state they are in."""
+        """Returns the bodies of a tube's jobs in all states."""
         ids = range(self.first, int(self.server.stat("total-jobs")) + 1)
         answers = self.server.ask(*(f"stats-job {job}" for job in ids))
         here = re.findall(rf'^id: (\d+)\ntube: "?{tube}"?$', answers, re.MULTILINE)
@@ -166,7 +166,7 @@ class Cuts(CutTest):
             left = self.bodies("from")
             self.assertEqual(left, BODIES[len(BODIES) - len(left):])
             self.assertGreaterEqual(len(left) + len(done), len(BODIES))
-            # The one that was done and is still there is named.
+            # The message names the job that was done and still exists.
             if len(left) + len(done) > len(BODIES):
                 self.assertIn("may be done twice", error)
             if is_whole:

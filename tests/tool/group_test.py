@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Groups of jobs in haricot put, group, jobs, export, import and move, as black boxes.
+"""Tests groups of jobs in haricot put, group, jobs, export, import and move, as black boxes.
 
     group_test.py HARICOT SERVER [FLAG...]
 """
@@ -28,13 +28,13 @@ class GroupTest(OperatorTest):
         return int(self.good("put", "-t", tube, *flags, body))
 
     def jobs(self):
-        """What the server has: body -> (tube, state, whether it is held)."""
+        """Returns the jobs of the server: body -> (tube, state, is held)."""
         return {job["body"]: (job["tube"], job["state"], job.get("held", False))
                 for job in map(json.loads, self.good("export").splitlines())}
 
 
 class Without(OperatorTest):
-    """A server that lacks groups says so, and gets no job."""
+    """Tests a server without groups: the tool reports it, and puts no job."""
 
     def test_it_is_told(self):
         if self.has("grp"):
@@ -98,7 +98,7 @@ class Progress(GroupTest):
         self.assertEqual(watch.stdout.readline(),
                          "ready 1, reserved 0, delayed 0, buried 0, held after it 1\n")
         self.good("bury", job)
-        # It may see that the job is reserved first.
+        # The first lines may show that the job is reserved.
         while (line := watch.stdout.readline()).startswith("ready 0, reserved 1"):
             pass
         self.assertEqual(line, "ready 0, reserved 0, delayed 0, buried 1, held after it 1\n")
@@ -109,7 +109,7 @@ class Progress(GroupTest):
 
 class Carry(GroupTest):
     def put_stages(self):
-        """Three stages, of which each got a job after the next one was put."""
+        """Puts three stages. Each gets another job after the next stage was put."""
         self.put("fetch", "--group", "fetched")
         self.put("load", "--group", "loaded", "--after", "fetched", "-d", "700")
         self.put("report", "--after", "loaded")

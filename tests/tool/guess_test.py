@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What somebody types first: tubes either way, times, words of other tools; against any beanstalk server.
+"""Tests the first attempts of users: tubes in both forms, times, words of other tools; against any beanstalk server.
 
     guess_test.py HARICOT SERVER [FLAG...]
 """
@@ -26,12 +26,12 @@ def without_ages(text):
 
 
 class Tubes(OperatorTest):
-    """A tube is an operand or --tube, everywhere."""
+    """Tests that each subcommand accepts a tube as an operand and as --tube."""
 
     def both(self, before, *words):
-        """Runs it in both ways, `before` each time, and returns what they say, which is the same.
+        """Runs the words in both forms, after `before`, and returns their common output.
 
-        The word TUBE is the tube mail. Between the two a second may end, so ages are left out.
+        TUBE stands for the tube mail. Ages are ignored, because a second may end between the two.
         """
         said = []
         for tube in (["mail"], ["--tube", "mail"]):
@@ -118,7 +118,7 @@ class PutOfAPipe(OperatorTest):
                                    capture_output=True, timeout=60, check=False)
         self.assertEqual(ended.returncode, USAGE)
         self.assertIn(b"haricot put --tube mail puts stdin", ended.stderr)
-        ours, theirs = socket.socketpair()  # As sshd may give it.
+        ours, theirs = socket.socketpair()  # sshd may use a socket as stdin.
         with ours, theirs:
             ended = subprocess.run([TOOL, "put", "mail", "-a", self.server.address], stdin=theirs,
                                    capture_output=True, timeout=60, check=False)
@@ -132,7 +132,7 @@ class PutOfAPipe(OperatorTest):
         self.assertEqual(self.good("put", "-t", "mail", "-", stdin=b"x"), "1\n")
 
     def test_what_is_clear_is_put(self):
-        # As in a loop of a shell that reads a file.
+        # Like in a shell's loop that reads a file.
         self.assertEqual(self.good("put", "--tube", "mail", "body", stdin=b"a\nb\n"), "1\n")
         self.assertEqual(self.good("put", "body"), "2\n")
         self.assertEqual(self.good("put", "--tube", "mail", stdin=b"a\nb\n"), "3\n")
@@ -185,7 +185,7 @@ class Lines(OperatorTest):
 
 
 class Nothing(OperatorTest):
-    """An empty word is most often a variable of a script that nobody has set. It never means everything."""
+    """Tests empty words, which are usually unset variables of a script: they never mean everything."""
 
     def test_is_refused_as_an_operand(self):
         self.server.put("x")
@@ -216,7 +216,7 @@ class Nothing(OperatorTest):
 
 
 class Times(OperatorTest):
-    """What --help promises: 2.5, 90s, 5m, 1h30m, 250ms."""
+    """Tests the times of --help: 2.5, 90s, 5m, 1h30m, 250ms."""
 
     def test_of_what_goes_to_the_server_no_part_of_a_second_is_lost(self):
         for words, key, value in ((["-d", "2.5"], "delay", 3), (["-r", "250ms"], "ttr", 1),
@@ -242,7 +242,7 @@ class Times(OperatorTest):
 
 
 class Statuses(OperatorTest):
-    """0: nothing to do is done. 1: no. 6: this side fails."""
+    """Tests exit statuses: 0 if nothing had to be done, 1 for a negative answer, 6 for a local failure."""
 
     def test_a_tube_with_nothing_to_do_is_no_failure(self):
         self.assertEqual(self.good("kick", "default", "--all"), "kicked 0\n")
@@ -258,7 +258,7 @@ class Statuses(OperatorTest):
                             (["delete", "mail", "--all", "-y"], "deleted"),
                             (["delete", "mail", "--ready", "-n5", "-y"], "deleted"),
                             (["flush", "mail", "-y"], "deleted"), (["move", "mail", "news"], "moved")):
-            # Whoever has misspelt it learns it all the same.
+            # A misspelt name is reported, too.
             self.assertEqual(self.refused(DONE, "there is no tube mail", *words), done + " 0\n")
             self.assertEqual(self.refused(DONE, "there is no tube mail", *words, "-q"), "")
         self.server.put("x", "mail")
@@ -320,7 +320,7 @@ class Servers(OperatorTest):
         tubes = self.good_json("tubes", "-i0")
         self.assertEqual([tube["name"] for tube in tubes["sum"]], ["default", "mail"])
         self.assertEqual(tubes["servers"][0]["address"], self.server.address)
-        # Times cannot be added up, so the sum has none.
+        # Times cannot be added, so the sum has none.
         told = tubes["servers"][0]["tubes"]
         self.assertEqual([{key: tube[key] for key in summed}
                           for tube, summed in zip(told, tubes["sum"], strict=True)], tubes["sum"])
@@ -424,7 +424,7 @@ class Messages(OperatorTest):
 
 
 class Counting:
-    """A unix socket in front of a server for one client, which remembers the commands."""
+    """A unix socket in front of a server for one client, which records the commands."""
 
     def __init__(self, server):
         self.address = f"unix:{server.folder.name}/counting"

@@ -1,4 +1,4 @@
-// The tool's own command line: subcommands, help, mistakes.
+// Tests the tool's own command line: subcommands, help, errors.
 
 #include <gtest/gtest.h>
 

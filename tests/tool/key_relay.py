@@ -1,7 +1,7 @@
-"""A server that knows the tag idp of put, in front of one that lacks it.
+"""A relay that adds the tag idp of put to a server that lacks it.
 
-It keeps the keys itself, and has the other server do everything else. So the tool can be tested
-with a server of which only the duplicates are made up.
+It stores the keys itself, and passes all other work to the server, so that the tool can be tested with a
+server of which only the duplicates are simulated.
 """
 
 import re
@@ -33,7 +33,7 @@ class KeyRelay:
         while True:
             try:
                 client, _ = self.listener.accept()
-            except OSError:  # It is closed.
+            except OSError:  # The listener is closed.
                 return
             threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
@@ -81,7 +81,7 @@ class KeyRelay:
 
 
 class FullRelay(KeyRelay):
-    """A server without memory for the tube `full`."""
+    """A relay whose server has no memory for the tube `full`."""
 
     def answer(self, words, *more):
         return b"OUT_OF_MEMORY\r\n" if words == ["use", "full"] else super().answer(words, *more)
@@ -96,7 +96,7 @@ def ask(behind, answers, line, body):
 
 
 def with_text(answer, change):
-    """The answer with its text changed."""
+    """Returns the answer with a changed text."""
     if not answer.startswith(b"OK "):
         return answer
     text = change(answer.split(b"\r\n", 1)[1][:-2])

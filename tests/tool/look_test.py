@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The subcommands of haricot that change nothing, as black boxes, against any beanstalk server.
+"""Tests the read-only subcommands as black boxes, against any beanstalk server.
 
     look_test.py HARICOT SERVER [FLAG...]
 """
@@ -21,7 +21,7 @@ from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wa
 
 
 def version_of_haricotd():
-    """What `haricotd -v` says in its parentheses."""
+    """Returns the version in the parentheses of `haricotd -v`."""
     said = subprocess.run([BINARY, "-v"], capture_output=True, check=True, timeout=20).stdout
     return said.decode().split("(haricot ")[1].rstrip(")\n")
 
@@ -154,7 +154,7 @@ class Jobs(OperatorTest):
             self.skipTest("the server cannot list jobs")
 
     def rows(self, *words):
-        """The table as a list of jobs, each a map from title to value."""
+        """Returns the table as a list of jobs, each a map from title to value."""
         titles, *rows = [line.split() for line in self.good("jobs", *words).splitlines()]
         return [dict(zip(titles, row)) for row in rows]
 
@@ -246,7 +246,7 @@ class Clients(OperatorTest):
         self.connect("use awaited", "reserve")
 
     def connect(self, *lines):
-        """A connection that has sent these lines, which the server has run."""
+        """Opens a connection, sends these lines, and waits until the server has run them."""
         link = socket.socket(socket.AF_UNIX)
         self.addCleanup(link.close)
         link.connect(self.server.path)
@@ -258,7 +258,7 @@ class Clients(OperatorTest):
         return [json.loads(line) for line in self.good("clients", "--json", *words).splitlines()]
 
     def find(self, used):
-        """The one that uses this tube; None: there is none."""
+        """Returns the client that uses this tube, or None."""
         return next((client for client in self.clients() if client["used"] == used), None)
 
     def test_it_says_who_waits_and_who_holds_jobs(self):
@@ -277,7 +277,7 @@ class Clients(OperatorTest):
         shown = [dict(zip(titles, row)) for row in rows]
         ids = [int(row["id"]) for row in shown]
         self.assertEqual(ids, sorted(ids))
-        self.assertIn("running", [row["state"] for row in shown])  # Itself.
+        self.assertIn("running", [row["state"] for row in shown])  # The connection of this command.
         row = next(row for row in shown if row["used"] == "awaited")
         self.assertEqual((row["state"], row["jobs"], row["commands"]), ("waiting", "0", "2"))
 
@@ -291,7 +291,7 @@ class Clients(OperatorTest):
 
 
 class Several(OperatorTest):
-    """Two servers, and their sums."""
+    """Tests two servers and their sums."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That haricot --help, haricot(1) and the completions for bash, zsh and fish say the same.
+"""Checks that haricot --help, haricot(1) and the completions for bash, zsh and fish agree.
 
     manual_test.py ROOT HARICOT HARICOTD
 """
@@ -41,13 +41,13 @@ def subcommands():
 
 
 def flags_of_help(subcommand):
-    """A set of (letter or None, long name, value or None)."""
+    """Returns a set of (letter or None, long name, value or None)."""
     line = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?: ([A-Z]+))?  ", re.MULTILINE)
     return {match.groups() for match in line.finditer(help_of(subcommand))}
 
 
 def flags_of_page(text):
-    """The same, from the flags that a .TP of the text has."""
+    """Returns a set like that of the flags in --help, from the .TP entries of the text."""
     found = set()
     for line in re.findall(r"^\.TP\n\.BR (.*--.*)$", text.replace(r"\-", "-"), re.MULTILINE):
         plain = re.sub(r"\\f[A-Z]", "", line).replace('"', "")
@@ -59,7 +59,7 @@ def flags_of_page(text):
 
 
 def parts_of_page():
-    """What the page says of each subcommand, and of all."""
+    """Returns the page's text about each subcommand, and about all."""
     text = PAGE.read_text()
     common = re.search(r"^\.SH COMMON OPTIONS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)[1]
     section = re.search(r"^\.SH SUBCOMMANDS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)[1]
@@ -68,7 +68,7 @@ def parts_of_page():
 
 
 def complete(*words, environment=None):
-    """What bash offers for the last of the words after `haricot`."""
+    """Returns the words that bash offers for the last of the words after `haricot`."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; ' \
              'COMP_POINT=${#COMP_LINE}; _haricot; printf "%s\\n" "${COMPREPLY[@]}"'
     output = subprocess.run(["bash", "-c", script, "bash", COMPLETION, TOOL, *words], check=True,
@@ -79,7 +79,7 @@ def complete(*words, environment=None):
 
 
 def complete_by_zsh(*words, environment=None):
-    """The same, of zsh: what the function gives to the completion system, which chooses among it."""
+    """Returns the words that the function passes to zsh's completion system, which selects from them."""
     script = """
       file=$1; shift; words=("$@"); CURRENT=$#
       _describe() { local name=${@[-1]}; print -rl -- ${${(P)name}%%:*} }
@@ -109,7 +109,7 @@ def complete_by_fish(*words, environment=None):
 
 
 def split_at(words, mark):
-    """The words between the marks, as lists."""
+    """Yields the words between the marks, as lists."""
     part = []
     for word in [*words, mark]:
         if word == mark:
@@ -146,8 +146,7 @@ class Manual(unittest.TestCase):
                 self.assertIn(subcommand, words, line)
                 for command in split_at(words, "|"):
                     self.assertEqual(command[0], "haricot", line)
-                    # What stands behind it is the shell's. With --help the flags are read, and
-                    # nothing is done.
+                    # Redirections are for the shell. With --help the tool only parses the flags.
                     command = next(split_at([w for w in command if w != "<"], ">"))
                     at = next(i for i, word in enumerate(command) if word in subcommands()) + 1
                     ended = subprocess.run([TOOL, *command[1:at], "--help", *command[at:]],
@@ -212,7 +211,7 @@ class Generated(unittest.TestCase):
 
 
 class OtherShells(unittest.TestCase):
-    """What every shell has to offer; bash has more tests."""
+    """Tests that apply to every shell. bash has more tests."""
 
     def check(self, shell, complete_by):
         if not shutil.which(shell):

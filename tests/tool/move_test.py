@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot move, as a black box, against any beanstalk server.
+"""Tests haricot move as a black box, against any beanstalk server.
 
     move_test.py HARICOT SERVER [FLAG...]
 """
@@ -103,7 +103,7 @@ class Move(CarryTest):
                 break
             message += 1
         self.assertGreater(message, 10)
-        # For each job there is the point between the put and the deletion; for the buried one, more.
+        # Each job can be cut between the put and the delete; the buried one at more points.
         self.assertGreaterEqual(twice, 3)
 
     def test_a_ctrl_c_ends_it_between_two_jobs(self):

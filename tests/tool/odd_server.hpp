@@ -1,5 +1,5 @@
-// A server that understands just enough to be loaded, and answers one command as the test says: for
-// what a real server never does.
+// A minimal server for loads, whose answer to one command is set by the test: for answers that a
+// real server never sends.
 
 #pragma once
 
@@ -14,8 +14,7 @@ namespace haricot::test {
 
 class OddServer final {
  public:
-  // Answers this command, whatever its arguments, with these bytes instead of good ones; with
-  // "CLOSE" it closes the connection.
+  // Sets the answer to this command with any arguments. "CLOSE" closes the connection instead.
   OddServer(std::string command, std::string answer);
   OddServer(const OddServer&) = delete;
   OddServer& operator=(const OddServer&) = delete;
@@ -30,7 +29,7 @@ class OddServer final {
   };
 
   void serve();
-  // False: the connection is to be closed.
+  // Returns false if the connection has to be closed.
   bool serve_client(int descriptor, Client& client);
   std::string answer_to(std::string_view line, Client& client);
 

@@ -1,6 +1,6 @@
-"""A test with a server of its own, and the ways in which an operator goes to it.
+"""A test case with its own server, and functions that run the tool.
 
-The program that is tested and the server are the words on the command line: HARICOT SERVER [FLAG...].
+The command line of a test has the tool and the server: HARICOT SERVER [FLAG...].
 """
 
 import json
@@ -25,7 +25,7 @@ class OperatorTest(unittest.TestCase):
         return run(TOOL, *words, address=self.server.address, **more)
 
     def good(self, *words, **more):
-        """Its output, where it is to succeed and to complain about nothing."""
+        """Runs the tool, which has to succeed without messages. Returns its output."""
         status, output, error = self.haricot(*words, **more)
         self.assertEqual((status, error), (DONE, ""), output)
         return output.decode()
@@ -41,7 +41,7 @@ class OperatorTest(unittest.TestCase):
         return output.decode()
 
     def has(self, command):
-        """Whether the server has a command beyond those of beanstalkd."""
+        """Returns true if the server has this extended command."""
         return f"- {command}\n" in self.server.ask("capabilities")
 
     def count(self, state, tube=None):
@@ -49,7 +49,7 @@ class OperatorTest(unittest.TestCase):
         return int(self.server.stat(f"current-jobs-{state}", command))
 
     def hold(self):
-        """A worker that holds the next job of default until it is closed."""
+        """Returns a connection that holds the next job of default until it is closed."""
         worker = socket.socket(socket.AF_UNIX)
         worker.connect(self.server.path)
         self.addCleanup(worker.close)
@@ -59,7 +59,7 @@ class OperatorTest(unittest.TestCase):
 
 
 def output_on_terminal(*words, address, typed=b""):
-    """What the tool writes when stdin, stdout and stderr are a terminal."""
+    """Returns the output of the tool when stdin, stdout and stderr are a terminal."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ["HARICOT_ADDR"] = address
@@ -72,7 +72,7 @@ def output_on_terminal(*words, address, typed=b""):
             os.write(terminal, typed)
         while piece := os.read(terminal, 4096):
             output += piece
-    except OSError:  # The other side is closed.
+    except OSError:  # The other end is closed.
         pass
     os.waitpid(child, 0)
     os.close(terminal)

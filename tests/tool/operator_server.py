@@ -1,4 +1,4 @@
-"""What the tests of the operator's subcommands share: servers, a raw client, runs of the tool."""
+"""Servers, a raw client, and runs of the tool, for the tests of the operator's subcommands."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ DONE, NO, NO_SERVER, REFUSED, USAGE, LOCAL = 0, 1, 3, 4, 5, 6
 
 
 class Server:
-    """A beanstalk server on a unix socket in a folder of its own."""
+    """A beanstalk server on a unix socket in its own folder."""
 
     def __init__(self, binary, *flags):
         self.folder = tempfile.TemporaryDirectory(prefix="haricot-tool-")
@@ -33,7 +33,7 @@ class Server:
         wait_until(lambda: can_connect(self.path) or self.process.poll() is not None)
         if self.process.poll() is not None:
             raise AssertionError(f"{self.binary} ended with status {self.process.returncode}")
-        self.ask()  # beanstalkd listens before it knows what to do at a signal.
+        self.ask()  # beanstalkd listens before it handles signals.
 
     def stop(self):
         if not self.is_stopped:
@@ -42,7 +42,7 @@ class Server:
             self.process.wait(DEADLINE_S)
 
     def ask(self, *lines):
-        """Sends lines (bodies may be among them) and returns all that comes back."""
+        """Sends lines, which may be bodies, and returns all answers."""
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(DEADLINE_S)
             client.connect(self.path)
@@ -72,7 +72,7 @@ class Server:
 
 
 class Fixed:
-    """A server on a TCP port that says one thing to whoever connects, and keeps silent then."""
+    """A server on a TCP port that sends fixed bytes to each client, and then nothing."""
 
     def __init__(self, words):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -102,12 +102,12 @@ class Fixed:
 
 
 class Dripping(Fixed):
-    """The same, but the words come again and again, and slowly."""
+    """A server like Fixed that sends the bytes slowly and repeatedly."""
 
     def serve(self):
         while True:
             client, _ = self.listener.accept()
-            with client, contextlib.suppress(OSError):  # Whoever asked is gone.
+            with client, contextlib.suppress(OSError):  # The client has disconnected.
                 while True:
                     for byte in self.words:
                         client.sendall(bytes([byte]))
@@ -115,7 +115,7 @@ class Dripping(Fixed):
 
 
 class Scripted:
-    """A server on a unix socket that answers each command by a function of its line."""
+    """A server on a unix socket whose answers are a function of the command line."""
 
     def __init__(self, answer):
         self.folder = tempfile.TemporaryDirectory(prefix="haricot-tool-")
@@ -130,7 +130,7 @@ class Scripted:
                 while True:
                     client, _ = self.listener.accept()
                     threading.Thread(target=self.serve, args=(client, answer), daemon=True).start()
-            finally:  # The child must not go on with the tests.
+            finally:  # The child must not continue with the tests.
                 os._exit(1)
 
     @staticmethod
@@ -139,7 +139,7 @@ class Scripted:
             try:
                 for line in lines:
                     client.sendall(answer(line.decode().strip()))
-            except OSError:  # Whoever asked is gone.
+            except OSError:  # The client has disconnected.
                 pass
 
     def __enter__(self):
@@ -162,7 +162,7 @@ def can_connect(path):
 
 
 def wait_until(is_true):
-    """Asks again and again, until a generous deadline."""
+    """Polls until the condition is true, up to a generous deadline."""
     end = time.monotonic() + DEADLINE_S
     while not is_true():
         if time.monotonic() > end:
@@ -171,9 +171,9 @@ def wait_until(is_true):
 
 
 def run(tool, *words, stdin=None, address=None, environment=None):
-    """Runs the tool to its end. Returns its status, what it wrote to stdout (bytes), and to stderr.
+    """Runs the tool. Returns its status, stdout (bytes) and stderr.
 
-    With `stdin` that is a pipe with these bytes, without it /dev/null.
+    Its stdin is a pipe with the bytes `stdin`, or /dev/null.
     """
     settings = {key: value for key, value in os.environ.items() if key != "HARICOT_ADDR"}
     if address:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What haricot top draws, compared with pictures in files.
+"""Compares screens of haricot top with pictures in files.
 
     picture_test.py HARICOT             compares
-    picture_test.py HARICOT --write     writes the pictures anew; look at the difference then
+    picture_test.py HARICOT --write     writes the pictures again; check the diff afterwards
 
-The screens stand on a pseudo-terminal. The server is a part of this test. It answers fixed
-statistics, which change only with the number of times that somebody has asked, so neither the time
-nor the load of the machine shows in a picture. A picture has the lines of the screen, and below
-them the tones of the lines that are not plain: R red and bold, y yellow, b bold, i inverse.
+The screens are on a pseudo-terminal. A server in this test returns fixed statistics that depend only on the number of
+requests, so a picture does not depend on the time or the load of the machine. A picture has the lines of the screen,
+and below them the tones of the lines that are not plain: R red and bold, y yellow, b bold, i inverse.
 """
 
 import difflib
@@ -26,10 +25,10 @@ WRITES = "--write" in sys.argv
 del sys.argv[1:]
 FOLDER = pathlib.Path(__file__).parent / "pictures"
 WIDTHS = (60, 80, 120, 200)
-SAMPLES = 6  # Enough for a backlog to be seen to grow.
+SAMPLES = 6  # Enough to detect a growing backlog.
 
 LONG = "app.production.eu-west-1.notifications.email.digest"
-# What stats-tube says of each, beside zeros.
+# The values of stats-tube that are not 0.
 TUBES = {
     "default": {"watching": 1, "using": 1},
     "mail": {"jobs-ready": 59207, "jobs-urgent": 12, "jobs-reserved": 40, "jobs-delayed": 1290,
@@ -48,12 +47,12 @@ def text(lines):
 
 
 def webhooks(samples):
-    """Jobs of a tube that nobody watches."""
+    """Returns the number of jobs of a tube without a watcher."""
     return 1000 + 250 * samples
 
 
 class Fake:
-    """The answers of a server. With `extended` it has the commands that beanstalkd lacks."""
+    """The answers of a server. With `extended` it has the extended commands."""
 
     def __init__(self, extended=True, **more):
         self.extended = extended
@@ -138,10 +137,10 @@ class Pictures(unittest.TestCase):
     maxDiff = None
 
     def screen(self, fake, columns, *words, rows=24, **environment):
-        """A screen that has asked SAMPLES times."""
+        """Returns a screen after SAMPLES samples."""
         server = Scripted(fake)
         self.addCleanup(server.__exit__)
-        # A relative path, so that no picture has the name of a new folder.
+        # A relative path, so that no picture has the name of a temporary folder.
         screen = Screen([TOOL, "top", "-a", "unix:socket", "-i", "1000", *words], rows, columns,
                         environment, server.folder.name)
         self.addCleanup(screen.close)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Long work shows on a terminal how far it is, and work does not burn jobs; against any beanstalk server.
+"""Tests the progress of long subcommands on a terminal, and that `work` does not use up tries; against any beanstalk
+server.
 
     progress_test.py HARICOT SERVER [FLAG...]
 """
@@ -26,7 +27,7 @@ LEFT = r", about \d+ (s|min|h|days) left"
 
 class ProgressTest(OperatorTest):
     def on_terminal(self, *words, address=None, stdout=None):
-        """The subcommand with a terminal as stdin, stderr and, if nothing else is given, stdout."""
+        """Runs the subcommand with a terminal as stdin, stderr and, by default, stdout."""
         master, slave = pty.openpty()
         process = subprocess.Popen([TOOL, "-a", address or self.server.address, *map(str, words)],
                                    stdin=slave, stdout=stdout or slave, stderr=slave)
@@ -39,7 +40,7 @@ class ProgressTest(OperatorTest):
             try:
                 while piece := os.read(master, 4096):
                     self.shown += piece.decode()
-            except OSError:  # The other side is closed.
+            except OSError:  # The other end is closed.
                 pass
 
         thread = threading.Thread(target=read)
@@ -68,7 +69,7 @@ class Estimates(ProgressTest):
         self.assertEqual(process.wait(DEADLINE_S), DONE)
         wait_until(lambda: "30 done, 0 released" in self.shown)
         self.assertRegex(self.shown, r"\x1b\[Kdone \d+ of 30.*\r\x1b\[K\[\d+\] said\r\n")
-        # Each line stands alone.
+        # No line is mixed with the progress.
         screen = re.sub(r"[^\n]*\r\x1b\[K", "", self.shown)
         self.assertEqual(screen.count("] said\r\n"), 30)
         self.assertNotIn("of 30", screen)
@@ -98,7 +99,7 @@ class Estimates(ProgressTest):
 
 
 def slow_answer(line):
-    """The answer of a server with 100,000 jobs that needs a while for each page of them."""
+    """Returns the answer of a slow server with 100,000 jobs, which delays each page of them."""
     words = line.split()
     if not words:
         return b""
@@ -122,13 +123,13 @@ def slow_answer(line):
 
 class SlowServer(Scripted):
     def __init__(self):
-        # The bodies of puts are lines, and get no answer.
+        # The body of a put is a line of its own, without an answer.
         super().__init__(lambda line: b"" if line == "x" else slow_answer(line))
 
 
 class Slowdown(ProgressTest):
     def tries(self, *words):
-        """How many programs fail in three seconds, of workers that find a job at any time."""
+        """Returns the number of programs that fail in three seconds, if workers always find a job."""
         worker = subprocess.Popen([TOOL, "-a", self.server.address, "work", "--delay", "0", *words, "--",
                                    "false"], stderr=subprocess.PIPE)
         self.addCleanup(worker.stderr.close)

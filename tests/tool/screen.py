@@ -1,7 +1,7 @@
-"""A terminal for a test: a pseudo-terminal with a process on it, and what its screen shows.
+"""A terminal for tests: a pseudo-terminal with a process, and its screen.
 
-It knows only what every terminal knows. A sequence that is not among that is an error. Beside the
-characters it keeps their tones: a letter for each column, as in TONES.
+It supports only the sequences of every terminal; another sequence is an error. In addition to the characters it stores
+their tones: a letter for each column, as in TONES.
 """
 
 import codecs
@@ -16,7 +16,7 @@ import time
 
 from operator_server import DEADLINE_S
 
-# What the numbers of a sequence for attributes make of the characters that follow.
+# The tones of characters by the numbers of a sequence for attributes.
 TONES = {b"0": ".", b"1": "b", b"7": "i", b"33": "y", b"1;31": "R"}
 SEQUENCE = re.compile(rb"\x1b\[(\??)([0-9;]*)([A-Za-z])")
 
@@ -56,7 +56,7 @@ class Screen:
         os.write(self.master, keys)
 
     def read(self, patience=0.02):
-        """Takes what the process has written; False if there was nothing."""
+        """Reads output of the process. Returns false if there is none."""
         if not select.select([self.master], [], [], patience)[0]:
             return False
         try:
@@ -102,7 +102,7 @@ class Screen:
         if not self.has_second_screen:
             return
         assert text.isprintable(), repr(text)
-        # While the window changes its size, a line may still be as long as the old one.
+        # During a resize, output may still have the old size.
         if self.row >= len(self.lines):
             return
         line = self.lines[self.row]
@@ -125,7 +125,7 @@ class Screen:
         self.wait_for(lambda: any(text in line for line in self.lines))
 
     def picture(self):
-        """The screen as text: its lines, and below them the tones of those that are not plain."""
+        """Returns the screen as text: its lines, and below them the tones of those that are not plain."""
         lines = [line.rstrip() for line in self.lines]
         tones = [f"{row:2} {tones.rstrip('.')}" for row, tones in enumerate(self.tones, 1)
                  if tones.strip(".")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tags of jobs in haricot put, export, import and move, as black boxes.
+"""Tests the tags of jobs in haricot put, export, import and move, as black boxes.
 
     tags_test.py HARICOT SERVER [FLAG...]
 """
@@ -36,7 +36,7 @@ class TagTest(CarryTest):
                 self.skipTest(f"the server has no {tag}")
 
     def tags(self, tube):
-        """What list-jobs says of the jobs of a tube: body -> (state, try, con, idp)."""
+        """Returns the jobs of a tube by list-jobs: body -> (state, try, con, idp)."""
         found = {}
         for state in ("ready", "delayed", "buried"):
             for item in self.server.ask(f"list-jobs {tube} {state} 1000").split("\n- ")[1:]:
@@ -102,7 +102,7 @@ class Put(TagTest):
 
 
 class PutOnce(unittest.TestCase):
-    """What put says of the answers to a key that is taken."""
+    """Tests the messages of put for a key that is taken."""
 
     def run_put(self, answer, *words, stdin=None):
         capabilities = b"---\n- try\n- idp\n"
@@ -158,7 +158,7 @@ class PutOnce(unittest.TestCase):
 
 
 class Tries(TagTest):
-    """Subcommands that reserve a job use a try up."""
+    """Tests that subcommands which reserve a job use up a try."""
 
     def setUp(self):
         super().setUp()
@@ -181,7 +181,7 @@ class Tries(TagTest):
 
 
 class Unique(TagTest):
-    """Keys, with a server that has them, or else one in front of this server that has."""
+    """Tests keys, with a relay in front of a server that lacks them."""
 
     def setUp(self):
         super().setUp()
@@ -195,7 +195,7 @@ class Unique(TagTest):
         return run(TOOL, *words, address=self.in_front.address, **more)
 
     def places(self):
-        """What there is: body -> [(tube, state)]."""
+        """Returns all jobs: body -> [(tube, state)]."""
         found = collections.defaultdict(list)
         for job in map(json.loads, self.good("export").splitlines()):
             found[job["body"]].append((job["tube"], job["state"]))
@@ -207,7 +207,7 @@ class Unique(TagTest):
         status, output, error = self.haricot(*words, "second")
         self.assertEqual((status, output), (DONE, b"1\n"))
         self.assertIn("the key is taken: job 1, ready", error)
-        # The key belongs to its tube, and ends with its job.
+        # A key belongs to its tube, and ends with its job.
         self.good("put", "-t", "news", "--unique", "order-7", "x")
         self.good("delete", "1")
         self.good(*words, "third")
@@ -247,7 +247,7 @@ class Unique(TagTest):
         self.assertEqual(self.tags("news"), {"one": ("ready", None, None, "a:3600")})
         self.assertEqual(self.good("move", "mail", "letters"), "moved 1\n")
         self.assertEqual(self.tags("letters"), {"one": ("ready", None, None, "a:3600")})
-        # What was moved away has left its key, as what was deleted has.
+        # A moved job leaves its key, like a deleted one.
         status, output, error = self.haricot("move", "letters", "mail")
         self.assertEqual((status, output), (NO, b"moved 0\n"))
         self.assertEqual(error, "haricot move: job 3 stays in tube letters: the key is still taken: "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The subcommands of haricot that take jobs as a worker does, against any beanstalk server.
+"""Tests the subcommands that reserve jobs like a worker, against any beanstalk server.
 
     take_test.py HARICOT SERVER [FLAG...]
 """

@@ -1,4 +1,4 @@
-// What the black-box tests of `haricot` share: a daemon, and runs of the tool against it.
+// Fixture of the black-box tests of `haricot`: a daemon, and runs of the tool against it.
 
 #pragma once
 
@@ -13,19 +13,19 @@ namespace haricot::test {
 
 class ToolTest : public DaemonTest {
  protected:
-  // Starts the tool with these words; it goes on while the test does.
+  // Starts the tool with these words in the background.
   [[nodiscard]] bool start_tool(std::vector<std::string> words);
-  // Waits for its end.
+  // Waits for the end of the tool.
   Ending end_of_tool();
   Ending run_tool(std::vector<std::string> words);
 
-  // Where the daemon listens, as the tool wants it.
+  // Returns the daemon's address for the tool.
   std::string server_address() const;
 
   ServerProcess tool_;
 };
 
-// The number after a key of a JSON object on one line, the first one of that name; -1: not there.
+// Returns the number of the first key with this name in a JSON object of one line, or -1.
 double json_value(std::string_view json, std::string_view key);
 
 }  // namespace haricot::test

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot top with several servers.
+"""Tests haricot top with several servers.
 
     top_servers_test.py HARICOT SERVER [FLAG...]
 """
@@ -78,7 +78,7 @@ class Several(TopTest):
         for jobs in (6, 7, 8):
             self.fill(a=1)
             screen.wait_for_text(f"jobs: {jobs} ready")
-        # What the silent one has said before says how old it is.
+        # The last values of the silent server are shown with their age.
         screen.wait_for(lambda: "s OLD" in screen.lines[0])
         screen.type(b"v")
         screen.wait_for(lambda: self.server.address in screen.lines[0])
@@ -100,7 +100,7 @@ class Several(TopTest):
         self.assertEqual(screen.end(), 0)
 
     def test_a_server_that_has_stalled_is_soon_asked_again(self):
-        """It is not asked less often because it has once been slow."""
+        """A server that was slow once is not queried less often."""
         screen = self.top("-i", "0.1", "-T", "600", columns=120)
         screen.wait_for_text("jobs: 3 ready")
         begin = time.monotonic()
@@ -111,7 +111,7 @@ class Several(TopTest):
         screen.wait_for(lambda: "OLD" not in screen.lines[0])
         self.fill(a=1)
         asked = int(self.server.stat("cmd-stats"))
-        end = time.monotonic() + 5 * stall  # It was asked after ten times as long.
+        end = time.monotonic() + 5 * stall  # Formerly the interval grew to ten times the delay.
         while int(self.server.stat("cmd-stats")) < asked + 8:
             self.assertLess(time.monotonic(), end)
             screen.read()
@@ -131,7 +131,7 @@ class Several(TopTest):
             took[count] = time.monotonic() - begin
             self.assertEqual((status, error.count("the server sent nothing in time")), (3, count))
             self.assertIn("sum of 1 server", output.decode())
-        self.assertLess(took[3], 2 * took[1])  # One after the other it would be three times.
+        self.assertLess(took[3], 2 * took[1])  # In sequence, the ratio would be 3.
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot top, on a pseudo-terminal and without one.
+"""Tests haricot top on a pseudo-terminal and without one.
 
     top_test.py HARICOT SERVER [FLAG...]
 """
@@ -36,7 +36,7 @@ class TopTest(OperatorTest):
                 self.server.put("x", tube)
 
     def tubes_on(self, screen):
-        """The names of the tubes, from the top of the table down."""
+        """Returns the names of the tubes, in the order of the table."""
         titles = next((i for i, line in enumerate(screen.lines) if line.startswith(" tube ")), None)
         rows = screen.lines[titles + 1:] if titles is not None else []
         return [line[1:].split()[0] for line in rows if line.strip()]
@@ -65,7 +65,7 @@ class Live(TopTest):
         clears = screen.clears
         self.fill(mail=2)
         screen.wait_for_text("jobs: 3 ready")
-        # Only what has changed is written.
+        # The screen is not cleared, because only changes are written.
         self.assertEqual(screen.clears, clears)
 
     def test_keys_sort(self):
@@ -79,7 +79,7 @@ class Live(TopTest):
         screen.type(b"r")
         screen.wait_for_text("reversed")
         screen.wait_for(lambda: self.tubes_on(screen) == ["default", "c", "b", "a"])
-        screen.type(b"\x1b[C")  # An arrow; after the last column stands the first.
+        screen.type(b"\x1b[C")  # Arrow right. The first column follows the last.
         screen.wait_for_text("by ready, reversed")
         screen.type(b"i")
         screen.wait_for_text("3 tubes by ready, reversed, idle tubes hidden")
@@ -142,7 +142,7 @@ class Live(TopTest):
         screen.wait_for(lambda: any(line.startswith("delayed ") for line in screen.lines))
         screen.wait_for(lambda: any(line.startswith("ready  ") for line in screen.lines))
         screen.wait_for_text("ready in the last minute, highest 3")
-        # It goes on looking, and does not keep the tube there.
+        # The program continues to sample, and does not keep the tube alive.
         self.fill(mail=1)
         screen.wait_for_text("jobs: 4 ready")
         self.server.ask(*(f"delete {number}" for number in range(1, 7)))
@@ -152,7 +152,7 @@ class Live(TopTest):
 
     @staticmethod
     def is_falling(screen, column):
-        """Whether the rows of the connections, at least two, are in that order."""
+        """Returns true if the rows of the connections, at least two, are in descending order."""
         rows = [line.split() for line in screen.lines[7:]]
         numbers = [int(row[column]) for row in rows if len(row) == 9]
         return len(numbers) > 1 and numbers == sorted(numbers, reverse=True)
@@ -179,10 +179,10 @@ class Live(TopTest):
             self.addCleanup(link.close)
             link.connect(self.server.path)
             link.sendall(b"use afar\r\n")
-            screen.wait_for_text(" afar")  # It goes on looking.
+            screen.wait_for_text(" afar")  # The program continues to sample.
             screen.type(b"nr")
             screen.wait_for_text("connections by id, reversed")
-            # A connection that has come later may have the id of one that has gone.
+            # A new connection may reuse the id of a closed one.
             screen.wait_for(lambda: self.is_falling(screen, column=0))
         else:
             screen.wait_for_text("the server does not know list-clients")
@@ -219,7 +219,7 @@ class Live(TopTest):
         self.fill(mail=2)
         screen = self.top("-i", "0.1", "--allow-changes")
         screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "default"])
-        # The first one ends by itself, the second one by another client.
+        # The first pause ends by itself, and another client ends the second.
         self.change(screen, b"p", "Pause tube mail for how long", b"1\r", "tube mail is paused for 1 s")
         screen.wait_for_text("2 tubes by ready")
         self.assertEqual(self.server.stat("pause", "stats-tube mail"), "0")
@@ -251,7 +251,7 @@ class Live(TopTest):
         for key in (b"K", b"p", b"F"):
             screen.type(key)
             screen.wait_for_text("start top with --allow-changes")
-            screen.type(b"y")  # Not an answer: the line is the usual one again.
+            screen.type(b"y")  # Not an answer, so the usual line returns.
             screen.wait_for_text("2 tubes by buried")
         self.assertEqual(self.count("buried", "mail"), 1)
         self.assertEqual(self.server.stat("cmd-pause-tube"), "0")
@@ -312,7 +312,7 @@ class Live(TopTest):
 
 
 class Ends(TopTest):
-    """However it ends, the terminal is as it was."""
+    """Tests that the terminal is restored, however the program ends."""
 
     def end_by(self, action):
         screen = self.top()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the operator's subcommands say when nobody answers, or somebody else does.
+"""Tests the messages of subcommands if no server answers, or a program that is not a beanstalk server.
 
     trouble_test.py HARICOT
 """
@@ -25,7 +25,7 @@ del sys.argv[1:]
 
 
 class Trouble(unittest.TestCase):
-    """What is no beanstalk server, or an odd one."""
+    """Tests programs that are not beanstalk servers, and servers that misbehave."""
 
     def refused(self, wanted, complaint, *words, **more):
         status, output, error = run(TOOL, *words, **more)
@@ -34,7 +34,7 @@ class Trouble(unittest.TestCase):
 
     def test_nobody_listens(self):
         with socket.socket() as nobody:
-            nobody.bind(("127.0.0.1", 0))  # So nobody else gets the port.
+            nobody.bind(("127.0.0.1", 0))  # Reserves the port.
             address = f"127.0.0.1:{nobody.getsockname()[1]}"
             for words in (["ping"], ["stats"], ["tubes"], ["top"], ["put", "x"], ["drain"]):
                 self.refused(NO_SERVER, f"cannot connect to {address}: Connection refused", *words,
@@ -42,7 +42,7 @@ class Trouble(unittest.TestCase):
         self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "ping", "unix:/nowhere")
 
     def test_nothing_is_no_address(self):
-        """Nobody means the server at 127.0.0.1:11300 by an address that is empty."""
+        """An empty address is refused, because it cannot mean the server at 127.0.0.1:11300."""
         for words in (["ping", ""], ["ping", "-a", ""], ["-a", "", "stats"], ["top", "-a", ""],
                       ["ping", "-a", "unix:/nowhere,"], ["bench", ""], ["bench", "-a", ""],
                       ["put", "x", "--address="]):
@@ -122,17 +122,17 @@ class Trouble(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - begin, 0.29)
 
     def test_a_server_that_drips_is_late(self):
-        # It is never silent for as long as that, and would be done after a minute.
+        # The server sends bytes more often than that, and would need a minute for the answer.
         stats = b"---\n" + b"".join(b"key-%d: 1\n" % i for i in range(50))
         with Dripping(b"OK %d\r\n%s\r\n" % (len(stats), stats)) as server:
             for words in (["ping"], ["stats"], ["top", "-bn1"]):
-                # In the line of the answer, and behind it.
+                # The timeout ends in the line of the answer, and after it.
                 for seconds in ("1", "2"):
                     self.refused(NO_SERVER, "the server stopped in the middle of the answer", *words, "-T", seconds,
                                  address=server.address)
 
     def test_a_host_with_several_addresses_is_tried_whole(self):
-        # A list of hosts of its own, in a mount namespace of its own.
+        # Replaces /etc/hosts in a mount namespace.
         script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, \
                 tempfile.NamedTemporaryFile("w") as hosts:

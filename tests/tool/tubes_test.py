@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot tubes.
+"""Tests haricot tubes.
 
     tubes_test.py HARICOT SERVER [FLAG...]
 """
@@ -37,7 +37,7 @@ class Tubes(OperatorTest):
             self.skipTest("the server does not tell times")
         for _ in range(2):
             self.server.put("x", "mail")
-        # Jobs that have waited for a second, and whose work takes half of one.
+        # Jobs that have waited for a second, and take half a second of work.
         wait_until(lambda: float(self.server.stat("age-oldest-ready", "stats-tube-detail mail")) >= 1)
         self.good("work", "-qt", "mail", "-c1", "--", "sleep", "0.5")
         told = self.good_json("tubes", "-i0", "mail")["servers"][0]["tubes"][0]
@@ -48,7 +48,7 @@ class Tubes(OperatorTest):
         self.assertRegex(cells["oldest"], r"^\d+s$")
         self.assertRegex(cells["wait"], r"^\d(\.\d)?s/\d(\.\d)?s$|^9\d\dms/9\d\dms$|^\d+s/\d+s$")
         self.assertRegex(cells["work"], r"^\d+(ms|s|\.\ds)/\d+(ms|s|\.\ds)$")
-        # A tube without jobs has none, and of several servers the longest times count.
+        # A tube without jobs has no times. With several servers the longest times are shown.
         self.assertRegex(self.good("tubes", "-i0", "default"), r" +- +- +- default\n")
         with Server(BINARY, *FLAGS) as other:
             other.put("x", "mail")

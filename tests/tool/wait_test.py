@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot wait, as a black box.
+"""Tests haricot wait as a black box.
 
     wait_test.py HARICOT SERVER [FLAG...]
 """
@@ -23,7 +23,7 @@ BURIED = 7
 
 
 class Without(OperatorTest):
-    """A server that lacks wait-job says so."""
+    """Tests a server without wait-job."""
 
     def test_it_is_told(self):
         if self.has("wait-job"):
@@ -41,7 +41,7 @@ class Wait(OperatorTest):
             self.skipTest("the server has no wait-job")
 
     def wait(self, *words):
-        """One that waits, and has begun to."""
+        """Starts the tool, and returns when it waits."""
         process = subprocess.Popen([TOOL, "-a", self.server.address, "wait", *map(str, words)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
@@ -62,7 +62,7 @@ class Wait(OperatorTest):
     def test_it_lasts_until_the_job_is_deleted(self):
         job = self.server.put("x")
         process = self.wait(job)
-        self.hold().close()  # The job is ready again, which is no end.
+        self.hold().close()  # The job is ready again, which does not end the wait.
         self.bury(job)
         self.assertEqual(self.end(process), (BURIED, f"{job} buried\n"))
         self.good("kick", job)
@@ -78,7 +78,7 @@ class Wait(OperatorTest):
         first, second, third, buried = (self.server.put("x") for _ in range(4))
         self.bury(buried)
         process = self.wait(first, second, third, buried)
-        # This one is over before it is its turn.
+        # The wait for this job is over before its turn.
         self.assertEqual(process.stdout.readline(), f"{buried} buried\n")
         self.good("delete", second)
         self.bury(third)
@@ -172,7 +172,7 @@ class Wait(OperatorTest):
 
 
 class Watching(OperatorTest):
-    """drain and group, which look again and again."""
+    """Tests drain and group, which poll."""
 
     def test_nobody_who_reads_ends_them(self):
         commands = [["drain"]] + ([["group", "g", "--wait", "forever"]] if self.has("grp") else [])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot work that loses its server.
+"""Tests haricot work when it loses its server.
 
     work_lost_test.py HARICOT SERVER [FLAG...]
 """
@@ -64,7 +64,7 @@ class LostServer(WorkTest):
         self.restart()
         self.assertEqual(self.server.put("another one"), 1)
         self.server.put("third")
-        # The worker that is free takes job 1 of this server while the program of the first job 1 runs.
+        # An idle worker reserves job 1 of this server while the program of the first job 1 runs.
         wait_until(lambda: self.good_json("stats", "1")["state"] == "reserved")
         self.go()
         status, output, error = self.result(tool)
@@ -85,7 +85,7 @@ class LostServer(WorkTest):
                 server.stop()
                 self.restart()
             said += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
-            # beanstalkd counts a job's reserves from its start on.
+            # beanstalkd counts a job's reserves only since its start.
             tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
             self.assertEqual(sum("program exited with status 1: " in line for line in said), tries, said)
             self.assertEqual(self.states(), [0, 0, 0, 1])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""haricot work, as a black box, against any beanstalk server.
+"""Tests haricot work as a black box, against any beanstalk server.
 
     work_test.py HARICOT SERVER [FLAG...]
 """
@@ -17,10 +17,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from operator_case import OperatorTest, TOOL, output_on_terminal
 from operator_server import DEADLINE_S, DONE, LOCAL, NO_SERVER, USAGE, Scripted, run, wait_until
 
-# Of work alone: some jobs were buried; the program cannot be executed; there is none.
+# Exit statuses of `work` only: jobs were buried; the program cannot be executed; the program was not found.
 BURIED, NOT_EXECUTED, NOT_FOUND = 7, 126, 127
 
-# Runs until a file is there, and says who it is.
+# Writes its process id to a file, and runs until another file exists.
 WAITER = 'echo $$ >"$F.$HARICOT_JOB_ID"; while [ ! -e "$F" ]; do sleep 0.02; done; echo ready'
 
 
@@ -30,7 +30,7 @@ class WorkTest(OperatorTest):
         self.file = self.server.folder.name + "/file"
 
     def work(self, *words, ends=DONE, **more):
-        """Its stdout and the lines of its stderr."""
+        """Runs `haricot work`. Returns its stdout and the lines of its stderr."""
         status, output, error = self.haricot("work", *words, **more)
         self.assertEqual(status, ends, error)
         return output.decode(), error.splitlines()
@@ -53,7 +53,7 @@ class WorkTest(OperatorTest):
         return tool.returncode, output, error.splitlines()
 
     def process_of(self, job):
-        """The program of a job, when it runs."""
+        """Waits until the program of a job runs, and returns its process id."""
         path = pathlib.Path(f"{self.file}.{job}")
         wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
         return int(path.read_text())
@@ -151,10 +151,10 @@ class Work(WorkTest):
         self.assertEqual(error, ["haricot work: 300 done, 0 released, 0 buried"])
 
     def test_a_job_is_touched_while_its_program_runs(self):
-        # A machine may be late by less than half of that.
+        # The machine must not be late by half of the TTR.
         self.server.put("x", ttr=6)
         tool = self.start("-c1", "--", "sh", "-c", WAITER)
-        # So many touches take longer than the TTR.
+        # Three touches take longer than the TTR.
         wait_until(lambda: int(self.server.stat("cmd-touch")) >= 3)
         job = self.good_json("stats", "1")
         self.assertEqual((job["state"], job["timeouts"]), ("reserved", 0))
@@ -212,7 +212,7 @@ class Work(WorkTest):
 
 
 class Words(WorkTest):
-    """Which words are the program's, and what a body may become in them."""
+    """Tests the words of the program, and bodies in them."""
 
     def test_the_first_operand_ends_the_options(self):
         self.server.put("x", "mail")
@@ -233,7 +233,7 @@ class Words(WorkTest):
             with self.subTest(words):
                 self.refused(USAGE, "the body would be a command", "work", "-w0", "--", *words)
         self.assertFalse(os.path.exists(self.file))
-        # As an argument of the text it is data.
+        # As an argument of the script, the body is data.
         output, _ = self.work("-qw0", "--", "sh", "-c", 'echo "$1"', "sh", "{}")
         self.assertEqual(output, f"[1] x; touch {self.file}\n")
         self.server.put("y")
@@ -270,7 +270,7 @@ class Failures(WorkTest):
         self.assertEqual(self.good_json("stats", "5")["reserves"], 0)
         job = self.good_json("stats", "1")
         self.assertEqual((job["state"], job["pri"], job["delay"]), ("ready", 7, 0))
-        # What another program says by the same status is its failure.
+        # The status 127 of the program itself is a failure of the program.
         _, error = self.work("-c1", "--tries", "1", "--", "sh", "-c", "exit 127", ends=BURIED)
         self.assertIn("its program exited with status 127: buried after", error[0])
 
@@ -301,7 +301,7 @@ class Failures(WorkTest):
 
     def test_a_body_that_leaves_no_room_for_the_other_arguments_buries_its_job(self):
         self.server.put("x" * 60000)
-        # 40 times 60,000 bytes are more than all arguments of a program may have.
+        # 40 times 60,000 bytes exceed the limit for all arguments of a program.
         _, error = self.work("-w0", "--", "true", *["{}"] * 40, ends=BURIED)
         self.assertIn("job 1: its body cannot be an argument: buried", error[0])
 
@@ -358,7 +358,7 @@ class JobLog(WorkTest):
             ["2", ":", "1", "4", "3", "0", command, "mail", "1", "buried"],
             ["3", ":", "4", "0", "0", "9", command, "mail", "1", "released"]])
         self.server.put("a\tb\nc", "mail")
-        self.work(*words, "wc", "-c")  # It is added to.
+        self.work(*words, "wc", "-c")  # The log is appended to.
         self.assertEqual(self.rows()[3:], [["4", ":", "5", "2", "0", "0", "wc -c", "mail", "1", "done"]])
 
     def test_it_has_what_was_never_run(self):
@@ -391,10 +391,10 @@ class Ends(WorkTest):
             self.process_of(job)
             self.server.put("y")
             tool.send_signal(number)
-            # It has taken no other job when it has taken the signal.
+            # After the signal it reserves no more jobs.
             self.go()
             status, output, error = self.result(tool)
-            # A service is ended by SIGTERM; Ctrl-C is to end the loop of a shell around it too.
+            # SIGTERM ends a service; Ctrl-C also has to end the shell's loop around the tool.
             wanted = -number if number == signal.SIGINT else DONE
             self.assertEqual((status, output), (wanted, f"[{job}] ready\n"))
             self.assertEqual(error, ["haricot work: 1 done, 0 released, 0 buried"])
@@ -456,7 +456,7 @@ class Ends(WorkTest):
 
 
 def is_pending(process, number):
-    """Whether a signal waits for the process to take it."""
+    """Returns true if a signal is pending for the process."""
     status = pathlib.Path(f"/proc/{process}/status").read_text()
     masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
     return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)

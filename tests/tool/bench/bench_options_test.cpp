@@ -20,7 +20,7 @@ Parsed parse(const std::vector<const char*>& words) {
   return parsed;
 }
 
-// With an address, which there has to be.
+// Parses the words and the required address.
 Parsed load(std::vector<const char*> words) {
   words.push_back("one:1");
   return parse(words);

@@ -8,7 +8,7 @@
 namespace haricot::tool {
 namespace {
 
-// A second in which so many commands were answered, each after so many microseconds.
+// Returns a second with this number of commands, each answered after this number of microseconds.
 BenchResult turn(const char* address, std::uint64_t commands, std::uint64_t latency_us) {
   BenchResult result;
   result.address = address;
@@ -35,7 +35,7 @@ TEST(Comparison, TurnsChangeWhoIsFirst) {
   EXPECT_EQ(order_of_turn(2)[0], 0U);
 }
 
-// By turns 2, 3 and 1 times: one turn in which the machine was busy does not count much.
+// The turns are 2, 3 and 1 times as fast, so one turn on a busy machine has little effect.
 TEST(Comparison, TheRatioIsTheMedianOfTheTurns) {
   const std::string json = json_report(BenchOptions{}, some_turns());
   EXPECT_NE(json.find("\"ratio\":{\"rate\":2.0000,\"rate_min\":1.0000,\"rate_max\":3.0000"),

@@ -23,7 +23,7 @@ TEST(Histogram, SmallValuesAreExact) {
   for (std::uint64_t value = 0; value < 256; ++value) {
     Histogram histogram;
     histogram.record(value);
-    histogram.record(100'000);  // So that the maximum does not cut the value off.
+    histogram.record(100'000);  // Otherwise the maximum would limit the value.
     EXPECT_EQ(histogram.value_at(0.5), value);
   }
 }
@@ -55,7 +55,8 @@ TEST(Histogram, PercentilesAreThoseOfTheSortedSamples) {
   std::vector<std::uint64_t> samples(10'000);
   Histogram histogram;
   for (std::uint64_t& sample : samples) {
-    sample = random.bits() >> random.between(36, 56);  // As many small ones as large ones.
+    sample =
+        random.bits() >> random.between(36, 56);  // Small and large samples are equally likely.
     histogram.record(sample);
   }
   std::sort(samples.begin(), samples.end());

@@ -11,7 +11,7 @@ namespace {
 TEST(ProcessUsage, CpuTimeGrowsWithWork) {
   const std::optional<ProcessUsage> before = usage_of(::getpid());
   ASSERT_TRUE(before);
-  // Works until the clock says so; the parts follow in their coarser steps.
+  // Uses CPU until the clock has advanced; user and system time follow in coarser steps.
   std::optional<ProcessUsage> after = before;
   while (after->cpu_ns < before->cpu_ns + 50'000'000) after = usage_of(::getpid());
   const std::uint64_t parts =
@@ -32,7 +32,7 @@ TEST(ProcessUsage, MemoryInUseIsResident) {
 TEST(ProcessUsage, NoProcessHasNone) {
   EXPECT_FALSE(usage_of(0));
   EXPECT_FALSE(usage_of(-1));
-  EXPECT_FALSE(usage_of(0x3fffffff));  // More than the kernel ever gives out.
+  EXPECT_FALSE(usage_of(0x3fffffff));  // The kernel assigns no such id.
 }
 
 }  // namespace
