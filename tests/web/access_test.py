@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who is let in, under which names, and what may change something: access_test.py TEST_SITE"""
+"""Tests access to the console: host names, logins, and requests that change something: access_test.py TEST_SITE"""
 
 import os
 import pathlib
@@ -45,7 +45,7 @@ class Start(web_case.WebTest):
             self.assertFalse(os.path.exists(site.path))
 
     def test_a_host_name_stands_for_all_its_addresses(self):
-        # Debian 12 and 13 write these lines at their installation.
+        # The installers of Debian 12 and 13 write these lines.
         hosts = self.token_file().parent / "hosts"
         hosts.write_text("127.0.0.1\tlocalhost\n::1\t\tlocalhost ip6-localhost ip6-loopback\n")
         hosts.chmod(0o644)
@@ -146,7 +146,7 @@ class Login(web_case.WebTest):
             self.assertEqual(answer.status, 403, headers)
             self.assertNotIn("set-cookie", answer.headers)
         self.assertEqual(self.ask("/logout", headers=[f"Cookie: {cookie}"]).status, 405)
-        # Who is not logged in is no line of the log.
+        # A logout without a login is not logged.
         self.assertEqual(self.ask("/logout", "POST", SAME).status, 303)
         answer = self.ask("/logout", "POST", [*SAME, f"Cookie: {cookie}"])
         self.assertEqual((answer.status, answer.headers["location"]), (303, "./"))
@@ -207,7 +207,7 @@ class Login(web_case.WebTest):
         other.rename(self.path)
         self.site.process.send_signal(signal.SIGHUP)
         web_case.wait_until(lambda: "event=web-token" in self.site.log())
-        while stream.more():  # Until it ends.
+        while stream.more():  # Until the stream ends.
             pass
         self.assertEqual(self.status("/", headers=[f"Cookie: {cookie}"]), 401)
         self.assertEqual(self.log_in().status, 401)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The API of `haricot web` with a server behind it: api_test.py HARICOT SERVER [FLAG...]."""
+"""Tests the API of `haricot web` with a server: api_test.py HARICOT SERVER [FLAG...]."""
 
 import base64
 import concurrent.futures
@@ -32,7 +32,7 @@ class Servers(WatchTest):
         self.assertFalse(row["is_draining"] or row["is_refusing"] or row["binlog"]["is_on"])
         self.assertIn("stats-tubes" if self.is_haricot else "beanstalkd",
                       row["capabilities"] if self.is_haricot else row["software"])
-        # A rate is gone with the next sample, so the puts go on.
+        # The next sample replaces a rate, so the puts continue.
         wait_until(lambda: self.server.put("more", "mail") and self.row()["rates"]["puts"])
 
     def test_a_server_that_goes_is_down_and_comes_back(self):
@@ -161,7 +161,7 @@ class Servers(WatchTest):
 
 
 class Strange(unittest.TestCase):
-    """Servers that are none, or say what none should, and one in the middle of an answer for ever."""
+    """Tests programs that are not beanstalk servers, invalid answers, and an answer that never ends."""
 
     SAID = {b"OK 1000\r\n---\nabc": "does not answer", b"OK 18446744073709551615\r\nx": "is no beanstalk server",
             b"OK -5\r\n": "is no beanstalk server", b"OK 5\nhello\n": "is no beanstalk server",
@@ -181,12 +181,12 @@ class Strange(unittest.TestCase):
             for server, why in zip(servers, self.SAID.values()):
                 self.assertIn(why, rows()[server.address]["error"])
             self.assertEqual(rows()[good.address]["state"], "up")
-            if "sanitizer" not in web.log():  # That takes as much as it likes.
+            if "sanitizer" not in web.log():  # A sanitizer needs more memory.
                 self.assertLess(web.memory_kb(), 24_000)
 
 
 class Confused(unittest.TestCase):
-    """A server that shows other jobs than those that it was asked for."""
+    """Tests a server that returns other jobs than the requested ones."""
 
     @staticmethod
     def answer(line):
@@ -234,7 +234,7 @@ class Tubes(WatchTest):
         self.assertIsNone(tube["next"]["buried"])
         self.assertEqual(tube["stats"]["total-jobs"], 2)
         self.assertEqual(tube["detail"] is not None, self.is_haricot)
-        # It was used for that, and is not any more.
+        # The action used the tube, and does not use it any more.
         self.assertEqual(self.server.stat("current-using", "stats-tube mail"), "0")
 
     def test_nobody_makes_a_tube_by_looking(self):
@@ -250,7 +250,7 @@ class Tubes(WatchTest):
         self.server.ask("pause-tube mail 1000")
         self.wait_tube("mail", lambda tube: tube["paused_seconds"] > 900)
         wait_until(lambda: self.row()["paused_tubes"] == 1)
-        # A rate is gone with the next sample, so the puts go on.
+        # The next sample replaces a rate, so the puts continue.
         self.wait_tube("mail", lambda tube: self.server.put("x", "mail") and tube["put_rate"])
 
 
@@ -339,7 +339,7 @@ class Search(WatchTest):
         hit = self.web.json("/api/search", contains="MÜLLER")["hits"][0]
         begin = hit["hit_offset"]
         self.assertEqual(body_of(hit)[begin:begin + hit["hit_bytes"]], rb"M\u00fcller")
-        # Bytes are those bytes only.
+        # Bytes match exactly.
         for exact, count in ((b"chargecard", 0), (b"ChargeCard", 1), (b"https://shop", 0)):
             base64_of = base64.b64encode(exact).decode()
             self.assertEqual(len(self.web.json("/api/search", contains_base64=base64_of)["hits"]), count, exact)
@@ -410,7 +410,7 @@ class Actions(WatchTest):
         self.assertEqual(self.server.stat("pause", "stats-tube mail"), "0")
 
     def test_acts_follow_each_other_without_a_pause(self):
-        # Each act has a connection, which is closed after it: one that waits for the next takes 5 s.
+        # Each action has a connection, which is closed after it. Waiting for the next action would take 5 s.
         self.server.put("x", "mail")
         start = time.monotonic()
         for seconds in (100, 0, 100, 0, 100, 0, 100, 0, 100, 0):
@@ -481,7 +481,7 @@ class Actions(WatchTest):
         self.assertEqual(self.good("move", ids=[1], to="b")["done"], 1)
         job = self.web.json("/api/tube", tube="b")["next"]["ready"]
         self.assertEqual(job["tags"], {"try": 5, "idp": "k-1"})
-        # One that is there already stays where it is.
+        # A job whose key is taken in the other tube stays.
         self.server.ask("use a", "put 0 0 60 1 idp:k-1", "y")
         answer = self.good("move", ids=[int(job["id"]) + 1], to="b")
         self.assertEqual(answer["done"], 0)
@@ -541,7 +541,7 @@ class Actions(WatchTest):
 
 
 class FullAndOld(FullRelay):
-    """The same without flush-tube."""
+    """Tests actions on a server without flush-tube."""
 
     def answer(self, words, *more):
         return b"UNKNOWN_COMMAND\r\n" if words == ["capabilities"] else super().answer(words, *more)
@@ -567,7 +567,7 @@ class Full(WatchTest):
                              {"ready": None, "delayed": None, "buried": None})
         states = [self.server.stat("state", f"stats-job {job}") for job in (1, 2, 3)]
         self.assertEqual(states, ["ready", "buried", "ready"])
-        # No other job was ever there, but for a moment.
+        # No other job existed, except for a moment.
         self.assertEqual(self.server.stat("total-jobs"), "3")
 
     def test_a_burial_that_is_refused_is_told_and_the_job_is_given_back(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who is connected, who holds what, and groups, in the API: clients_test.py HARICOT SERVER [FLAG...]."""
+"""Tests clients, the jobs that they hold, and groups, in the API: clients_test.py HARICOT SERVER [FLAG...]."""
 
 import pathlib
 import tempfile
@@ -9,7 +9,7 @@ from watch_case import Scripted, Web, WatchTest, wait_until
 
 
 def answered(client, command):
-    """The first line of the answer."""
+    """Sends a command. Returns the first line of the answer."""
     client.sendall(command.encode("ascii") + b"\r\n")
     answer = b""
     while not answer.endswith(b"\r\n"):
@@ -40,7 +40,7 @@ class Clients(ClientsTest):
         self.assertEqual(answered(client, "reserve"), "RESERVED 1 1")
         answer = self.clients()
         self.assertIsNone(answer["next"])
-        # haricot web has two more: one samples, and one is in the middle of this command.
+        # haricot web has two more connections: one takes samples, and one runs this command.
         states = sorted(one["state"] for one in answer["clients"])
         self.assertEqual(states, ["idle", "idle", "running"])
         told = next(one for one in answer["clients"] if one["used"] == "12")
@@ -118,7 +118,7 @@ HOSTILE = '<img src=x onerror=1>\t\x01\x7f\\"\'&amp;\u202e\u2028'
 
 
 class Strange(unittest.TestCase):
-    """Servers that list their clients as none should."""
+    """Tests servers with invalid lists of clients."""
 
     PAGES = {
         "garbage": "502", "---\n": "502", "---\nnext: 0\n": "502", "---\nclients:\n- address: x\n": "502",

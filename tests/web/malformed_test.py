@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays malformed requests and each limit against a real program: malformed_test.py TEST_SITE"""
+"""Sends malformed requests, and exceeds each limit, against a real program: malformed_test.py TEST_SITE"""
 
 import threading
 import time
@@ -121,7 +121,7 @@ class Requests(web_case.WebTest):
         self.assertEqual(reader.answer().status, 100)
         client.sendall(b"xxx")
         self.assertIn("x=3", reader.answer().text())
-        # Where the body is not wanted, the answer comes instead.
+        # If the body is not wanted, the server sends the answer instead of 100.
         client.sendall(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                        b"Content-Length: 3\r\n\r\n")
         self.assertEqual(reader.answer().status, 404)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The metrics of `haricot web` with a server behind it: metrics_test.py HARICOT SERVER [FLAG...]."""
+"""Tests the metrics of `haricot web` with a server: metrics_test.py HARICOT SERVER [FLAG...]."""
 
 import re
 import unittest
 
 from watch_case import BINARY, FLAGS, Scripted, Server, Web, WatchTest, wait_until
 
-# What messagebird's beanstalkd_exporter says of beanstalkd 1.12: a gauge for each key of `stats`, but for
-# hostname, id and pid, and one that begins with tube_ for each of `stats-tube`, but for the name.
+# The metrics of messagebird's beanstalkd_exporter for beanstalkd 1.12: a gauge for each key of `stats` except hostname,
+# id and pid, and one with the prefix tube_ for each key of `stats-tube` except name.
 EXPORTER_NAMES = """
 current_jobs_urgent current_jobs_ready current_jobs_reserved current_jobs_delayed current_jobs_buried
 cmd_put cmd_peek cmd_peek_ready cmd_peek_delayed cmd_peek_buried cmd_reserve cmd_reserve_with_timeout
@@ -23,7 +23,7 @@ tube_cmd_delete tube_cmd_pause_tube tube_pause tube_pause_time_left
 
 
 def samples(text):
-    """{"name{labels}": value}"""
+    """Returns {"name{labels}": value}."""
     found = {}
     for line in text.splitlines():
         if line.startswith("#"):
@@ -167,7 +167,7 @@ class Metrics(WatchTest):
 
 
 class Hostile(unittest.TestCase):
-    """A server that says what no server should."""
+    """Tests a server with invalid statistics."""
 
     KEYS = ["a key", "<b>", "x\"y", "1st", "x" * 3000 + "{", "Big", "tab\there", "up_down"]
 

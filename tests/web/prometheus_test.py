@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What Prometheus makes of the metrics of `haricot web`: prometheus_test.py ROOT HARICOT HARICOTD.
+"""Tests the metrics of `haricot web` with Prometheus: prometheus_test.py ROOT HARICOT HARICOTD.
 
-Debian's promtool judges the metrics, the alerts and the tests of the alerts; an OpenMetrics reader reads all; and
-Debian's Prometheus scrapes them, and has an answer for each.
+Debian's promtool checks the metrics and the alerts, and runs the tests of the alerts. An OpenMetrics reader reads all
+metrics. Debian's Prometheus scrapes them, and has to return each.
 """
 
 import http.client
@@ -34,7 +34,7 @@ def promtool(*words, text=None):
 
 
 def names_in(text):
-    """The metrics of ours that an expression or a document names."""
+    """Returns our metrics in an expression or a document."""
     return set(re.findall(r"\bbeanstalkd_[a-z0-9_]+", text))
 
 
@@ -45,7 +45,7 @@ class Prometheus(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         binlog = pathlib.Path(cls.folder.name, "binlog")
         binlog.mkdir()
-        # With all flags that have keys of their own.
+        # All flags that add keys.
         cls.server = Server(HARICOTD, "-b", str(binlog), "--memory-max", "1000000000", "--connections-max", "1000",
                             "--idle-timeout", "3600", "--tries-max", "9")
         cls.addClassCleanup(cls.server.__exit__)
@@ -69,7 +69,7 @@ class Prometheus(unittest.TestCase):
         for path, parameters in PAGES[:2]:
             status, said = promtool("check", "metrics", text=self.web.text(path, **parameters).encode())
             self.assertEqual((status, said), (0, ""), path)
-        # The names of the exporter are what they are; promtool reads them.
+        # The names of the exporter break promtool's rules, but promtool can read them.
         _, said = promtool("check", "metrics", text=self.web.text("/metrics", names="exporter").encode())
         self.assertNotIn("error while", said)
 
@@ -132,7 +132,7 @@ class Prometheus(unittest.TestCase):
 
     @classmethod
     def prometheus(cls):
-        """Its address; it is started once."""
+        """Starts Prometheus once. Returns its address."""
         if hasattr(cls, "url"):
             return cls.url
         cls.url = f"127.0.0.1:{ports.choose_port()}"
@@ -160,7 +160,7 @@ class Prometheus(unittest.TestCase):
                 raise AssertionError(log.read_text(encoding="utf-8"))
             client = http.client.HTTPConnection(cls.url, timeout=60)
             try:
-                client.request("GET", "/-/ready")  # It listens before it has an answer.
+                client.request("GET", "/-/ready")  # Prometheus listens before it is ready.
                 return client.getresponse().status == 200
             except OSError:
                 return False

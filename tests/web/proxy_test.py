@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recipes of docs/web.md for what stands in front of `haricot web`: proxy_test.py HARICOT HARICOTD.
+"""Tests the recipes of docs/web.md for proxies in front of `haricot web`: proxy_test.py HARICOT HARICOTD.
 
 Debian's nginx, with TLS and below a path of another site; and the stunnel of docs/security.md. Only ports and folders
 are others than in the documents.
@@ -28,7 +28,7 @@ import ports  # noqa: E402
 
 HOST = "www.example.org"
 
-# What nginx needs around the recipe.
+# The configuration of nginx around the recipe.
 NGINX = """
 daemon off;
 master_process off;
@@ -70,7 +70,7 @@ def can_connect(port):
 
 
 class Proxied(unittest.TestCase):
-    """A server, haricot web in front of it, and a program in front of that."""
+    """A server, haricot web in front of it, and a proxy in front of haricot web."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="haricot-proxy-")
@@ -106,7 +106,7 @@ class Proxied(unittest.TestCase):
         return client
 
     def ask(self, path, method="GET", body=None, client=None, **headers):
-        """The response, and its body."""
+        """Sends a request. Returns the response and its body."""
         client = client or self.connect()
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         client.request(method, self.base + path, body, {"Host": f"{HOST}:{self.port}", **headers})
@@ -118,7 +118,7 @@ class Proxied(unittest.TestCase):
         return f"https://{HOST}:{self.port}"
 
     def log_in(self):
-        """The cookie, and its attributes."""
+        """Logs in. Returns the cookie and its attributes."""
         response, _ = self.ask("login", "POST", f"token={TOKEN}", Origin=self.origin)
         self.assertEqual((response.status, response.headers["Location"]), (303, "./"))
         cookie, _, attributes = response.headers["Set-Cookie"].partition("; ")
@@ -158,7 +158,7 @@ class Proxied(unittest.TestCase):
         client.request("GET", self.base + "api/events", headers={"Host": f"{HOST}:{self.port}", "Cookie": cookie})
         response = client.getresponse()
         self.assertEqual(response.headers["Content-Type"], "text/event-stream")
-        # The one event that there is for a long time. What holds it until there is more has it for ever.
+        # This event is the only one for a long time. A proxy that buffers it would never pass it on.
         while not (line := response.readline()).startswith(b"data: "):
             self.assertTrue(line, "the stream has ended")
         self.assertEqual(json.loads(line.removeprefix(b"data: "))["servers"][0]["name"], self.server.address)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `haricot web` takes where there are very many tubes: scale_test.py HARICOT HARICOTD."""
+"""Measures memory and processor time of `haricot web` with many tubes: scale_test.py HARICOT HARICOTD."""
 
 import pathlib
 import socket
@@ -36,9 +36,9 @@ class Scale(unittest.TestCase):
         wait_until(lambda: web.fetch("/api/tubes")[0] == 200)
         rows = web.json("/api/tubes", sort="put_rate", count=10)
         self.assertEqual(rows["total"], 50_001)
-        # Two samples, one beside the other, and then one that has rates.
+        # Waits for two samples, and for one with rates.
         wait_until(lambda: web.json("/api/tubes", count=1)["tubes"][0]["put_rate"] is not None)
-        # The history has its tubes after a quarter of a minute.
+        # The history has tubes after 15 seconds.
         wait_until(lambda: web.json("/api/history")["points"] > 1)
         web.json("/api/tubes", sort="ready", count=500)
         memory_kb = web.memory_kb()
@@ -50,7 +50,7 @@ class Scale(unittest.TestCase):
         wait_until(lambda: web.json("/api/tubes")["total"] == 1_001)
         begin, cpu = time.monotonic(), cpu_s(web.process)
         while time.monotonic() < begin + 10:
-            web.json("/api/tubes", count=50)  # Somebody looks.
+            web.json("/api/tubes", count=50)  # Keeps a viewer active.
             time.sleep(2)
         share = (cpu_s(web.process) - cpu) / (time.monotonic() - begin)
         print(f"{share:.3%} of a core", flush=True)
@@ -70,7 +70,7 @@ class Scale(unittest.TestCase):
                 slow.append(client)
                 self.addCleanup(client.close)
         self.assertGreater(len(web.text("/metrics/tubes")), 1_000_000)
-        # Each of the slow ones would have two megabytes.
+        # Each slow client would need two megabytes.
         self.assertLess(web.memory_kb(), 24_000)
 
 

@@ -1,5 +1,5 @@
-// A program like `haricot web` with routes of its own: each shows one thing that its sockets and
-// rules do. It has the flags of `haricot web`.
+// A program with the flags, sockets and access rules of `haricot web`, and with routes for tests.
+// Each route shows one behaviour.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ Response text(std::string body) {
   return {200, "text/plain; charset=utf-8", std::move(body), {}};
 }
 
-// What the handler was given.
+// Echoes the request.
 void echo(void* /*self*/, Shared exchange) {
   const Request& request = exchange->request();
   std::string sum;
@@ -53,7 +53,7 @@ void show_page(void* /*self*/, Shared exchange) {
   exchange->respond({200, "text/html; charset=utf-8", "<p>hello</p>", {{"ETag", "\"page-1\""}}});
 }
 
-// A body of ?bytes=N in pieces, as fast as the peer reads.
+// Sends a body of ?bytes=N in pieces, as fast as the peer reads.
 void stream(void* /*self*/, Shared exchange) {
   auto left = std::make_shared<std::uint64_t>(
       read_number(exchange->request().parameter("bytes").value_or("0")).value_or(0));
@@ -70,13 +70,13 @@ void stream(void* /*self*/, Shared exchange) {
   go_on();
 }
 
-// The whole of ?bytes=N at once.
+// Sends a body of ?bytes=N at once.
 void whole(void* /*self*/, Shared exchange) {
   const auto bytes = read_number(exchange->request().parameter("bytes").value_or("0")).value_or(0);
   exchange->respond(text(std::string(bytes, 'x')));
 }
 
-// What the sandbox still allows.
+// Reports the system calls that the sandbox permits.
 void try_calls(void* /*self*/, Shared exchange) {
   const auto tell = [](const char* name, long result) {
     return std::string(name) + "=" + (result >= 0 ? "done" : std::strerror(errno)) + "\n";
@@ -100,7 +100,7 @@ void try_calls(void* /*self*/, Shared exchange) {
   exchange->respond(text(result));
 }
 
-// Who waits for ticks: streams of events, and requests that are answered by the next one.
+// Streams of events, and requests that the next tick answers.
 class Ticker final {
  public:
   Instant next_event() const { return next_; }

@@ -1,4 +1,4 @@
-"""What the tests share of `haricot web` with real servers behind it: HARICOT SERVER [FLAG...] on the command line."""
+"""Base of the tests of `haricot web` with real servers. Their command line is HARICOT SERVER [FLAG...]."""
 
 import base64
 import http.client
@@ -20,13 +20,13 @@ del sys.argv[1:]
 
 
 class Web(Site):
-    """haricot web that watches the servers."""
+    """haricot web, which watches the servers."""
 
     def __init__(self, *words):
         super().__init__(*words, program=(TOOL, "web"))
 
     def fetch(self, path, method="GET", body=None, headers=None, **parameters):
-        """The status, the headers and the bytes of a response."""
+        """Sends a request. Returns status, headers and bytes of the response."""
         query = urllib.parse.urlencode(parameters)
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
@@ -46,12 +46,12 @@ class Web(Site):
         return json.loads(self.text(path, **parameters))
 
     def error(self, path, **parameters):
-        """The status and what is wrong."""
+        """Sends a request. Returns status and error text of the response."""
         status, _, body = self.fetch(path, **parameters)
         return status, json.loads(body)["error"]
 
     def act(self, server, action, **members):
-        """The status and the answer of an action."""
+        """Runs an action. Returns status and answer."""
         status, _, body = self.fetch("/api/actions", "POST",
                                      json.dumps({"server": server, "action": action, **members}),
                                      {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"})

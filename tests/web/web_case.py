@@ -1,4 +1,4 @@
-"""What the tests of `haricot web` as a black box share: a program that serves, and a raw client of HTTP."""
+"""Base of the black-box tests of `haricot web`: a running program, and a raw HTTP client."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def wait_until(is_so, why="it never came"):
 
 
 class Site:
-    """A running program, on a port that the kernel has chosen."""
+    """A running program on a port that the kernel chooses."""
 
     def __init__(self, *flags, program=(PROGRAM,), listen="127.0.0.1:0", env=None):
         self.folder = tempfile.TemporaryDirectory(prefix="haricot-web-")
@@ -85,7 +85,7 @@ class Answer:
 
 
 class Reader:
-    """Reads answers from a socket, one after the other."""
+    """Reads answers from a socket in order."""
 
     def __init__(self, client):
         self.client, self.input = client, b""
@@ -172,7 +172,7 @@ class WebTest(unittest.TestCase):
         return client
 
     def send(self, data, site=None):
-        """The one answer to these bytes."""
+        """Sends the bytes. Returns the only answer."""
         with contextlib.closing(self.connect(site)) as client:
             client.sendall(data)
             return Reader(client).answer(has_body=not data.startswith(b"HEAD"))
@@ -181,11 +181,11 @@ class WebTest(unittest.TestCase):
         return self.send(request(path, *more, **also), site)
 
     def assert_memory_below(self, kilobytes):
-        if "sanitizer" not in self.site.log():  # That takes as much as it likes.
+        if "sanitizer" not in self.site.log():  # A sanitizer needs more memory.
             self.assertLess(self.site.memory_kb(), kilobytes)
 
     def assert_logged(self, words):
-        """A line of the log is written at the end of a turn, after the answer."""
+        """Waits until the log has these words. A line is written at the end of a turn, after the answer."""
         wait_until(lambda: words in self.site.log(), words)
 
     def status(self, *words, **more):

@@ -12,7 +12,7 @@ namespace {
 
 struct Outcome {
   bool good = false;
-  std::string seen;  // What was applied, in its order.
+  std::string seen;  // Applied flags, in order.
   std::vector<std::string_view> operands;
   std::string error;
 };

@@ -17,7 +17,7 @@ TEST(HeldOrder, JobsThatDoNotWaitForEachOtherKeepTheirOrder) {
   EXPECT_EQ(held_order({}), Order());
 }
 
-// A stage may have got jobs after those of the next stage were put.
+// A stage may get jobs after those of the next stage were put.
 TEST(HeldOrder, AJobComesAfterAllOfTheGroupThatItWaitsFor) {
   const std::vector<HeldJob> jobs = {
       {"", "report"}, {"report", "load"}, {"load", "fetch"}, {"report", "load"}, {"load", "fetch"}};

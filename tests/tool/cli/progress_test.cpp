@@ -14,7 +14,7 @@
 namespace haricot::tool {
 namespace {
 
-// What is written to stderr meanwhile, where stderr is a terminal or a pipe.
+// Captures stderr, which is a terminal or a pipe.
 class Stderr {
  public:
   explicit Stderr(bool is_terminal) {
@@ -44,7 +44,7 @@ class Stderr {
     work();
     ::dup2(before, STDERR_FILENO);
     ::close(before);
-    // The end of what was written; both ends are open, so reading does not come to one.
+    // Marks the end of the output: both ends are open, so there is no end of file.
     EXPECT_EQ(::write(writer_, "|", 1), 1);
     std::string text;
     while (!text.ends_with('|')) {

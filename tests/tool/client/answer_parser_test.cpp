@@ -15,7 +15,7 @@ namespace {
 
 using Result = AnswerParser::Result;
 
-// An answer that owns its line, and the bytes it is made of.
+// An answer that owns its line, and its bytes.
 struct Kept {
   ReplyCode code;
   std::uint64_t number;
@@ -31,8 +31,8 @@ void PrintTo(const Kept& kept, std::ostream* out) {
        << (kept.body_matches ? " good" : " bad");
 }
 
-// Feeds the bytes in pieces of this size, and each piece from memory of its own, so that nothing
-// old is looked at unnoticed under a sanitizer.
+// Feeds the bytes in pieces of this size. Each piece has its own memory, so that a sanitizer
+// detects reads of old pieces.
 std::vector<Kept> parse(std::string_view bytes, std::size_t piece_bytes, std::string_view body) {
   AnswerParser parser;
   parser.expect_body(body);
@@ -59,7 +59,7 @@ std::vector<Kept> parse(std::string_view bytes, std::size_t piece_bytes, std::st
   return answers;
 }
 
-// The outcome for bytes that are fed one by one until it is decided.
+// Returns the outcome for bytes that are fed one by one.
 Result outcome(std::string_view bytes) {
   AnswerParser parser;
   Answer answer;
@@ -106,7 +106,7 @@ TEST(AnswerParser, KnowsEveryAnswerThatTheServerWrites) {
   for (int i = 1; i <= static_cast<int>(ReplyCode::ok); ++i) {
     Reply reply;
     reply.code = static_cast<ReplyCode>(i);
-    // On the wire it is an `ok` as any other, and one that is put off is no answer yet.
+    // On the wire `ok_in_pieces` is an `ok`, and `not_yet` is not an answer.
     if (reply.code == ReplyCode::ok_in_pieces || reply.code == ReplyCode::not_yet) continue;
     reply.number = 4711;
     reply.text = "tube";
@@ -145,7 +145,7 @@ TEST(AnswerParser, CutsAnywhereChangeNothing) {
   const std::vector<Kept> whole = parse(bytes, bytes.size(), body);
   ASSERT_EQ(whole.size(), 15U);
   EXPECT_TRUE(whole[1].body_matches);
-  EXPECT_FALSE(whole[3].body_matches);  // A report is no job's body.
+  EXPECT_FALSE(whole[3].body_matches);  // A report is not the body of a job.
   for (std::size_t piece = 1; piece < bytes.size(); ++piece) {
     EXPECT_EQ(parse(bytes, piece, body), whole) << "in pieces of " << piece;
   }

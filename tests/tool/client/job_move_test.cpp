@@ -47,7 +47,7 @@ TEST(RemainingDelay, IsNeverTooShortNorTooLong) {
   EXPECT_EQ(remaining_delay_s(4294967295), 4294967295U);
 }
 
-// A move that is told what a server answers, and the commands that it has asked.
+// A move that gets the answers of a server, and its commands.
 class JobMoveTest : public ::testing::Test {
  protected:
   using Outcome = JobMove::Outcome;
@@ -57,7 +57,7 @@ class JobMoveTest : public ::testing::Test {
     ASSERT_TRUE(tags.add("try", "3"));
     move_.emplace(7, "mail", "news", tags, places);
   }
-  // The job is reserved. `state` and `more` are what stats-job has told before.
+  // Answers that the job is reserved. `state` and `more` are the result of the stats-job before.
   void reserve(const std::string& state, const std::string& more = "") {
     begin();
     answer_reserve(state, more);
@@ -73,7 +73,7 @@ class JobMoveTest : public ::testing::Test {
                  {ReplyCode::reserved, 7, line, "hello"},
                  stats("reserved", kReserved)});
   }
-  // Answers what is asked: the last of it with this.
+  // Answers the commands, the last one with `code`.
   void answer(ReplyCode code, std::uint64_t number = 0, const std::string& line = "") {
     asked_ = move_->commands();
     std::vector<Response> answers(asked_.size());
@@ -94,7 +94,7 @@ class JobMoveTest : public ::testing::Test {
 
   std::optional<JobMove> move_;
   std::vector<std::string> asked_;
-  ReplyCode use_ = ReplyCode::now_using;  // The answer to a `use`, if that is asked.
+  ReplyCode use_ = ReplyCode::now_using;  // The answer to a `use`.
 };
 
 TEST_F(JobMoveTest, AReadyJobIsReservedPutAndDeleted) {
@@ -108,7 +108,7 @@ TEST_F(JobMoveTest, AReadyJobIsReservedPutAndDeleted) {
   expect_over(Outcome::moved);
 }
 
-// A held job, which is now in that state.
+// The move of a held job with this state.
 class HeldJobMoveTest : public JobMoveTest {
  protected:
   void peek(const std::string& state, PlaceFlags places = kAllPlaces) {
@@ -245,7 +245,7 @@ TEST_F(JobMoveTest, ACopyThatAWorkerHasTakenInAnotherTubeIsTold) {
   EXPECT_EQ(move_->refused()->command, "use");
 }
 
-// So the key of a job of that tube is nobody's concern.
+// The move puts the job into the wrong tube, so a key of that tube has no effect.
 TEST_F(JobMoveTest, AKeyThatIsTakenInAnotherTubeIsNotTold) {
   reserve("ready");
   use_ = ReplyCode::out_of_memory;

@@ -9,7 +9,7 @@
 namespace haricot::tool {
 namespace {
 
-// The text of one tag; "-": it is refused.
+// Returns the text of a tag, or "-" if it is refused.
 std::string added(std::string_view word, std::string_view value) {
   PutTags tags;
   return tags.add(word, value) ? tags.text() : tags.empty() ? "-" : "refused, but there";

@@ -36,7 +36,7 @@ TEST(TubeStats, AreMadeOfWhatTheServerSays) {
   EXPECT_EQ(made.puts, 6U);
   EXPECT_EQ(made.waiting, 7U);
   EXPECT_EQ(made.deletes, 8U);
-  EXPECT_EQ(made.paused_s, 1U);  // It is still paused, for less than a second.
+  EXPECT_EQ(made.paused_s, 1U);  // The tube is paused for less than a second.
 }
 
 TEST(TubeStats, WhatIsNoReportMakesNone) {
@@ -63,7 +63,7 @@ TEST(TubeStats, CountersThatWentBackGiveNoRate) {
   now.puts = 3;
   set_rates(now, before, 1.0);
   EXPECT_EQ(now.put_rate, std::nullopt);
-  EXPECT_EQ(now.delete_rate, std::nullopt);  // The server does not count them.
+  EXPECT_EQ(now.delete_rate, std::nullopt);  // The server does not count deletes.
   now.puts = 12;
   set_rates(now, before, 0);
   EXPECT_EQ(now.put_rate, std::nullopt);

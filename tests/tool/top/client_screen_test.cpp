@@ -65,7 +65,7 @@ TEST(ClientScreen, ItScrollsWithinTheTable) {
   EXPECT_EQ(row_after(Key::down), 6U);
   EXPECT_EQ(row_after(Key::page_up), 2U);
   EXPECT_EQ(row_after(Key::last), 6U);
-  // Connections have gone: the last ones are shown, and the next key begins there.
+  // After connections have closed, the last ones are shown, and the next key starts from them.
   EXPECT_EQ(ids_of(three(), view, 2), "31");
   EXPECT_EQ(row_after(Key::up, 5), 0U);
   EXPECT_EQ(row_after(Key::last, 0), 0U);

@@ -73,7 +73,7 @@ TEST(History, ItsMemoryHasABound) {
   full.add(many);
   EXPECT_FALSE(full.ready("0").empty());
   EXPECT_TRUE(full.ready(std::to_string(History::kTubesMax)).empty());
-  // When there is room, what the tube was before is not known.
+  // When there is room, the tube has no earlier values.
   many.tubes.erase(many.tubes.begin());
   full.add(many);
   full.add(many);

@@ -58,7 +58,7 @@ TEST(KeyReader, AnEscWithoutMoreIsAKey) {
   EXPECT_EQ(keys_of(reader.take_escape()), Keys{Key::escape});
   EXPECT_FALSE(reader.may_be_escape());
   EXPECT_EQ(keys_of(reader.take_escape()), Keys{});
-  // It has begun no sequence.
+  // The key has not begun a sequence.
   EXPECT_EQ(keys_of(reader.read("[q")), (Keys{Key::none, Key::quit}));
 }
 

@@ -19,7 +19,7 @@ std::string own_host() {
 }
 
 TEST(ServerMemory, OfAProcessOfThisMachineIsKnown) {
-  // This test is younger than a minute, which is the tolerance.
+  // The age of this process is below the tolerance of a minute.
   const auto memory = server_memory(stats_of(own_host(), ::getpid(), "0"));
   ASSERT_TRUE(memory);
   EXPECT_GT(*memory, 100'000U);
@@ -27,7 +27,7 @@ TEST(ServerMemory, OfAProcessOfThisMachineIsKnown) {
 
 TEST(ServerMemory, OfAnotherProcessIsNot) {
   EXPECT_FALSE(server_memory(stats_of(own_host() + "x", ::getpid(), "0")));
-  // The process has this id, but it is not as old as the server says it is.
+  // The process has this id, but is younger than the server.
   EXPECT_FALSE(server_memory(stats_of(own_host(), ::getpid(), "100000000")));
   EXPECT_FALSE(server_memory(stats_of(own_host(), 0, "0")));
   EXPECT_FALSE(server_memory(*StatsText::parse("---\npid: 1\n")));

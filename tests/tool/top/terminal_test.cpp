@@ -18,7 +18,7 @@
 namespace haricot::tool {
 namespace {
 
-// Runs in a child whose terminal `path` is. Never returns: the exit status says what went wrong.
+// Runs in a child with the terminal `path`. Never returns; the exit status is the failed step.
 [[noreturn]] void open_and_leave(const char* path, int signal_after) {
   ::setsid();
   const int terminal_end = ::open(path, O_RDWR);
@@ -51,7 +51,7 @@ TEST(Terminal, ASignalThatComesLateDoesNotEndTheProgram) {
   }
 }
 
-// Sets variables of the environment, and puts them back.
+// Sets variables of the environment, and restores them.
 class Environment {
  public:
   explicit Environment(std::vector<std::pair<const char*, const char*>> variables) {

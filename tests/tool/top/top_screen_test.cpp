@@ -80,12 +80,12 @@ TEST(TopScreen, TheTableScrollsToTheSelectedTube) {
   TopView view;
   view.sort = TubeColumn::name;
   view.selected = "tube-d";
-  const ScreenSize size{10, 100};  // Room for three.
+  const ScreenSize size{10, 100};  // Room for three rows.
   EXPECT_EQ(page_of(size), 3U);
   std::string text = text_of(draw_top(state, view, size, {}));
   EXPECT_EQ(text.find("tube-a"), std::string::npos);
   EXPECT_NE(text.find(">tube-d"), std::string::npos);
-  // Tubes have gone since: what is left is shown, not an empty table.
+  // After tubes have ended, the remaining ones are shown, not an empty table.
   view.selected = "gone";
   view.selected_row = view.first_row = 50;
   text = text_of(draw_top(state, view, size, {}));

@@ -40,7 +40,7 @@ TEST(TopTable, NumbersLeaveOneByOneAndNoneComesBack) {
     EXPECT_LE(layout.numbers.size(), before);
     EXPECT_GE(layout.numbers.size() + 1, before);
     before = layout.numbers.size();
-    // The name is whole as long as there is a number.
+    // The name is complete if there is a column of numbers.
     EXPECT_TRUE(layout.numbers.empty() || layout.name_columns == 20) << columns;
   }
   EXPECT_EQ(before, 0U);

@@ -77,7 +77,7 @@ TEST(TopView, TheSelectionGoesWithItsTube) {
   state.sample.tubes[1].ready = 0;
   settle(tubes_in_view(state, view), 4, view);
   EXPECT_EQ(view.selected_row, 3U);
-  // It goes, and the tube in its place is selected.
+  // When the tube ends, the tube in its place is selected.
   state.sample.tubes.erase(state.sample.tubes.begin() + 1);
   settle(tubes_in_view(state, view), 4, view);
   EXPECT_EQ(view.selected, "tubed");
@@ -126,7 +126,7 @@ TEST(TopView, EnterShowsATubeAndEscGoesBack) {
   press(Key::down, state, view);
   EXPECT_TRUE(press(Key::enter, state, view).asks);
   EXPECT_EQ(view.tube, "tubeb");
-  press(Key::up, state, view);  // The table is not there.
+  press(Key::up, state, view);  // The table is hidden.
   press(Key::escape, state, view);
   EXPECT_EQ(view.tube, "");
   EXPECT_EQ(view.selected, "tubeb");
@@ -236,7 +236,7 @@ TEST(TopView, ConnectionsAreShownInThePlaceOfTubes) {
   view.allows_changes = true;
   EXPECT_TRUE(press(Key::clients, state, view).asks);
   EXPECT_TRUE(view.clients.is_shown);
-  // Keys are about what is shown, and not about a tube that cannot be seen.
+  // Keys apply to the visible view, not to a hidden tube.
   for (const Key key : {Key::enter, Key::flush, Key::kick, Key::pause, Key::down, Key::filter}) {
     EXPECT_FALSE(press(key, state, view).act);
   }

@@ -27,7 +27,7 @@ TEST(TubeMarks, RowsStandInTheOrderOfTheMarks) {
 TEST(TubeMarks, JobsWithoutAWorkerAreMarked) {
   EXPECT_EQ(marks_of(waiting_jobs("mail", 0), {}), Marks{Mark::no_worker});
   EXPECT_EQ(marks_of(waiting_jobs("mail", 1), {}), Marks{});
-  // This program watches it too.
+  // This program watches the tube, too.
   EXPECT_EQ(marks_of(waiting_jobs("default", 1), {}), Marks{Mark::no_worker});
   EXPECT_EQ(marks_of(waiting_jobs("default", 2), {}), Marks{});
 }

@@ -47,7 +47,7 @@ TEST(Slowdown, ProgramsThatAllFailStartEverMoreRarely) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(slowdown.next_start(), now + pause) << i;
     now = slowdown.next_start();
-    // One worker tries; the others wait for what comes of it.
+    // One worker tries, and the others wait for the result.
     slowdown.count_start(now);
     EXPECT_GT(slowdown.next_start(), now);
     EXPECT_FALSE(slowdown.count_failure(now));

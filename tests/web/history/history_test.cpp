@@ -47,7 +47,7 @@ TEST(Track, WhatNobodyLookedAtHasNoPoints) {
   Track track;
   track.add(1000, ready(1), counts(0, 0));
   track.add(1001, ready(2), counts(0, 0));
-  // A round of the ring and a bit: the old points must not show.
+  // Fills more than the ring: old points must not be shown.
   track.add(1000 + 250, ready(3), counts(0, 0));
   for (std::int64_t step = 1001; step < 1250; ++step)
     EXPECT_FALSE(track.at(step).has_value()) << step;

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kHeadMax = 8 * 1024;
 constexpr std::size_t kBodyMax = 1000;
 
-// Feeds pieces of so many bytes, and takes each body. Ends with the first request or failure;
-// `left` is what was not taken.
+// Feeds pieces of this number of bytes, and reads each body, up to the first request or failure.
+// `left` has the remaining bytes.
 struct Reading {
   explicit Reading(std::string_view bytes, std::size_t piece = std::string_view::npos) {
     while (!bytes.empty() && !parser.is_whole() && !parser.failure()) {
@@ -36,7 +36,7 @@ struct Reading {
 
 int status_of(const std::string& bytes) {
   const Reading whole(bytes);
-  // However they are cut, the answer is the same.
+  // The result does not depend on the pieces.
   for (const std::size_t piece : {1U, 2U, 3U, 7U}) {
     const Reading cut(bytes, piece);
     EXPECT_EQ(cut.status, whole.status) << piece << ": " << bytes;
@@ -166,7 +166,7 @@ TEST(RequestParser, RefusesWhatIsTooLong) {
   many.clear();
   for (std::size_t i = 0; i < RequestParser::kHeadersMax - 1; ++i) many += "A:\r\n";
   EXPECT_EQ(status_of(get("/", many)), 200);
-  // To the byte.
+  // Exact to the byte.
   const std::string frame = get("/", "A: \r\n");
   EXPECT_EQ(status_of(get("/", "A: " + std::string(kHeadMax - frame.size(), 'a') + "\r\n")), 200);
   EXPECT_EQ(status_of(get("/", "A: " + std::string(kHeadMax - frame.size() + 1, 'a') + "\r\n")),

@@ -26,7 +26,7 @@ class TubeChoiceTest : public ::testing::Test {
     row.label = labels_.label_of(name);
     sample_->rows.add(row);
   }
-  // "name ready puts", with a + for a sum.
+  // Returns texts of the form "name ready puts", with a + for a sum.
   std::vector<std::string> choose(const NamePattern* pattern, std::size_t room) {
     facts_.tubes = sample_;
     TubeChoice choice(facts_, labels_);

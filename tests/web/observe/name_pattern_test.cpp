@@ -68,8 +68,8 @@ TEST(NamePattern, RefusesWhatItDoesNotSupport) {
   EXPECT_EQ(NamePattern::make(std::string(100, '(') + std::string(100, ')'), error), nullptr);
 }
 
-// The expressions that fill the cache of an automaton that is made deterministic, or that make a
-// matcher backtrack, take no more steps than positions times bytes.
+// Expressions that fill the cache of a deterministic automaton, or make a matcher backtrack, take
+// no more steps than positions times bytes.
 TEST(NamePattern, HostilePatternsTakeNoLongerThanPlainOnes) {
   const auto time_of = [](const std::string& pattern) {
     std::string error;

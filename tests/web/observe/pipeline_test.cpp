@@ -10,7 +10,7 @@ namespace {
 
 constexpr Instant kStart = Instant::at(0);
 
-// Asks, and notes the answers in their order; "lost" for those that have none.
+// Sends commands, and records the answers in order; "lost" for those without an answer.
 class PipelineTest : public ::testing::Test {
  protected:
   Question question(const std::string& command, std::uint64_t body_bytes_max = 1000) {
@@ -75,7 +75,7 @@ TEST_F(PipelineTest, AServerThatSaysALittleNowAndThenIsLateAllTheSame) {
   EXPECT_EQ(pipeline_.deadline(), kStart + Question::kPatience);
   ASSERT_TRUE(pipeline_.receive("FOUND 1 200000\r\nabc", kStart + Duration::seconds(4)));
   EXPECT_EQ(pipeline_.deadline(), kStart + Question::kPatience);
-  // One that sends a lot is at work.
+  // A server that sends much is not silent.
   const Instant later = kStart + Duration::seconds(5);
   ASSERT_TRUE(pipeline_.receive(std::string(100'000, 'x'), later));
   EXPECT_EQ(pipeline_.deadline(), later + Question::kPatience);
@@ -100,7 +100,7 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
   pipeline_.lose();
   EXPECT_EQ(answers_, (std::vector<std::string>{"peek 1: lost", "stats: lost"}));
   EXPECT_TRUE(pipeline_.is_idle());
-  // The next connection begins with nothing of the last one.
+  // The next connection has no bytes of the last one.
   pipeline_.ask(question("delete 1"));
   EXPECT_EQ(send(), "delete 1\r\n");
   ASSERT_TRUE(pipeline_.receive("DELETED\r\n", kStart));
@@ -126,7 +126,7 @@ TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
   EXPECT_EQ(send(), "use mail\r\n");
   ASSERT_TRUE(pipeline_.receive("USING mail\r\n", kStart));
   EXPECT_EQ(send(), "kick 1\r\nuse default\r\n");
-  // A connection that is lost between leaves nobody waiting.
+  // A connection that is lost in between leaves no command waiting.
   ASSERT_TRUE(pipeline_.receive("KICKED 1\r\nUSING default\r\n", kStart));
   pipeline_.ask(use);
   send();

@@ -26,14 +26,14 @@ std::string lines_of(const Tube& tube, const std::string& indent) {
          "cmd-delete: " + std::to_string(tube.deletes) + "\n";
 }
 
-// A server as bytes: what it is asked, and what it answers.
+// A server as a function from commands to answers.
 struct ScriptedServer {
   bool is_haricot = true;
   std::string id = "1";
   std::map<std::string, Tube> tubes;
   std::size_t page = 2;
   std::vector<std::string> asked;
-  bool endless = false;  // Each page has tubes that were in none before, and a next one.
+  bool endless = false;  // Each page has new tubes, and a next page.
   std::size_t pages = 0;
 
   std::string answer(const std::string& command) {
@@ -85,14 +85,14 @@ class SamplerTest : public ::testing::Test {
   }
 
   void restart() { sampler_.restart(now_); }
-  // Lets all go on that is due, until nobody asks or answers any more.
+  // Runs all due work, until there are no more commands and answers.
   void run() {
     for (int i = 0; i < 1000; ++i) {
       if (!step()) return;
     }
     FAIL() << "it never ends";
   }
-  // Answers what is asked now. Returns false if nothing is.
+  // Answers the pending commands. Returns false if there are none.
   bool step() {
     sampler_.advance(now_);
     const std::string output(pipeline_.output(now_));
@@ -111,7 +111,7 @@ class SamplerTest : public ::testing::Test {
     EXPECT_TRUE(pipeline_.receive(answers, now_));
     return true;
   }
-  // The next sample of tubes, some seconds later.
+  // Takes the next sample of tubes, `seconds` later.
   void later(std::uint32_t seconds) {
     now_ = now_ + Duration::seconds(seconds);
     sampler_.look(now_);
@@ -129,7 +129,7 @@ class SamplerTest : public ::testing::Test {
   ScriptedServer server_;
   Instant now_ = Instant::at(1'000'000'000);
   Duration answer_time_ = Duration::milliseconds(1);
-  std::size_t at_once_ = 0;  // Questions about tubes that came together, at most.
+  std::size_t at_once_ = 0;  // Most commands about tubes that were sent at once.
   Sampler sampler_{pipeline_, facts_, {.labels = labels_, .key = {1, 2}}};
 };
 
@@ -243,7 +243,7 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
   EXPECT_NEAR(tube("mail")->put_rate.value_or(0), 20, 0.2);
   EXPECT_NEAR(tube("mail")->delete_rate.value_or(0), 5, 0.1);
   EXPECT_FALSE(tube("new")->put_rate.has_value());
-  // Fewer puts than before: it is another tube of this name.
+  // With fewer puts than before, it is another tube of this name.
   EXPECT_FALSE(tube("goes")->put_rate.has_value());
 
   server_.tubes = {{"mail", {.puts = 400, .deletes = 300}}};
@@ -265,7 +265,7 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
   EXPECT_FALSE(tube("goes").has_value());
 }
 
-// The connection stays, as it does where a server hands over to the next one.
+// The connection stays, as when a server hands over to the next one.
 TEST_F(SamplerTest, AServerThatWasTakenOverIsAskedWhatItKnows) {
   server_.is_haricot = false;
   server_.tubes = {{"mail", {}}};
@@ -303,7 +303,7 @@ TEST_F(SamplerTest, WhatALabelHasCountedStaysWhenItsTubesGo) {
   EXPECT_EQ(tube("emails-2")->label, 1);
 }
 
-// While a server answers, others wait: it is never asked for more at once than this.
+// Limits the commands that are sent at once, because other clients wait while the server answers.
 TEST_F(SamplerTest, AsksForLittleAtATime) {
   for (int i = 0; i < 500; ++i) server_.tubes["tube-" + std::to_string(i)] = {};
   for (const bool is_haricot : {true, false}) {
@@ -324,7 +324,7 @@ TEST_F(SamplerTest, TakesATenthOfTheTimeAtMost) {
   answer_time_ = Duration::seconds(1);
   restart();
   run();
-  // The answer took a second, so nine have none.
+  // The answer took a second, so the sampler pauses for nine.
   EXPECT_EQ(sampler_.next_event(), now_ + Duration::seconds(9));
 }
 
@@ -337,7 +337,7 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   server_.tubes.erase("a");
   now_ = now_ + Duration::seconds(5);
   sampler_.look(now_);
-  // The first page only.
+  // Only the first page.
   sampler_.advance(now_);
   const std::string output(pipeline_.output(now_));
   pipeline_.sent(output.size());
@@ -345,7 +345,7 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   ASSERT_TRUE(
       pipeline_.receive(server_.answer("stats") + server_.answer("stats-tubes * 50"), now_));
   EXPECT_EQ(facts_.tubes, before);
-  // The connection goes, and the sample that was under way with it.
+  // The connection ends, and its unfinished sample with it.
   sampler_.stop();
   pipeline_.lose();
   EXPECT_EQ(facts_.tubes, before);
@@ -362,7 +362,7 @@ TEST_F(SamplerTest, AServerThatTellsNoStatisticsIsNotUp) {
   ASSERT_TRUE(pipeline_.receive("UNKNOWN_COMMAND\r\nOUT_OF_MEMORY\r\n", now_));
   EXPECT_EQ(facts_.state, ServerState::down);
   EXPECT_FALSE(facts_.error.empty());
-  // Nor does anything become due that is not done.
+  // No work becomes due without being done.
   sampler_.look(now_);
   EXPECT_GT(sampler_.next_event(), now_);
 }

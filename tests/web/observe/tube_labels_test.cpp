@@ -16,7 +16,7 @@ TEST(TubeLabels, TheFirstPatternThatMatchesTheWholeNameCounts) {
   EXPECT_EQ(labels.label_of("mails-17"), 1);
   EXPECT_EQ(labels.label_of("emails-x"), 2);
   EXPECT_EQ(labels.label_of("my-emails-17"), 0);
-  // A tube that has the name of a label itself is one of its tubes, if no pattern says otherwise.
+  // A tube with the name of a label belongs to it, unless a pattern matches.
   EXPECT_EQ(labels.label_of("others"), 2);
   EXPECT_EQ(labels.label_of("emails"), 2);
   EXPECT_EQ(labels.label_of("default"), 0);

@@ -87,7 +87,7 @@ TEST(TubeReader, LeavesOutATubeThatNobodyCouldAskFor) {
   EXPECT_EQ(page.tubes, std::vector<std::string>{"b 0"});
 }
 
-// Whatever a server says, only names that can be asked for come of it, and it ends.
+// For any answer, the reader returns only names that can be sent in a command, and ends.
 TEST(TubeReader, ReadsWhateverAServerSaysToItsEnd) {
   const std::string good =
       "---\nnext: \"work\"\ntubes:\n- name: \"mail\"\n  current-jobs-ready: 3\n"

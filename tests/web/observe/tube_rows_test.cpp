@@ -54,7 +54,7 @@ TEST(TubeRows, AreFoundByName) {
   EXPECT_FALSE(rows.find("").has_value());
 }
 
-// What the table of bounds promises: about 40 bytes for a usual tube.
+// The table of limits states about 40 bytes for a usual tube.
 TEST(TubeRows, TakeFewBytes) {
   TubeRows rows(kKey);
   const std::string name(20, 'x');

@@ -1,5 +1,5 @@
-// Chromium from Debian, driven by puppeteer-core, with an eye on what a page must never do: errors
-// in the console, requests to elsewhere, code of others.
+// Debian's Chromium, driven by puppeteer-core. Detects errors in the console, requests to other sites, and foreign
+// code.
 import {createRequire} from 'node:module';
 import {existsSync, mkdirSync} from 'node:fs';
 
@@ -7,7 +7,7 @@ const require = createRequire(new URL('node/package.json', import.meta.url));
 const puppeteer = require('puppeteer-core');
 export const kAxe = require.resolve('axe-core/axe.min.js');
 
-// Milliseconds, on a machine that does much else.
+// Milliseconds, enough for a busy machine.
 const kPatience = Number(process.env.PATIENCE ?? 60000);
 const kPrograms = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -16,17 +16,17 @@ export async function openBrowser() {
   if (!program) throw new Error('chromium is not installed');
   return puppeteer.launch({
     executablePath: program, headless: true, protocolTimeout: 120000,
-    // As root, and in containers, there is no sandbox to be had.
+    // As root, and in containers, Chromium has no sandbox.
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-background-networking', '--force-color-profile=srgb'],
   });
 }
 
-// A tab that writes down what must not happen in `page.wrongs`.
+// Opens a tab that records violations in `page.wrongs`.
 export async function openPage(browser, address, {width = 1280, height = 900, dark = false, mayFail = false} = {}) {
   const page = await browser.newPage();
   const origin = new URL(address).origin;
   page.wrongs = [];
-  // While a test has taken the server away, requests fail and the console says so.
+  // While a test has stopped the server, requests fail with errors in the console.
   page.mayFail = mayFail;
   page.on('console', (message) => {
     const isRefused = message.type() === 'error' && /Failed to load resource/.test(message.text());
@@ -46,7 +46,7 @@ export async function setDark(page, dark) {
   await page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: dark ? 'dark' : 'light'}, {name: 'prefers-reduced-motion', value: 'reduce'}]);
 }
 
-// Until `check(argument)` in the page is true.
+// Waits until `check(argument)` in the page is true.
 export function until(page, check, argument = null) {
   return page.waitForFunction(check, {timeout: kPatience, polling: 50}, argument);
 }
@@ -55,7 +55,7 @@ export function textOf(page, selector) {
   return page.$eval(selector, (element) => element.textContent);
 }
 
-// The button with this text, within `scope`.
+// Presses the button with this text, within `scope`.
 export async function press(page, text, scope = 'body') {
   const found = await page.waitForFunction((words, within) =>
     [...document.querySelectorAll(`${within} button`)].find((one) => one.textContent === words && one.offsetParent !== null),
@@ -63,14 +63,14 @@ export async function press(page, text, scope = 'body') {
   await found.asElement().click();
 }
 
-// What axe-core finds wrong, as lines.
+// Returns the violations that axe-core finds, as lines.
 export async function axe(page) {
   if (!(await page.evaluate(() => Boolean(window.axe)))) {
-    // The page's policy lets nobody add a script, so the text is evaluated from outside.
+    // The page's policy forbids additional scripts, so the text is evaluated from outside.
     const {readFileSync} = await import('node:fs');
     await page.evaluate(readFileSync(kAxe, 'utf8'));
   }
-  // The size of targets (WCAG 2.2, 2.5.8) is off by default.
+  // The check of target sizes (WCAG 2.2, 2.5.8) is off by default.
   const {violations} = await page.evaluate(() => window.axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}));
   return violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target.join(' ')} ${node.failureSummary?.split('\n')[1] ?? ''}`));
 }

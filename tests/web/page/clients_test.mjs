@@ -1,4 +1,4 @@
-// The view of clients, against a program that is made up.
+// Tests the view of clients with a simulated program.
 //
 //   node --test clients_test.mjs
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import {press, textOf, until} from './browser.mjs';
 import {kHostile} from './made_up.mjs';
 import {address, asks, base, kTube, pageTest, rowCount, rowsThere, world} from './made_up_case.mjs';
 
-let all;  // Clients, while a test has taken some away.
+let all;  // All clients, while a test has removed some.
 const clientAt = (page, index, wanted) => until(page, ([at, text]) => document.querySelector(`.rows [aria-rowindex="${at}"] .client a`)?.textContent === text, [index + 2, wanted]);
 
 pageTest('clients are a page at a time, and no view but this one asks for them', () => address('server'), async (page) => {

@@ -1,7 +1,7 @@
-// A program that answers as `haricot web` does, with made-up servers: for what is hard to have for
-// real. Any number of tubes, hostile names and bodies, servers that go and come back.
+// Simulates `haricot web` and its servers, for situations that are hard to produce with real ones: any number of tubes,
+// hostile names and bodies, servers that end and return.
 //
-//   node made_up.mjs [--port N] [--tubes N] [--read-only]        prints the address it listens at
+//   node made_up.mjs [--port N] [--tubes N] [--read-only]        prints its address
 //
 // Tests import makeUp() and change its `world`.
 import {createServer} from 'node:http';
@@ -19,7 +19,7 @@ export const kHostile = [
 ];
 const kWords = ['emails', 'invoices', 'thumbnails', 'webhooks', 'search-index', 'reports', 'sms', 'billing', 'exports', 'cleanup'];
 
-// A number from 0 to 1 that is the same for the same seed.
+// Returns a number from 0 to 1 that depends only on the seed.
 function chance(seed) {
   const x = Math.sin(seed * 12.9898) * 43758.5453;
   return x - Math.floor(x);
@@ -62,14 +62,14 @@ function makeJob(id, tube, state, body = kBodies[id % kBodies.length]) {
 const kReservedJob = 41;
 const kHeldJob = 43;
 
-// What /api/job answers: one is reserved, one is held, the others are buried.
+// Returns the answer of /api/job: one job is reserved, one is held, the others are buried.
 function jobOf(id) {
   const job = makeJob(id, 'emails-000010', {[kReservedJob]: 'reserved', [kHeldJob]: 'delayed'}[id] ?? 'buried');
   if (id === kReservedJob) return {...job, holder: 12};
   return id === kHeldJob ? {...job, is_held: true, tags: {grp: 'import-12', aft: 'import-11'}} : job;
 }
 
-// Ids have gaps: connections have gone.
+// Ids have gaps, as after closed connections.
 function makeClient(i) {
   return {id: i * 2 + 2, address: i < kHostile.length ? kHostile[i] : i % 5 ? `10.0.${i % 7}.${i % 250}:${40000 + i}` : 'unix', used: kHostile[i % 97] ?? 'emails-000010',
           state: ['idle', 'waiting', 'running', 'body'][i % 4], age: i * 37, idle: i % 60, watching: i % 12 + 1, jobs: i % 11 ? 0 : i % 23, commands: i * 1000};
@@ -79,9 +79,9 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const world = {
     allowChanges, down: new Set(), isSilent: false, holdsEvents: false, forgetsRows: false, orders: [], asked: [], searchPieces: 40, searchHolds: Infinity,
     hasHistory: true,
-    churns: false,  // Whether each question for a tube finds other next jobs.
-    hit: null,  // Makes the body of a hit of a text: [before, the match, after].
-    stayed: 0, gone: new Set(),  // Jobs that an act leaves as they are, and ids of deleted jobs.
+    churns: false,  // If true, each request for a tube finds other next jobs.
+    hit: null,  // Returns the body of a hit: [before, the match, after].
+    stayed: 0, gone: new Set(),  // Number of jobs that an action does not change, and ids of deleted jobs.
     clients: Array.from({length: 1200}, (_, i) => makeClient(i)),
     tubes: Array.from({length: tubes}, (_, i) => makeTube(i)),
   };
@@ -123,7 +123,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
   const listTubes = (query) => {
     const filter = (query.get('filter') ?? '').toLowerCase();
     const key = query.get('sort') === 'oldest' ? 'oldest_ready_seconds' : query.get('sort') ?? 'name';
-    // Names begin with the first, numbers with the largest.
+    // By default, names are ascending and numbers descending.
     const sign = (query.get('reverse') === '1') === (key === 'name') ? -1 : 1;
     const found = world.tubes.filter((tube) => tube.name.toLowerCase().includes(filter));
     found.sort((a, b) => sign * (key === 'name' ? (a.name < b.name ? -1 : 1) : (a[key] ?? -1) - (b[key] ?? -1)));
@@ -132,7 +132,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
             tubes: world.forgetsRows ? [] : found.slice(from, from + Math.min(500, Number(query.get('count'))))};
   };
 
-  // As haricotd: it looks at 1000 ids for a page.
+  // Like haricotd, scans 1000 ids for a page.
   const listClients = (query) => {
     const from = Math.max(1, Number(query.get('from')));
     const found = world.clients.filter((one) => one.id >= from && one.id < from + 1000).slice(0, Number(query.get('count')));
@@ -214,7 +214,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       return undefined;
     }
     if (servePage(url.pathname, response)) return undefined;
-    // The answer to this piece of a search never comes.
+    // This part of a search gets no answer.
     if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) return undefined;
     const [status, answer] = answerOf(url.pathname, url.searchParams, body);
     response.writeHead(status, {'Content-Type': 'application/json'});
@@ -225,7 +225,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     for (const stream of streams) stream.write(`event: servers\ndata: ${JSON.stringify(servers())}\n\n`);
   }, 1000);
   world.listen = (port = 0) => new Promise((resolve) => http.listen(port, '127.0.0.1', () => resolve(`http://127.0.0.1:${http.address().port}/`)));
-  // All connections end; nobody is answered until it is false again.
+  // Closes all connections, and answers no request until it is false again.
   world.setSilent = (isSilent) => {
     world.isSilent = isSilent;
     if (isSilent) http.closeAllConnections();

@@ -1,4 +1,4 @@
-// What the tests of the page against a made-up program have in common.
+// Functions for the tests of the page with a simulated program.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
 import {openBrowser, openPage, textOf, until} from './browser.mjs';
@@ -28,10 +28,10 @@ export const rowCount = (page) => page.$$eval('.rows .row', (rows) => rows.lengt
 export const firstName = (page) => textOf(page, '.rows .row:not(.is-unknown) .name a');
 export const rowsThere = (page) => until(page, () => document.querySelector('.rows .row') && !document.querySelector('.rows .is-unknown'));
 
-// What the page has asked for, by the begin of its address.
+// Returns the page's requests whose addresses begin with `path`.
 export const asks = (path) => world.asked.filter((url) => url.startsWith(path));
 
-// What a test has done to the program must not meet the next one.
+// Restores the program, so that a test does not affect the next one.
 export function reset() {
   world.orders.length = 0;
   world.down.clear();
@@ -43,7 +43,7 @@ export function reset() {
   world.setSilent(false);
 }
 
-// A test in a tab of its own. Whatever it does, the page must not do what must never happen.
+// Runs a test in its own tab. Fails if the page has recorded violations.
 export function pageTest(name, place, act, options = {}) {
   test(name, {timeout: 300000}, async () => {
     reset();

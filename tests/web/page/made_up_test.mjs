@@ -1,4 +1,4 @@
-// The page against a program that is made up: 100,000 tubes, hostile names, servers that go.
+// Tests the page with a simulated program: 100,000 tubes, hostile names, servers that end.
 //
 //   node --test made_up_test.mjs          PICTURES=FOLDER keeps pictures of all views there
 import assert from 'node:assert/strict';
@@ -102,7 +102,7 @@ pageTest('a click on a head sorts, another one turns the order', () => address('
 pageTest('of 100,000 tubes fewer than 100 rows exist, and each can be reached', () => address('server', {sort: 'name', reverse: '0'}), async (page) => {
   await rowsThere(page);
   let most = 0;
-  // 0.00005 of it are five rows.
+  // 0.00005 of the table are five rows.
   for (const part of [0.1, 0.5, 0.49995, 0.5, 0.9, 1, 0.3, 0]) {
     await page.$eval('.big-table', (table, to) => {
       table.scrollTop = (table.scrollHeight - table.clientHeight) * to;
@@ -114,7 +114,7 @@ pageTest('of 100,000 tubes fewer than 100 rows exist, and each can be reached', 
     if (part === 1) assert.equal(indices.at(-1), 100001);
   }
   assert.ok(most > 10 && most < 100, `${most} rows`);
-  // As a wheel does: many small steps, with no more than a question under way for each window.
+  // Like a wheel: many small steps, with at most one pending request for each window.
   const before = world.asked.length;
   for (let step = 0; step < 60; step += 1) await page.$eval('.big-table', (table) => table.scrollBy(0, 60));
   await rowsThere(page);
@@ -384,7 +384,7 @@ pageTest('what an old beanstalkd cannot do is not offered', () => `${base}#/job?
   assert.equal(await page.$$eval('.actions button', (all) => all.map((one) => one.textContent).join(' ')), 'Kick… Delete…');
 });
 
-// Looks --------------------------------------------------------------------------------------
+// Appearance ---------------------------------------------------------------------------------
 
 pageTest('the theme can be chosen, and stays', () => base, async (page) => {
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

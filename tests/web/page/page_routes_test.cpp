@@ -24,7 +24,7 @@ std::string_view bytes_of(std::string_view path) {
   return {};
 }
 
-// What stands between `before` and the next quote, each time.
+// Returns each text between `before` and the next quote.
 std::vector<std::string> quoted_after(std::string_view text, std::string_view before) {
   std::vector<std::string> found;
   for (std::size_t at = text.find(before); at != text.npos; at = text.find(before, at + 1)) {

@@ -1,4 +1,5 @@
-// The page keeps what is being read, shows the hits of a search, and reports the outcome of acts.
+// Tests that the page does not replace content that is being read, shows the hits of a search, and reports the results
+// of actions.
 //
 //   node --test reading_test.mjs          PICTURES=FOLDER keeps pictures there
 import assert from 'node:assert/strict';
@@ -9,7 +10,7 @@ const kPictures = process.env.PICTURES ?? '';
 
 const nextId = (page) => textOf(page, '.next-job .id, .next-job .job-line a');
 
-// Until the page has asked for the tube this many times more.
+// Waits until the page has requested the tube `count` more times.
 async function refreshes(count) {
   const before = asks('/api/tube?').length;
   while (asks('/api/tube?').length < before + count) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -72,7 +73,7 @@ for (const width of [360, 1920]) {
     assert.match(asks('/api/history').at(-1), /range=day/);
     assert.match(page.url(), /range=day/);
     assert.match(await page.$eval('.plot', (plot) => plot.getAttribute('aria-label')), /last day/);
-    // The whole width is a day.
+    // The whole width is one day.
     const [left, right] = await page.$eval('.chart:nth-child(2) .line', (line) => {
       const box = line.getBBox();
       return [box.x, box.x + box.width];
@@ -109,7 +110,7 @@ pageTest('a chart without points says why', () => {
 });
 
 pageTest('a search asks for each piece as soon as the one before has come', () => address('search'), async (page) => {
-  // Short timers never end: a search that waited for one would stand still.
+  // Short timers never end, so a search that waits for one would hang.
   await page.evaluate(() => {
     const begin = window.setTimeout;
     window.setTimeout = (act, wait, ...more) => (wait >= 1000 ? begin(act, wait, ...more) : 0);
@@ -128,7 +129,7 @@ for (const width of [360, 1280]) {
     await until(page, () => /that is all/.test(document.querySelector('.found').textContent));
     assert.equal(await textOf(page, '.jobs .excerpt mark'), 'M\\u00fcller and all of his family');
     assert.match(await textOf(page, '.jobs td.excerpt'), /^App\\Jobs\\ADelivery.*…/);
-    // All of it, in a table that scrolls sideways.
+    // The whole text is in a table that scrolls sideways.
     await page.$eval('.jobs mark', (mark) => mark.scrollIntoView({inline: 'center', block: 'center'}));
     assert.ok(await page.$eval('.jobs mark', (mark) => [...mark.getClientRects()].every((box) => mark.contains(document.elementFromPoint(box.left + 1, box.top + box.height / 2)) &&
       mark.contains(document.elementFromPoint(box.right - 2, box.top + box.height / 2)))));
@@ -160,7 +161,7 @@ pageTest('jobs that an act left as they were are not said to be gone', () => {
 });
 
 pageTest('after a delete the view says so, and its buttons go', () => address('job', {id: '8'}), async (page) => {
-  page.mayFail = true;  // It asks for a job that is gone.
+  page.mayFail = true;  // The page requests a deleted job.
   await press(page, 'Delete…');
   await press(page, 'Delete 1 job', 'dialog');
   await until(page, () => /^Job 8 was deleted from this page at \d\d:\d\d:\d\d\.$/.test(document.querySelector('main .gone:not([hidden])')?.textContent));

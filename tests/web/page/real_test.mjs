@@ -164,7 +164,7 @@ for (const kind of ['haricotd', 'beanstalkd']) {
 
   pageTest(`${kind}: a flush empties a tube`, () => address(kind, 'tube', {tube: 'flush-me'}), async (page) => {
     await isField(page, 'ready', '25');
-    page.mayFail = true;  // The tube is gone after it.
+    page.mayFail = true;  // The tube ends afterwards.
     await press(page, 'Flush…');
     await page.waitForSelector('dialog [name=typed]');
     await page.type('dialog [name=typed]', 'flush-me');
@@ -262,7 +262,7 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     await page.waitForSelector('#token');
     assert.match(page.url(), /\/queue\/$/);
     assert.deepEqual(await page.cookies(), []);
-    // A link to a view leads there after the login.
+    // After the login, a link to a view opens it.
     await page.goto('about:blank');
     await page.goto(`http://127.0.0.1:${program.port}/queue/#/tube?${new URLSearchParams({server: servers.haricotd.name, tube: 'stuck-mail'})}`);
     await page.type('#token', token);

@@ -1,4 +1,4 @@
-// Real servers and the real program, on ports of this machine, and clients that keep them busy.
+// Real servers and the real program on local ports, and clients that load them.
 import {spawn} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import net from 'node:net';
@@ -6,7 +6,7 @@ import net from 'node:net';
 const kLowest = 10000;
 const kAttempts = 10;
 
-// Below the range from which the kernel takes ports for connections.
+// Returns a random port below the kernel's range for connections.
 function someBelow() {
   const low = Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s+/)[0]);
   return kLowest + Math.floor(Math.random() * Math.max(1000, low - kLowest));
@@ -21,13 +21,13 @@ function isOpen(port) {
 const kRunning = new Set();
 process.on('exit', () => kRunning.forEach((child) => child.kill('SIGKILL')));
 
-// A process that listens at a port. `words(port)` are its arguments.
+// A process that listens on a port. `words(port)` returns its arguments.
 export class Program {
   constructor(path, words) {
     Object.assign(this, {path, words, log: ''});
   }
 
-  // At the port that it had before, if any.
+  // Starts the process, on its previous port if it had one.
   async start() {
     for (let attempt = 0; attempt < kAttempts; attempt += 1) {
       const port = this.port ?? someBelow();
@@ -54,7 +54,7 @@ export class Program {
   }
 }
 
-// A connection that sends commands and gives their answers: the first line, and a body if it has one.
+// A connection that sends commands and returns their answers: the first line, and the body, if any.
 export class Client {
   constructor(port) {
     this.waiting = [];
@@ -83,7 +83,7 @@ export class Client {
     }
   }
 
-  // '' when the server is gone.
+  // Returns '' if the server has ended.
   ask(command, body = null) {
     if (this.isOver) return Promise.resolve('');
     return new Promise((resolve) => {
@@ -97,7 +97,7 @@ export class Client {
   }
 }
 
-// Producers and workers, until stop(): each does a job and waits a little.
+// Runs producers and workers until stop(). Each handles a job and pauses.
 export function load(port, tube) {
   let isOn = true;
   const rest = () => new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,11 +1,11 @@
-// The page by keyboard alone, and on a phone with 100,000 tubes: against the program that is made up.
+// Tests the page by keyboard only, and on a phone with 100,000 tubes, with a simulated program.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
 import {openBrowser, openPage, until} from './browser.mjs';
 import {makeUp} from './made_up.mjs';
 
 const kTube = 'emails-000010';
-const kStepsMax = 200;  // Of the tabulator: far more than there is on a view.
+const kStepsMax = 200;  // Presses of Tab: far more than a view has targets.
 
 let browser;
 let world;
@@ -39,7 +39,7 @@ function pageTest(name, place, act, options = {}) {
 
 const focused = (page) => page.evaluate(() => document.activeElement.textContent);
 
-// By the tabulator, from wherever the focus is.
+// Moves the focus with Tab, from its current place.
 async function tabTo(page, label) {
   for (let i = 0; i < kStepsMax; i += 1) {
     if ((await focused(page)) === label) return;
@@ -48,11 +48,11 @@ async function tabTo(page, label) {
   assert.fail(`no key leads to ${label}`);
 }
 
-// Opens what the button asks, and leaves it: nothing has been done, and the focus is where it was.
+// Opens the button's dialogue and leaves it: nothing is done, and the focus returns.
 async function openAndLeave(page, label) {
   const orders = world.orders.length;
   await tabTo(page, label);
-  // Who goes by keys sees where the focus is.
+  // The focus is visible for users of the keyboard.
   assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none', label);
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
@@ -112,7 +112,7 @@ pageTest('the clients of a server, their order and a row are reached by keys', (
   assert.ok(await page.evaluate(() => document.activeElement.matches('.rows .used a')));
 });
 
-// Milliseconds from frame to frame, while each of them scrolls to rows that were not there.
+// Returns the milliseconds between frames, while each frame scrolls to new rows.
 function frames(page) {
   return page.$eval('.big-table', (table) => new Promise((resolve) => {
     const times = [];
@@ -121,7 +121,7 @@ function frames(page) {
       if (last !== null) times.push(now - last);
       last = now;
       if (times.length === 90) return resolve(times.sort((a, b) => a - b));
-      // To and fro, as a table of few rows ends soon.
+      // Back and forth, because a table with few rows ends soon.
       table.scrollTop += Math.floor(times.length / 15) % 2 ? -700 : 700;
       return requestAnimationFrame(step);
     };
@@ -129,8 +129,8 @@ function frames(page) {
   }));
 }
 
-// How long a frame takes depends on the machine; how much more it takes with more tubes does not. A frame takes whole
-// ticks of the screen, so one that is a little longer takes twice as long. The best round has been disturbed least.
+// The time of a frame depends on the machine, but its increase with more tubes does not. A frame takes whole ticks of
+// the screen, so a slightly longer one takes twice as long. The best round is the least disturbed one.
 test('on a phone, a frame takes as long with 100,000 tubes as with a thousand', {timeout: 300000}, async () => {
   const phone = {width: 360, height: 740};
   const rounds = {all: [], few: []};

@@ -8,7 +8,7 @@
 namespace haricot::web {
 namespace {
 
-// Of so many letters a, as sha256sum says; lengths around the ends of a block.
+// Hashes of texts of the letter a, by sha256sum, with lengths around the ends of a block.
 TEST(Sha256, IsThatOfOthers) {
   const std::pair<std::size_t, std::string> known[] = {
       {0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},

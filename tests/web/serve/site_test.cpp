@@ -25,7 +25,7 @@ Request request(Method method, std::string path, std::vector<Header> more = {}) 
   return {.method = method, .path = std::move(path), .headers = std::move(more)};
 }
 
-// The status of a refusal, or the path of the route.
+// Returns the status of a refusal, or the path of the route.
 std::string judge(Site& site, Request request) {
   const Site::Decision decision = site.judge(request, "peer", Instant());
   return decision.refused ? std::to_string(decision.refused->status)

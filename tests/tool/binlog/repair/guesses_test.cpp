@@ -27,7 +27,7 @@ using haricot::binlog::SimDisk;
 constexpr std::uint64_t kHere = 99;
 constexpr std::uint64_t kElsewhere = 100;
 
-// A file of that folder that was begun after the one before it, with some jobs.
+// Returns a file of that folder with some jobs, which follows the previous file.
 std::string known_file(std::uint64_t number, std::uint64_t store_id = kHere,
                        bool is_sealed = false) {
   LogMaker log({.salt = salt_of(store_id, number),
@@ -105,7 +105,7 @@ TEST_F(Guesses, OneOfAnotherFolderStaysUnidentified) {
 TEST_F(Guesses, OneThatAServerHasLeftAsideIsReadInItsPlace) {
   put(3, known_file(3));
   disk_.put("binlog.2.aside.1", headless(known_file(2)));
-  disk_.put("binlog.1.aside.1", known_file(1));  // Of which its head tells.
+  disk_.put("binlog.1.aside.1", known_file(1));  // Its head identifies it.
   run();
   ASSERT_EQ(facts_.files.size(), 2U);
   EXPECT_EQ(fact(0).name, "binlog.2.aside.1");
@@ -115,12 +115,12 @@ TEST_F(Guesses, OneThatAServerHasLeftAsideIsReadInItsPlace) {
 
 TEST_F(Guesses, TheFolderIsTheOneOfWhichLessIsOdd) {
   put(1, known_file(1));
-  put(2, known_file(7, kElsewhere, true));  // Another name, and 6 and 8 are missing.
+  put(2, known_file(7, kElsewhere, true));  // File 7 has another name, and 6 and 8 are missing.
   run();
   EXPECT_EQ(facts_.store_id(), kHere);
   EXPECT_NE(told().find("binlog.1 is taken for a file of this folder"), std::string::npos)
       << told();
-  // The note knows it.
+  // The note has the other store id.
   facts_ = {};
   guesses_.clear();
   run({.store_id = kElsewhere});
@@ -132,7 +132,7 @@ TEST_F(Guesses, ASignatureIsNotBelievedAgainstMoreSectors) {
   put(1, known_file(1));
   std::string bytes = known_file(2);
   bytes.replace(0, 88, known_file(5).substr(0, 88));
-  // The server looks after the first sector, and finds a record of either there.
+  // The server scans the file after the first sector, and finds a record of each store.
   std::string longer = known_file(5);
   bytes.replace(1200, longer.size() - 1200, longer.substr(1200));
   put(2, bytes);

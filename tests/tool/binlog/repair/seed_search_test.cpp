@@ -47,7 +47,7 @@ TEST(SeedSearch, OneChangeAloneProvesNothingAndTwoThatAgreeDo) {
   EXPECT_EQ(SeedSearch(log.bytes()).run(), seed_of_file(5));
 }
 
-// beanstalkd writes the padding of a job that it has read from a file of ours, stale sums included.
+// beanstalkd copies the padding of records from our files, including stale checksums.
 TEST(SeedSearch, StaleSumsInCopiesOfBeanstalkdProveNothing) {
   LogMaker log = file_of(5);
   const std::size_t from = log.add(full_record(1, "mail", "hello\r\n"));
@@ -60,7 +60,7 @@ TEST(SeedSearch, StaleSumsInCopiesOfBeanstalkdProveNothing) {
   EXPECT_FALSE(SeedSearch(bytes).run());
 }
 
-// A disk writes a sector to the wrong place as a whole.
+// A disk that writes to the wrong place writes whole sectors.
 TEST(SeedSearch, TheSeedOfMoreSectorsWins) {
   constexpr std::size_t kSector = 512;
   LogMaker log = file_of(5);
