@@ -25,12 +25,12 @@ constexpr std::string_view kUse =
     "Use: haricot web [OPTIONS] [SERVER...]\n\n"
     "Serves a page, metrics for Prometheus and an API for beanstalk servers, over HTTP. A\n"
     "server is HOST:PORT, [V6]:PORT or unix:PATH; without one it is $HARICOT_ADDR, or\n"
-    "127.0.0.1:11300. It runs until Ctrl-C or SIGTERM, and reads the token again at SIGHUP.\n\n";
+    "127.0.0.1:11300. Runs until Ctrl-C or SIGTERM. SIGHUP makes it read the token again.\n\n";
 
 constexpr std::string_view kEnd =
     "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 2d, 250ms.\n"
-    "The exit status is 0: ended by a signal, 3: a server's name cannot be found, 5: a mistake on\n"
-    "the command line, 6: the address, the token or the system cannot be used.\n\n"
+    "The exit status is 0: stopped by a signal, 3: the name of a server cannot be resolved,\n"
+    "5: usage error, 6: failure of an address, the token or the system.\n\n"
     "Examples:\n"
     "    haricot web\n"
     "    haricot web --allow-changes queue1:11300 queue2:11300\n"
@@ -54,34 +54,34 @@ bool set_base_path(std::string_view value, std::string& to) {
 
 std::vector<tool::Flag> access_flags(WebOptions& options) {
   return {
-      {'l', "listen", "ADDR", "where: HOST:PORT or unix:PATH, more than once (127.0.0.1:11380)",
+      {'l', "listen", "ADDR", "listening address; may be repeated (127.0.0.1:11380)",
        add_to(options.listen), "an address"},
-      {0, "token-file", "PATH", "who asks has to show the token in this file",
+      {0, "token-file", "PATH", "require the token in this file",
        [&options](std::string_view value) {
          options.token_file = value;
          return !value.empty();
        },
        "a path"},
-      {0, "no-auth", "", "let everybody in who reaches an address that is not loopback",
+      {0, "no-auth", "", "allow addresses beyond loopback without a token",
        tool::set(options.has_no_login)},
-      {0, "allow-changes", "", "offer actions: kick, pause, bury, delete, move, flush, put",
+      {0, "allow-changes", "", "enable actions: kick, pause, bury, delete, move, flush, put",
        tool::set(options.allows_changes)},
-      {0, "host", "NAME", "a name under which browsers reach it, more than once",
+      {0, "host", "NAME", "host name that browsers use; may be repeated",
        [&options](std::string_view value) {
          options.hosts.push_back(lower(value));
          return is_token(value);
        },
-       "a name without a port"},
-      {0, "base-path", "PREFIX", "what a proxy has in front of its paths, such as /queue",
+       "a host name without a port"},
+      {0, "base-path", "PREFIX", "path prefix that a proxy adds, such as /queue",
        [&options](std::string_view value) { return set_base_path(value, options.base_path); },
        "a path such as /queue"},
-      {0, "behind-proxy", "", "believe X-Forwarded-For, -Host and -Proto",
+      {0, "behind-proxy", "", "trust X-Forwarded-For, -Host and -Proto",
        tool::set(options.is_behind_proxy)},
-      {0, "interval", "S", "how often servers are asked (2)",
+      {0, "interval", "S", "sampling interval in seconds (2)",
        tool::set_milliseconds(options.interval_ms, 100), tool::kPositiveTimeWanted},
-      {0, "tube-label", "RULE", "REGEX=NAME: sum tubes under one name, more than once",
+      {0, "tube-label", "RULE", "REGEX=NAME: sum tubes under one name; may be repeated",
        add_to(options.tube_labels), "REGEX=NAME"},
-      {0, "probe-target", "ADDR", "a server that /probe may ask, more than once",
+      {0, "probe-target", "ADDR", "server that /probe may query; may be repeated",
        add_to(options.probe_targets), "an address"},
   };
 }
@@ -90,23 +90,23 @@ std::vector<tool::Flag> limit_flags(WebOptions& options) {
   WebLimits& limits = options.limits;
   const auto bytes = [](std::uint64_t& to) { return tool::set_count(to, 1024, 1U << 30); };
   return {
-      {0, "connections-max", "N", "connections at a time (1000)",
+      {0, "connections-max", "N", "limit of connections (1000)",
        tool::set_count(limits.connections_max, 1, 100'000), "a number from 1 to 100000"},
-      {0, "events-max", "N", "of these, streams of events (100)",
+      {0, "events-max", "N", "limit of event streams among these (100)",
        tool::set_count(limits.events_max, 0, 100'000), "a number up to 100000"},
-      {0, "head-max", "BYTES", "the line and headers of a request (8192)",
+      {0, "head-max", "BYTES", "limit of the line and headers of a request (8192)",
        bytes(limits.head_bytes_max), "a number of bytes from 1024"},
-      {0, "body-max", "BYTES", "the body of a request (1048576)", bytes(limits.body_bytes_max),
-       "a number of bytes from 1024"},
-      {0, "held-max", "BYTES", "bodies and answers under way (67108864)",
+      {0, "body-max", "BYTES", "limit of the body of a request (1048576)",
+       bytes(limits.body_bytes_max), "a number of bytes from 1024"},
+      {0, "held-max", "BYTES", "memory limit of bodies and answers (67108864)",
        bytes(limits.held_bytes_max), "a number of bytes from 1024"},
-      {0, "head-timeout", "S", "how long the head of a request may take (10)",
+      {0, "head-timeout", "S", "time limit for the head of a request (10)",
        tool::set_milliseconds(limits.head_ms, 1), tool::kPositiveTimeWanted},
-      {0, "body-timeout", "S", "how long the body of a request may take (30)",
+      {0, "body-timeout", "S", "time limit for the body of a request (30)",
        tool::set_milliseconds(limits.body_ms, 1), tool::kPositiveTimeWanted},
-      {0, "idle-timeout", "S", "how long a connection may do nothing (60)",
+      {0, "idle-timeout", "S", "time limit for an idle connection (60)",
        tool::set_milliseconds(limits.idle_ms, 1), tool::kPositiveTimeWanted},
-      {0, "send-timeout", "S", "how long a peer may read nothing of an answer (30)",
+      {0, "send-timeout", "S", "time limit for a peer that reads nothing (30)",
        tool::set_milliseconds(limits.send_ms, 1), tool::kPositiveTimeWanted},
   };
 }
@@ -157,7 +157,7 @@ std::optional<int> read_web_options(tool::Words words, WebOptions& options) {
                      return is_json || value == "text";
                    },
                    "text or json"});
-  flags.push_back({0, "no-sandbox", "", "keep privileges that are not needed, for debugging",
+  flags.push_back({0, "no-sandbox", "", "keep unneeded privileges, for debugging",
                    [&options](std::string_view) {
                      options.has_sandbox = false;
                      return true;

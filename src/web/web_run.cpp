@@ -149,8 +149,8 @@ int run_web(const WebOptions& options,
   const bool is_open = !std::all_of(listeners.begin(), listeners.end(), is_loopback);
   if (is_open && options.token_file.empty() && !options.has_no_login) {
     return fail(
-        "other machines can reach this address: --token-file FILE protects it, and --no-auth "
-        "lets everybody in",
+        "other machines can reach this address; protect it with --token-file FILE, or allow "
+        "everyone with --no-auth",
         tool::kExitUsage);
   }
   os::Notifier notifier;

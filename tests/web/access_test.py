@@ -176,7 +176,7 @@ class Login(web_case.WebTest):
     def test_a_wrong_token_is_logged(self):
         answer = self.log_in("wrong")
         self.assertEqual(answer.status, 401)
-        self.assertIn("not the token", answer.text())
+        self.assertIn("Wrong token", answer.text())
         self.assertNotIn("set-cookie", answer.headers)
         self.assert_logged("event=web-login-refused")
         self.assertNotIn("wrong", self.site.log())

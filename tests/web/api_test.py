@@ -78,7 +78,7 @@ class Servers(WatchTest):
             self.assertIn(f'beanstalkd_up{{server="{silent}"}} 0', web.text("/metrics"))
             self.assertLess(time.monotonic() - began, 5)
             wait_until(lambda: web.json("/api/servers")["servers"][0]["state"] == "down")
-            self.assertIn("does not answer", web.json("/api/servers")["servers"][0]["error"])
+            self.assertIn("did not answer in time", web.json("/api/servers")["servers"][0]["error"])
             web.wait_ready()
 
     def test_a_stopped_server_is_given_up_in_the_middle_of_an_answer(self):
@@ -163,12 +163,12 @@ class Servers(WatchTest):
 class Strange(unittest.TestCase):
     """Tests programs that are not beanstalk servers, invalid answers, and an answer that never ends."""
 
-    SAID = {b"OK 1000\r\n---\nabc": "does not answer", b"OK 18446744073709551615\r\nx": "is no beanstalk server",
-            b"OK -5\r\n": "is no beanstalk server", b"OK 5\nhello\n": "is no beanstalk server",
-            b"\0" * 300: "is no beanstalk server", b"A" * 100_000: "is no beanstalk server",
-            b"HTTP/1.1 400 Bad Request\r\n\r\n": "is no beanstalk server",
-            b"OK 4\r\n---\n\r\nMORE\r\n": "is no beanstalk server", b"OK 0\r\n\r\n": "does not tell",
-            b"DRAINING\r\n": "does not tell", b"OUT_OF_MEMORY\r\n": "does not tell"}
+    SAID = {b"OK 1000\r\n---\nabc": "did not answer in time", b"OK 18446744073709551615\r\nx": "not a beanstalk server",
+            b"OK -5\r\n": "not a beanstalk server", b"OK 5\nhello\n": "not a beanstalk server",
+            b"\0" * 300: "not a beanstalk server", b"A" * 100_000: "not a beanstalk server",
+            b"HTTP/1.1 400 Bad Request\r\n\r\n": "not a beanstalk server",
+            b"OK 4\r\n---\n\r\nMORE\r\n": "not a beanstalk server", b"OK 0\r\n\r\n": "does not report",
+            b"DRAINING\r\n": "does not report", b"OUT_OF_MEMORY\r\n": "does not report"}
 
     def test_each_is_down_and_says_why(self):
         with contextlib.ExitStack() as all_of_them:
@@ -446,7 +446,7 @@ class Actions(WatchTest):
         self.good("bury", ids=[3])
         answer = self.good("move", ids=[1, 2, 3, 4, 77], to="b")
         self.assertEqual((answer["done"], answer["not_found"], answer["stayed"]), (3, 1, 1))
-        self.assertEqual(answer["message"], "job 4 is there already")
+        self.assertEqual(answer["message"], "job 4 is already in this tube")
         self.assertIn("NOT_FOUND", self.server.ask("stats-tube a"))
         tube = self.web.json("/api/tube", tube="b")
         self.assertEqual((tube["ready"], tube["delayed"], tube["buried"]), (2, 1, 1))
@@ -485,7 +485,7 @@ class Actions(WatchTest):
         self.server.ask("use a", "put 0 0 60 1 idp:k-1", "y")
         answer = self.good("move", ids=[int(job["id"]) + 1], to="b")
         self.assertEqual(answer["done"], 0)
-        self.assertIn("a job with this key is there already", answer["message"])
+        self.assertIn("the key is taken", answer["message"])
         self.assertEqual(self.server.stat("current-jobs-ready", "stats-tube a"), "1")
 
     def test_jobs_that_stayed_are_not_reported_as_not_found(self):
@@ -559,7 +559,7 @@ class Full(WatchTest):
             web.wait_ready()
             for action, more in (("put", {"body": "x"}), ("kick", {"count": 9}), ("flush", {})):
                 status, answer = web.act(relay.address, action, tube="full", **more)
-                self.assertEqual((status, answer), (502, {"error": "the server answers: OUT_OF_MEMORY"}), action)
+                self.assertEqual((status, answer), (502, {"error": "the server answered: OUT_OF_MEMORY"}), action)
             status, answer = web.act(relay.address, "move", ids=[3], to="full")
             self.assertEqual((status, answer["done"]), (200, 0))
             self.assertIn("use was answered: OUT_OF_MEMORY", answer["message"])
@@ -579,7 +579,7 @@ class Full(WatchTest):
         with Web(*self.WORDS, relay.address) as web:
             web.wait_ready()
             status, answer = web.act(relay.address, "bury", ids=[1, 99])
-        self.assertEqual((status, answer), (502, {"error": "the server answers: INTERNAL_ERROR"}))
+        self.assertEqual((status, answer), (502, {"error": "the server answered: INTERNAL_ERROR"}))
         told = [self.server.stat(key, "stats-job 1") for key in ("state", "pri")]
         self.assertEqual(told, ["ready", "7"])
 

@@ -31,7 +31,7 @@ class Clients(ClientsTest):
     def test_each_connection_is_told_as_it_is(self):
         if not self.can:
             status, why = self.web.error("/api/clients")
-            self.assertEqual((status, why), (501, "this server cannot list its clients: only haricotd can"))
+            self.assertEqual((status, why), (501, "the server cannot list clients; only haricotd can"))
             return
         client = self.client()
         self.assertEqual(answered(client, "use 12"), "USING 12")
@@ -98,9 +98,9 @@ class Holders(ClientsTest):
 
     def test_a_group_and_who_waits_for_it(self):
         if not self.can:
-            self.assertEqual(self.web.error("/api/group", group="g"), (501, "this server has no groups"))
+            self.assertEqual(self.web.error("/api/group", group="g"), (501, "the server does not have groups"))
             return
-        self.assertEqual(self.web.error("/api/group", group="g"), (404, "no job of this group is left"))
+        self.assertEqual(self.web.error("/api/group", group="g"), (404, "the group has no jobs"))
         self.server.ask("put 0 0 60 1 grp:g", "x", "put 0 100 60 1 grp:g", "x", "put 0 0 60 1 aft:g", "x")
         self.assertEqual(self.web.json("/api/group", group="g"),
                          {"group": "g", "ready": 1, "reserved": 0, "delayed": 1, "buried": 0, "waiting_jobs": 1})
@@ -162,7 +162,7 @@ class Strange(unittest.TestCase):
             self.assertNotRegex(text, "[\x00-\x1f]")
             told = web.json("/api/clients", **{"from": 100})["clients"][0]
             self.assertEqual((told["address"], told["used"], told["state"]), (HOSTILE, HOSTILE, HOSTILE))
-            self.assertEqual(web.error("/api/clients", **{"from": 101}), (502, "the server answers: INTERNAL_ERROR"))
+            self.assertEqual(web.error("/api/clients", **{"from": 101}), (502, "the server answered: INTERNAL_ERROR"))
             self.assertEqual(web.error("/api/group", group="g")[0], 502)
             self.assertIsNone(web.json("/api/group", group="odd")["ready"])
             self.assertEqual(web.json("/api/servers")["servers"][0]["state"], "up")

@@ -34,7 +34,7 @@ class Reader {
   }
   std::string tube(std::string_view name) {
     std::string value = text(name);
-    if (!is_tube_name(value)) complain(name, "is not the name of a tube");
+    if (!is_tube_name(value)) complain(name, "is not a tube name");
     return value;
   }
   std::uint64_t number(std::string_view name, std::optional<std::uint64_t> otherwise) {
@@ -52,12 +52,12 @@ class Reader {
     if (value != nullptr && value->kind == Value::Kind::numbers) {
       for (const std::string& item : value->items) {
         const std::optional<std::uint64_t> id = read_number(item);
-        if (!id) complain("ids", "has something that is no job's id");
+        if (!id) complain("ids", "contains an invalid job id");
         ids.push_back(id.value_or(0));
       }
     }
     if (ids.empty() || ids.size() > ActionRequest::kIdsMax) {
-      complain("ids", "has to be an array of 1 to 1000 jobs' ids");
+      complain("ids", "must be an array of 1 to 1000 job ids");
     }
     return ids;
   }
@@ -88,7 +88,7 @@ std::optional<ActionRequest> ActionRequest::read(std::string_view json, std::str
   const std::string name = reader.text("action");
   std::size_t known = 0;
   while (known < kNames.size() && kNames[known] != name) ++known;
-  if (known == kNames.size()) reader.complain("action", "is none of those that there are");
+  if (known == kNames.size()) reader.complain("action", "is unknown");
   if (!error.empty()) return std::nullopt;
   request.action = static_cast<Action>(known);
   switch (request.action) {

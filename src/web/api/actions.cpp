@@ -45,8 +45,8 @@ Outcome lost(Outcome outcome = {}) {
 Outcome refused(const tool::Response& answer) {
   const bool is_unknown =
       answer.code == ReplyCode::unknown_command || answer.code == ReplyCode::bad_format;
-  if (is_unknown) return {.status = 501, .message = "this server has no such command"};
-  return {.status = 502, .message = "the server answers: " + answer.line};
+  if (is_unknown) return {.status = 501, .message = "the server does not have this command"};
+  return {.status = 502, .message = "the server answered: " + answer.line};
 }
 
 // Formats the result for the log: "done=7 not_found=1".
@@ -65,7 +65,7 @@ std::string words_of(const Outcome& outcome) {
 }
 
 Outcome lacks(std::string_view what) {
-  return {.status = 501, .message = "this server has no " + std::string(what)};
+  return {.status = 501, .message = "the server does not have " + std::string(what)};
 }
 
 Outcome no_tube() {
@@ -308,7 +308,7 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
   if (server == nullptr) {
     exchange->log_action(name_of(request->action), request->server, request->words(),
                          "refused: no such server");
-    refuse(*exchange, 404, "no server of this name is watched");
+    refuse(*exchange, 404, "no such server");
     co_return;
   }
   Outcome outcome = co_await act(*server, *request);

@@ -60,11 +60,11 @@ Server* Api::server_of(Exchange& exchange) {
   Server* server = nullptr;
   if (name) {
     server = observer_.find(*name);
-    if (server == nullptr) refuse(exchange, 404, "no server of this name is watched");
+    if (server == nullptr) refuse(exchange, 404, "no such server");
   } else if (observer_.servers().size() == 1) {
     server = &observer_.servers().front();
   } else {
-    refuse(exchange, 400, "server is missing");
+    refuse(exchange, 400, "missing server");
   }
   return server;
 }
@@ -103,7 +103,8 @@ void Api::serve_history(const Shared& exchange) {
   const std::string tube = parameters.tube("tube");
   const std::string range = parameters.text("range");
   const bool is_day = range == "day";
-  if (!is_day && !range.empty() && range != "hour") parameters.complain("range is hour or day");
+  if (!is_day && !range.empty() && range != "hour")
+    parameters.complain("range must be hour or day");
   if (!parameters.error().empty()) return refuse(*exchange, 400, parameters.error());
   const std::string& name = server->facts().name;
   if (!tube.empty()) server->look(Observer::now());

@@ -32,7 +32,8 @@ Part<std::optional<Moved>> move_job(Server& server, std::uint64_t id, std::strin
   if (!*job) co_return Moved{.outcome = Outcome::gone};
   const std::string* tube = (*job)->find("tube");
   if (tube == nullptr) co_return Moved{.outcome = Outcome::gone};
-  if (*tube == to) co_return Moved{.message = "job " + std::to_string(id) + " is there already"};
+  if (*tube == to)
+    co_return Moved{.message = "job " + std::to_string(id) + " is already in this tube"};
   tool::JobMove move(id, *tube, std::move(to), tool::tags_of(**job), tool::kAllPlaces);
   while (!move.is_over()) {
     const Server::Responses told = co_await ask(server, move.commands());

@@ -74,7 +74,7 @@ Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
   const std::optional<std::uint64_t> id = parameters.optional_number("id");
-  if (!id) parameters.complain("id is missing");
+  if (!id) parameters.complain("missing id");
   const std::uint64_t bytes = parameters.number("bytes", kBodyBytesShown, 1024 * 1024);
   if (!parameters.error().empty()) {
     refuse(*exchange, 400, parameters.error());

@@ -27,7 +27,7 @@ struct Wish {
 
 std::uint64_t count_of(Parameters& parameters) {
   const std::uint64_t count = parameters.number("count", kItems, tool::kPageItemsMax);
-  if (count == 0) parameters.complain("count is 0");
+  if (count == 0) parameters.complain("count must be at least 1");
   return count;
 }
 
@@ -47,14 +47,14 @@ Part<std::optional<std::string>> ask_for(Server& server, Exchange& exchange,
     } else if (told->code == ReplyCode::ok) {
       co_return std::move(told->body);
     } else {
-      refuse(exchange, 502, "the server answers: " + told->line);
+      refuse(exchange, 502, "the server answered: " + told->line);
     }
   }
   co_return std::nullopt;
 }
 
 void refuse_text(Exchange& exchange) {
-  refuse(exchange, 502, "the server answers what nobody can read");
+  refuse(exchange, 502, "the server sent an invalid answer");
 }
 
 template <typename JsonOf>
@@ -74,10 +74,10 @@ Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange) {
   const std::string tube = parameters.wanted_tube("tube");
   std::string state = parameters.state("state");
   if (state.empty()) state = "ready";
-  if (state == "reserved") parameters.complain("no server lists reserved jobs");
+  if (state == "reserved") parameters.complain("reserved jobs cannot be listed");
   const std::string count = std::to_string(count_of(parameters));
   Wish wish = {.command = "list-jobs " + tube + " " + state + " " + count,
-               .lacking = "this server cannot list its jobs",
+               .lacking = "the server cannot list jobs",
                .not_found = "the server has no such tube"};
   const std::optional<std::string> told =
       co_await ask_for(server, *exchange, parameters, std::move(wish));
@@ -98,7 +98,7 @@ Task answer_clients(Server& server, std::shared_ptr<Exchange> exchange) {
       parameters.number("from", 0, std::numeric_limits<std::uint64_t>::max());
   const std::string count = std::to_string(count_of(parameters));
   Wish wish = {.command = "list-clients " + std::to_string(from) + " " + count,
-               .lacking = "this server cannot list its clients: only haricotd can",
+               .lacking = "the server cannot list clients; only haricotd can",
                .not_found = "the server has no clients"};
   const std::optional<std::string> told =
       co_await ask_for(server, *exchange, parameters, std::move(wish));
@@ -114,10 +114,10 @@ Task answer_clients(Server& server, std::shared_ptr<Exchange> exchange) {
 Task answer_group(Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
   const std::string name = parameters.text("group");
-  if (!is_tag_key(name)) parameters.complain("group is not the name of a group");
+  if (!is_tag_key(name)) parameters.complain("group is not a group name");
   Wish wish = {.command = "stats-group " + name,
-               .lacking = "this server has no groups",
-               .not_found = "no job of this group is left"};
+               .lacking = "the server does not have groups",
+               .not_found = "the group has no jobs"};
   const std::optional<std::string> told =
       co_await ask_for(server, *exchange, parameters, std::move(wish));
   if (!told) co_return;

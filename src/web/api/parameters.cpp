@@ -33,13 +33,13 @@ std::string Parameters::text(std::string_view name) {
 std::string Parameters::tube(std::string_view name) {
   std::string value = text(name);
   if (value.empty() || is_tube_name(value)) return value;
-  complain(std::string(name) + " is not the name of a tube");
+  complain(std::string(name) + " is not a tube name");
   return {};
 }
 
 std::string Parameters::wanted_tube(std::string_view name) {
   std::string value = tube(name);
-  if (value.empty()) complain(std::string(name) + " is missing");
+  if (value.empty()) complain("missing " + std::string(name));
   return value;
 }
 

@@ -235,14 +235,14 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
   const std::optional<std::uint64_t> from = after.empty() ? 0 : read_number(after);
   const std::optional<SearchCursor> cursor = SearchCursor::read(after);
   if (!after.empty() && !(has_pages ? from.has_value() : cursor.has_value())) {
-    parameters.complain("after is not what this server's search has ended with");
+    parameters.complain("after is not a position of a search on this server");
   }
   if (!parameters.error().empty()) {
     refuse(*exchange, 400, parameters.error());
     co_return;
   }
   if (server.searches().is_full()) {
-    refuse(*exchange, 503, "too many searches of this server are under way");
+    refuse(*exchange, 503, "too many searches are running on this server");
     co_return;
   }
   co_await server.searches().enter();

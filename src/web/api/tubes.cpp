@@ -55,7 +55,7 @@ Task answer_tubes(Observer& observer, const History& history, Server& server,
   if (const auto known = tube_order_called(order.empty() ? "name" : order)) {
     query.order = *known;
   } else {
-    parameters.complain("sort is no column");
+    parameters.complain("sort is not a column");
   }
   query.is_reversed = parameters.number("reverse", 0, 1) == 1;
   query.filter = parameters.text("filter");
@@ -74,7 +74,7 @@ Task answer_tubes(Observer& observer, const History& history, Server& server,
   if (!has_news()) co_await observer.wait_for(has_news, now + kPatience);
   const std::shared_ptr<const TubeSample> sample = server.facts().tubes;
   if (!sample) {
-    refuse(*exchange, 502, "the server has not told its tubes yet");
+    refuse(*exchange, 502, "the server has not reported its tubes yet");
     co_return;
   }
   const std::uint64_t from = query.from;

@@ -64,7 +64,7 @@ bool RequestParser::take_line(std::string_view& bytes, std::size_t bytes_max) {
   if (end == std::string_view::npos) return false;
   used_ += line_.size();
   if (!line_.ends_with(kLineEnd)) {
-    fail(400, "a line ends without CR");
+    fail(400, "a line does not end with CR LF");
     return false;
   }
   line_.resize(line_.size() - kLineEnd.size());
@@ -72,7 +72,7 @@ bool RequestParser::take_line(std::string_view& bytes, std::size_t bytes_max) {
 }
 
 void RequestParser::refuse_long_line() {
-  if (state_ == State::request_line) return fail(414, "the request's line is too long");
+  if (state_ == State::request_line) return fail(414, "the request line is too long");
   if (state_ == State::header) return fail(431, "the headers are too long");
   if (state_ == State::trailer) return fail(431, "the trailers are too long");
   fail(400, "a line between chunks is too long");
@@ -97,14 +97,14 @@ void RequestParser::run_line() {
     case State::chunk_size:
       return read_chunk_size();
     case State::chunk_end:
-      if (!line_.empty()) return fail(400, "a chunk is longer than it says");
+      if (!line_.empty()) return fail(400, "a chunk is longer than its size");
       state_ = State::chunk_size;
       return;
     case State::trailer:
       if (line_.empty()) {
         state_ = State::whole;
       } else if (line_.find(':') == std::string::npos || !is_field_value(line_)) {
-        fail(400, "a trailer is no header");
+        fail(400, "invalid trailer");
       }
       return;
     case State::head_end:
@@ -121,13 +121,13 @@ void RequestParser::read_request_line() {
   const std::string_view line = line_;
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
-  if (first == last) return fail(400, "the request's line is not METHOD TARGET VERSION");
+  if (first == last) return fail(400, "the request line is not METHOD TARGET VERSION");
   const std::string_view method = line.substr(0, first);
-  if (!is_token(method)) return fail(400, "the method is no word");
+  if (!is_token(method)) return fail(400, "invalid method");
   request_.method = method_of(method);
   if (!read_version(line.substr(last + 1))) return;
   if (!read_target(line.substr(first + 1, last - first - 1))) {
-    return fail(400, "the target is no path");
+    return fail(400, "the target is not a path");
   }
   state_ = State::header;
 }
@@ -138,11 +138,11 @@ bool RequestParser::read_version(std::string_view version) {
   const auto digit = [&](std::size_t at) { return version[at] >= '0' && version[at] <= '9'; };
   if (version.size() != kBytes || !version.starts_with(kName) || !digit(kBytes - 3) ||
       version[kBytes - 2] != '.' || !digit(kBytes - 1)) {
-    fail(400, "the request's line does not end with a version of HTTP");
+    fail(400, "the request line does not end with an HTTP version");
     return false;
   }
   if (version[kBytes - 3] != '1') {
-    fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    fail(505, "only HTTP/1.0 and HTTP/1.1 are supported");
     return false;
   }
   request_.is_http10 = version[kBytes - 1] == '0';
@@ -178,10 +178,10 @@ void RequestParser::read_header() {
   const std::size_t colon = std::min(line.find(':'), line.size());
   const std::string_view name = line.substr(0, colon);
   // Rejects folded lines, too, and a name with a blank before the colon.
-  if (colon == line.size() || !is_token(name)) return fail(400, "a header has no name");
+  if (colon == line.size() || !is_token(name)) return fail(400, "invalid header name");
   const std::string_view value = trim(line.substr(colon + 1));
-  if (!is_field_value(value)) return fail(400, "a header has a control character");
-  if (request_.headers.size() == kHeadersMax) return fail(431, "there are too many headers");
+  if (!is_field_value(value)) return fail(400, "a header contains a control character");
+  if (request_.headers.size() == kHeadersMax) return fail(431, "too many headers");
   request_.headers.push_back({std::string(name), std::string(value)});
 }
 
@@ -206,7 +206,7 @@ void RequestParser::end_head() {
   }
   std::string_view expectation;
   if (find("Expect", expectation) > 0 && !request_.is_http10) {
-    if (!is_same_word(expectation, "100-continue")) return fail(417, "nothing else is expected");
+    if (!is_same_word(expectation, "100-continue")) return fail(417, "unknown expectation");
     expects_continue_ = is_chunked_ || left_ > 0;
   }
   state_ = is_chunked_ || left_ > 0 ? State::head_end : State::whole;
@@ -216,7 +216,7 @@ bool RequestParser::check_host() {
   std::string_view host;
   const std::size_t hosts = find("Host", host);
   if (hosts > 1 || (hosts == 0 && !request_.is_http10)) {
-    fail(400, "there has to be one header Host");
+    fail(400, "exactly one Host header is required");
     return false;
   }
   if (authority_.empty()) return true;
@@ -233,15 +233,15 @@ bool RequestParser::read_length() {
   const std::size_t lengths = find("Content-Length", length);
   const std::size_t encodings = find("Transfer-Encoding", encoding);
   if (lengths + encodings > 1 || (encodings > 0 && request_.is_http10)) {
-    fail(400, "it is not clear how long the body is");
+    fail(400, "the length of the body is ambiguous");
     return false;
   }
   if (encodings > 0 && !is_same_word(encoding, "chunked")) {
-    fail(501, "of the transfer encodings only chunked is known");
+    fail(501, "only the transfer encoding chunked is supported");
     return false;
   }
   if (lengths > 0 && !is_digits(length)) {
-    fail(400, "the length of the body is no number");
+    fail(400, "invalid Content-Length");
     return false;
   }
   is_chunked_ = encodings > 0;
@@ -261,13 +261,13 @@ void RequestParser::begin_body(std::size_t bytes_max) {
 void RequestParser::read_chunk_size() {
   // Bounds the lines between chunks by the limits of body and head, because no client needs
   // megabytes of extensions.
-  if (used_ > body_bytes_max_ + head_bytes_max_) return fail(413, "there are too many chunks");
+  if (used_ > body_bytes_max_ + head_bytes_max_) return fail(413, "too many chunks");
   const std::string_view line = line_;
   std::string_view digits = line.substr(0, line.find(';'));  // Ignores extensions.
   const bool is_empty = digits.empty();
   const std::optional<std::uint64_t> size = take_number(digits, 16);
   if (is_empty || !digits.empty() || !is_field_value(line)) {
-    return fail(400, "the size of a chunk is no number");
+    return fail(400, "invalid chunk size");
   }
   if (!size || *size > body_bytes_max_ - request_.body.size()) {
     return fail(413, "the body is too long");

@@ -98,14 +98,14 @@ bool Metrics::choose(Exchange& exchange, Scrape& scrape) {
   } else if (Server* server = observer_.find_target(*target)) {
     scrape.servers.push_back(server);
   } else {
-    refuse(exchange, 403, "this server is none of those that may be asked");
+    refuse(exchange, 403, "this server is not a probe target");
   }
   return !scrape.servers.empty();
 }
 
 void Metrics::serve_metrics(std::shared_ptr<Exchange> exchange) {
   const std::optional<std::string> names = exchange->request().parameter("names");
-  if (names && *names != "exporter") return refuse(*exchange, 400, "names can be exporter only");
+  if (names && *names != "exporter") return refuse(*exchange, 400, "names must be exporter");
   const std::string_view accepted = exchange->request().header("Accept");
   auto scrape = std::make_shared<Scrape>(accepted.find(kOpenMetrics) != std::string_view::npos);
   if (!choose(*exchange, *scrape)) return;
@@ -116,7 +116,7 @@ void Metrics::serve_metrics(std::shared_ptr<Exchange> exchange) {
 }
 
 void Metrics::serve_probe(std::shared_ptr<Exchange> exchange) {
-  if (!exchange->request().parameter("target")) return refuse(*exchange, 400, "target is missing");
+  if (!exchange->request().parameter("target")) return refuse(*exchange, 400, "missing target");
   serve_metrics(std::move(exchange));
 }
 
@@ -197,13 +197,14 @@ void Metrics::add_states(Scrape& scrape) {
       value(server->facts(), name);
     }
   };
-  scrape.text.begin({"haricot_build_info", MetricType::gauge, "The program that tells this."});
+  scrape.text.begin({"haricot_build_info", MetricType::gauge, "Version of this program."});
   scrape.text.add(label("version", version_), std::uint64_t{1});
   each({"beanstalkd_up", MetricType::gauge, "1 if the server answers."},
        [&](const Facts& facts, const std::string& name) {
          scrape.text.add(name, std::uint64_t{facts.state == ServerState::up});
        });
-  each({"beanstalkd_sample_age_seconds", MetricType::gauge, "Time since the server has answered."},
+  each({"beanstalkd_sample_age_seconds", MetricType::gauge,
+        "Time since the last answer of the server."},
        [&](const Facts& facts, const std::string& name) {
          if (facts.sample)
            scrape.text.add(name, seconds_between(facts.sample->at, observer_.now()));
@@ -239,12 +240,12 @@ Part<bool> Metrics::write_ours(Exchange& exchange, Scrape& scrape) {
     co_return true;
   }
   scrape.text.begin({"beanstalkd_tubes_sample_age_seconds", MetricType::gauge,
-                     "Time since the server was asked for its tubes."});
+                     "Age of the sample of the tubes."});
   for (const Scrape::Tubes& tubes : scrape.tubes) {
     scrape.text.add(tubes.label, seconds_between(tubes.choice.sampled(), observer_.now()));
   }
   scrape.text.begin(
-      {"beanstalkd_tubes_left_out", MetricType::gauge, "Tubes that are summed under tube=\"*\"."});
+      {"beanstalkd_tubes_left_out", MetricType::gauge, "Tubes summed under tube=\"*\"."});
   for (const Scrape::Tubes& tubes : scrape.tubes) {
     scrape.text.add(tubes.label, tubes.choice.left_out());
   }

@@ -50,7 +50,7 @@ void Link::advance(Instant now) {
     lose(now, "cannot connect to " + address_.name() + ": " + std::strerror(ETIMEDOUT));
   }
   if (state_ == State::connected && now >= pipeline_.deadline()) {
-    lose(now, "the server does not answer");
+    lose(now, "the server did not answer in time");
   }
   if (state_ == State::connected && now >= idle_end()) {
     poller_->remove(source_);
@@ -71,7 +71,7 @@ void Link::begin_connect(Instant now) {
   source_ = os::EventSource(handler_, socket_.get());
   state_ = State::connecting;
   connect_end_ = now + kConnectPatience;
-  if (!poller_->add(source_, EPOLLOUT)) lose(now, "there is no memory for a connection");
+  if (!poller_->add(source_, EPOLLOUT)) lose(now, "out of memory for a connection");
 }
 
 void Link::end_connect(Instant now) {
@@ -129,7 +129,7 @@ void Link::receive(Instant now) {
   }
   const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(count));
   if (!pipeline_.receive(bytes, now)) {
-    lose(now, "this is no beanstalk server, it says: " + tool::safe_word(pipeline_.words()));
+    lose(now, "not a beanstalk server; it sent: " + tool::safe_word(pipeline_.words()));
     return;
   }
   // The server answers, so the next pause is short again.

@@ -91,7 +91,7 @@ void Sampler::advance(Instant now) {
   if (!is_asking_stats_ && now >= stats_due_) ask_stats();
   if (is_asking_stats_ && facts_.state != ServerState::down &&
       now >= stats_asked_ + kStatsPatience) {
-    fail_stats("the server is late with its statistics");
+    fail_stats("the server did not send its statistics in time");
   }
   if (!building_ && wants_tubes(now) && now >= tubes_due(now)) begin_tubes();
   if (building_ && !names_.empty()) ask_some();
@@ -133,10 +133,10 @@ void Sampler::ask_stats() {
 void Sampler::take_stats(const tool::Answer& answer) {
   is_asking_stats_ = false;
   stats_due_ = due_again(stats_asked_, now_, options_.interval);
-  if (answer.body_bytes > kStatsBytesMax) return fail_stats("its statistics are too long");
+  if (answer.body_bytes > kStatsBytesMax) return fail_stats("the statistics are too long");
   std::optional<tool::StatsText> stats = tool::StatsText::parse(answer.body);
   if (answer.code != ReplyCode::ok || !stats) {
-    return fail_stats("the server does not tell its statistics");
+    return fail_stats("the server does not report statistics");
   }
   tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
   facts_.rates = {};
@@ -223,7 +223,7 @@ void Sampler::take_list(const tool::Answer& answer) {
     return;
   }
   if (answer.body_bytes > kListBytesMax) {
-    facts_.warning = "its list of tubes is too long";
+    facts_.warning = "the list of tubes is too long";
     give_up_tubes();
     return;
   }
@@ -259,7 +259,7 @@ void Sampler::ask_some() {
 bool Sampler::is_too_much() {
   const TubeRows& rows = building_->rows;
   if (rows.size() < kTubesMax && rows.bytes() < kTubeBytesMax && pages_ < kPagesMax) return false;
-  facts_.warning = "it has too many tubes: only " + std::to_string(rows.size()) + " are shown";
+  facts_.warning = "too many tubes: only " + std::to_string(rows.size()) + " are shown";
   return true;
 }
 

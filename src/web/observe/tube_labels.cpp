@@ -11,7 +11,7 @@ bool TubeLabels::add(std::string_view text, std::string& error) {
   const std::size_t equals = text.rfind('=');
   const std::string_view name = equals == std::string_view::npos ? "" : text.substr(equals + 1);
   if (!tool::can_be_asked_for(name) || name == kRest || rows_.size() == kLabelsMax) {
-    error = "it has to be REGEX=NAME, " + std::to_string(kLabelsMax) + " at most";
+    error = "must be REGEX=NAME; at most " + std::to_string(kLabelsMax) + " labels";
     return false;
   }
   std::unique_ptr<NamePattern> pattern = NamePattern::make(text.substr(0, equals), error);

@@ -27,7 +27,7 @@ async function actFully(order, signal, say) {
 
 const kDone = {'kick-job': 'kicked', bury: 'buried', delete: 'deleted', move: 'moved'};
 // Reasons why a server leaves a job unchanged.
-const kStayed = {'kick-job': 'neither buried nor delayed', bury: 'a worker holds it', delete: 'a worker holds it', move: 'a worker holds it'};
+const kStayed = {'kick-job': 'neither buried nor delayed', bury: 'reserved by a worker', delete: 'reserved by a worker', move: 'reserved by a worker'};
 
 // Acts on any number of jobs.
 async function actOnIds(order, ids, signal, say) {
@@ -43,8 +43,8 @@ async function actOnIds(order, ids, signal, say) {
     message ||= answer.message ?? '';
     say(`${format.count(Math.min(at + kIdsMax, ids.length))} of ${format.count(ids.length)}`);
   }
-  return [`${format.plural(done, 'job')} ${kDone[order.action]}`, stayed > 0 ? `${format.count(stayed)} left as ${stayed === 1 ? 'it was' : 'they were'} (${message || kStayed[order.action]})` : '',
-    gone > 0 ? `${format.count(gone)} already gone` : ''].filter(Boolean).join(', ');
+  return [`${format.plural(done, 'job')} ${kDone[order.action]}`, stayed > 0 ? `${format.count(stayed)} unchanged (${message || kStayed[order.action]})` : '',
+    gone > 0 ? `${format.count(gone)} not found` : ''].filter(Boolean).join(', ');
 }
 
 // A bar of buttons. It is hidden unless changes are allowed, the server answers, and the subject of
@@ -73,12 +73,12 @@ async function kick(server, tube, done) {
   const now = await ask('tube', {server, tube});
   const from = now.buried > 0 ? ['buried', now.buried] : ['delayed', now.delayed];
   if (from[1] === 0) {
-    toast(`${tube} has no buried and no delayed job to kick.`);
+    toast(`${tube} has no buried or delayed jobs to kick.`);
     return;
   }
   const answers = await askFor({
     title: `Kick jobs of ${tube}`, verb: 'Kick',
-    text: `${format.plural(from[1], 'job')} ${from[1] === 1 ? 'is' : 'are'} ${from[0]}. Kicked jobs are ready at once.`,
+    text: `${format.plural(from[1], 'job')} ${from[1] === 1 ? 'is' : 'are'} ${from[0]}. Kicked jobs become ready at once.`,
     fields: [numberField('count', 'How many', 1, from[1], from[1])],
   });
   if (!answers) return;
@@ -93,7 +93,7 @@ async function kick(server, tube, done) {
 async function pause(server, tubes, done) {
   const what = tubes.length === 1 ? tubes[0] : format.plural(tubes.length, 'tube');
   const answers = await askFor({
-    title: `Pause ${what}`, verb: 'Pause', text: 'Workers get no job of a paused tube. Producers may go on.',
+    title: `Pause ${what}`, verb: 'Pause', text: 'Workers get no jobs of a paused tube. Producers can still put.',
     fields: [numberField('seconds', 'Seconds', 1, kPauseSeconds)],
   });
   if (answers) await setPause(server, tubes, Number(answers.seconds), done);
@@ -118,9 +118,9 @@ async function flush(server, tube, done) {
   const all = now.ready + now.delayed + now.buried;
   const answers = await askFor({
     title: `Flush ${tube}`, verb: 'Delete the jobs', isDanger: true, mustType: tube,
-    text: `This deletes jobs for good: ${format.count(all)} are there now (${format.count(now.ready)} ready, ` +
-      `${format.count(now.delayed)} delayed, ${format.count(now.buried)} buried). Reserved jobs stay with their workers.`,
-    fields: [{name: 'state', label: 'Which', options: [['', `all ${format.count(all)}`],
+    text: `This deletes jobs permanently. The tube has ${format.count(all)} now: ${format.count(now.ready)} ready, ` +
+      `${format.count(now.delayed)} delayed, ${format.count(now.buried)} buried. Reserved jobs are kept.`,
+    fields: [{name: 'state', label: 'State', options: [['', `all ${format.count(all)}`],
       ...format.kWaiting.map((state) => [state, `${state}: ${format.count(now[state])}`])]}],
   });
   if (!answers) return;
@@ -134,9 +134,9 @@ async function flush(server, tube, done) {
 
 async function put(server, tube, done) {
   const answers = await askFor({
-    title: `Put a job into ${tube}`, verb: 'Put', text: 'The body is sent as UTF-8, exactly as it stands here.',
+    title: `Put a job into ${tube}`, verb: 'Put', text: 'The body is sent as UTF-8, exactly as entered.',
     fields: [{name: 'body', label: 'Body', type: 'textarea'},
-      numberField('priority', 'Priority (0 is the most urgent)', 0, 1024), numberField('delay', 'Delay in seconds', 0, 0),
+      numberField('priority', 'Priority (0 is most urgent)', 0, 1024), numberField('delay', 'Delay in seconds', 0, 0),
       numberField('ttr', 'Time to run in seconds', 1, 60)],
   });
   if (!answers) return;
@@ -152,15 +152,15 @@ async function put(server, tube, done) {
 async function actOnJobs(verb, server, ids, done) {
   const what = ids.length === 1 ? `job ${ids[0]}` : `these ${format.count(ids.length)} jobs`;
   const texts = {
-    'kick-job': ['Kick', `Buried and delayed ones among ${what} are ready at once.`],
-    bury: ['Bury', `Workers get ${what} no more until somebody kicks ${ids.length === 1 ? 'it' : 'them'}.`],
-    delete: ['Delete', `${format.plural(ids.length, 'job')} will be gone for good.`],
-    move: ['Move', `${format.plural(ids.length, 'job')} will go to another tube.`],
+    'kick-job': ['Kick', `If buried or delayed, ${what} will become ready at once.`],
+    bury: ['Bury', `Workers do not get ${what} until ${ids.length === 1 ? 'it is' : 'they are'} kicked.`],
+    delete: ['Delete', `${format.plural(ids.length, 'job')} will be deleted permanently.`],
+    move: ['Move', `${format.plural(ids.length, 'job')} will be moved to another tube.`],
   };
   const [word, text] = texts[verb];
   const answers = await askFor({
     title: `${word} ${what}?`, text, verb: `${word} ${format.plural(ids.length, 'job')}`, isDanger: verb === 'delete',
-    fields: verb === 'move' ? [{name: 'to', label: 'To the tube', required: '', maxlength: '200'}] : [],
+    fields: verb === 'move' ? [{name: 'to', label: 'Target tube', required: '', maxlength: '200'}] : [],
   });
   if (!answers) return;
   const order = {action: verb, server, ...(verb === 'move' ? {to: answers.to} : {})};

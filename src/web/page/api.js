@@ -34,7 +34,7 @@ async function answerOf(send) {
   if (response.status === 401) location.assign('login' + location.hash);
   const answer = await response.json().catch(() => null);
   if (!response.ok) throw new Refusal(response.status, answer?.error ?? `HTTP status ${response.status}`);
-  if (answer === null) throw new Refusal(response.status, 'an answer that is not JSON');
+  if (answer === null) throw new Refusal(response.status, 'the answer is not JSON');
   return answer;
 }
 

@@ -159,6 +159,6 @@ export function bodyView(job) {
   };
   show(forms[chosen] ? chosen : first);
   const size = job.is_cut ? `the first ${format.bytes(bytes.length)} of ${format.bytes(job.bytes)}` : format.bytes(bytes.length);
-  return el('div', {class: 'body'}, el('div', {class: 'body-forms', role: 'group', 'aria-label': 'Form of the body'}, choices,
+  return el('div', {class: 'body'}, el('div', {class: 'body-forms', role: 'group', 'aria-label': 'Format of the body'}, choices,
     el('span', {class: 'about'}, size)), place);
 }

@@ -41,7 +41,7 @@ export function chart(title, lines, format) {
                       [25, 50, 75].map((y) => svg('path', {class: 'grid', d: `M0 ${y}H${kWidth}`})), paths);
   const top = el('span', {class: 'scale'});
   const cursor = el('span', {class: 'cursor', hidden: true});
-  const nothing = el('span', {class: 'no-points'}, 'There is no point yet.');
+  const nothing = el('span', {class: 'no-points'}, 'No points yet.');
   const axis = el('div', {class: 'axis', 'aria-hidden': 'true'});
   const plot = el('div', {class: 'plot', role: 'img', tabindex: '0', 'aria-label': title}, drawing, top, cursor, nothing);
   const values = lines.map(() => el('b'));
@@ -111,8 +111,8 @@ function largest(values) {
 
 function summary(line, answer, format) {
   const known = (answer[line.key] ?? []).filter((value) => value !== null);
-  if (known.length === 0) return `${line.label}: not known yet`;
-  return `${line.label}: now ${format(known[known.length - 1])}, at most ${format(largest(known))}`;
+  if (known.length === 0) return `${line.label}: unknown`;
+  return `${line.label}: now ${format(known[known.length - 1])}, highest ${format(largest(known))}`;
 }
 
 // A small drawing of in and out without numbers, which are beside it.

@@ -47,7 +47,7 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
   };
   const say = () => {
     const isAll = first.hidden && next.hidden;
-    setText(found, isAll ? format.plural(answer.clients.length, 'client') : `${format.count(answer.clients.length)} of ${format.plural(all, 'client')}, in the order of this page`);
+    setText(found, isAll ? format.plural(answer.clients.length, 'client') : `${format.count(answer.clients.length)} of ${format.plural(all, 'client')}; sorted within this page`);
   };
   const table = new BigTable({
     label: `Clients of ${server}`, columns, query,
@@ -69,7 +69,7 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
     show();
   }, (error) => {
     const isThere = !id || answer.clients.some((row) => String(row.id) === id);
-    trouble.say(error?.message ?? (isThere ? '' : `Client ${id} is gone.`));
+    trouble.say(error?.message ?? (isThere ? '' : `Client ${id} has disconnected.`));
   });
   const element = el('div', {class: 'clients'}, el('div', {class: 'title'}, el('h1', {}, 'Clients'), found, el('span', {class: 'gap'}), first, next),
     trouble.element, table.element);

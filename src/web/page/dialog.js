@@ -18,7 +18,7 @@ export function askFor({title, text, fields = [], verb, isDanger = false, mustTy
     const heading = el('h2', {id: 'dialog-title'}, title);
     const form = el('form', {method: 'dialog'}, heading,
       typeof text === 'string' ? el('p', {}, text) : text, inputs.map(([, label]) => label),
-      mustType === null ? null : el('label', {}, el('span', {}, 'Type the name ', el('b', {}, mustType), ' to go on'), typed),
+      mustType === null ? null : el('label', {}, el('span', {}, 'Type the name ', el('b', {}, mustType), ' to continue'), typed),
       el('div', {class: 'buttons'}, button('Cancel', () => dialog.close('')), go));
     const dialog = el('dialog', {'aria-labelledby': 'dialog-title'}, form);
     if (mustType !== null) {

@@ -45,7 +45,7 @@ export function nextJob(state, server) {
   const place = el('div', {class: 'next-job'});
   const about = el('span', {class: 'about'});
   const words = el('span');
-  const held = el('p', {class: 'held', hidden: true}, words, button('Show the next one', () => {
+  const held = el('p', {class: 'held', hidden: true}, words, button('Show the next job', () => {
     getSelection().removeAllRanges();
     show();
   }));
@@ -58,7 +58,7 @@ export function nextJob(state, server) {
     setHidden(held, true);
     const name = next && jobName(decode(next.body_base64));
     replace(place, next ? [el('p', {class: 'job-line'}, jobLink(server, next), name ? el('b', {}, name) : null, about), bodyView(next)]
-      : el('p', {class: 'nothing'}, `No job is ${state}.`));
+      : el('p', {class: 'nothing'}, `No ${state} jobs.`));
     describe();
   };
   const describe = () => {
@@ -97,20 +97,20 @@ export function jobList(server, tube, life) {
       const {jobs} = await ask('jobs', {server, tube, state, count}, life.signal);
       table.show(jobs);
       ids = jobs.map((job) => job.id);
-      setText(note, jobs.length === 0 ? `No job is ${state}.` : `The first ${format.plural(jobs.length, 'job')}, in the order in which they will leave.`);
+      setText(note, jobs.length === 0 ? `No ${state} jobs.` : `The first ${format.plural(jobs.length, 'job')} in the order of service.`);
       more.hidden = jobs.length < count || count === kCounts[1];
     } catch (error) {
       if (error.name === 'AbortError') return;
       table.show([]);
       ids = [];
-      setText(note, error.status === 501 ? 'This server has no list of jobs: a beanstalkd shows the next job of each state only. The search finds others.' : error.message);
+      setText(note, error.status === 501 ? 'beanstalkd cannot list jobs, and shows only the next job of each state. Use the search to find others.' : error.message);
       more.hidden = true;
     }
     setHidden(holder, ids.length === 0);
   };
-  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All that are listed:'), bar.element);
+  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All listed jobs:'), bar.element);
   more.hidden = true;
-  const begin = button('List the jobs', () => {
+  const begin = button('List jobs', () => {
     begin.remove();
     setHidden(list, false);
     load();
@@ -133,7 +133,7 @@ async function groupsOf(server, {tags, is_held: isHeld}, signal) {
   for (const group of [tags?.grp, isHeld ? tags?.aft : null]) {
     const now = group ? await ask('group', {server, group}, signal).catch(() => null) : null;
     const states = format.kStates.filter((state) => now?.[state]).map((state) => `${format.count(now[state])} ${state}`);
-    if (now) lines[`jobs of ${group}`] = `${states.join(', ')} · ${format.count(now.waiting_jobs)} held until its end`;
+    if (now) lines[`jobs of ${group}`] = `${states.join(', ')} · ${format.count(now.waiting_jobs)} held until it ends`;
   }
   return lines;
 }
@@ -164,7 +164,7 @@ export function jobView({server, id, tube}, life) {
     } catch (error) {
       if (error.name === 'AbortError') return;
       const isGone = error.status === 404;
-      trouble.say(isGone ? `Job ${id} ${ended || 'is gone: it was deleted, or it never existed.'}` : error.message);
+      trouble.say(isGone ? `Job ${id} ${ended || 'does not exist: it was deleted, or never put.'}` : error.message);
       if (!isGone) return;  // Keep the last known state.
       replace(name);
       bar.setThere(false);
@@ -174,7 +174,7 @@ export function jobView({server, id, tube}, life) {
   const bar = actionBar.ofJobs(server, () => [Number(id)], (order) => {
     const then = format.clock(new Date());
     if (order.action === 'delete') ended = `was deleted from this page at ${then}.`;
-    if (order.action === 'move') ended = `was moved to ${order.to} at ${then}, and has another id there.`;
+    if (order.action === 'move') ended = `was moved to ${order.to} at ${then}, with a new id.`;
     load();
   });
   load();

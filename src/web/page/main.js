@@ -49,7 +49,7 @@ function update() {
 }
 
 function missingView() {
-  const element = el('div', {}, el('h1', {}, 'There is no such view'), el('p', {}, el('a', {href: '#/'}, 'All servers')));
+  const element = el('div', {}, el('h1', {}, 'Page not found'), el('p', {}, el('a', {href: '#/'}, 'All servers')));
   return {element, update: () => {}, title: 'Not found', crumbs: []};
 }
 
@@ -76,13 +76,13 @@ themeButton.addEventListener('click', () => {
 setTheme(document.documentElement.dataset.theme ?? 'system');
 
 const kKeys = [
-  ['/', 'to the filter, or to the search'], ['↑ ↓', 'from row to row of a table'], ['← →', 'along a chart that has the focus'],
-  ['g', 'to all servers'], ['Esc', 'closes a dialog, leaves a field'], ['?', 'this help'],
+  ['/', 'go to the filter or the search'], ['↑ ↓', 'select a row of a table'], ['← →', 'read the points of a focused chart'],
+  ['g', 'go to all servers'], ['Esc', 'close a dialog, leave a field'], ['?', 'show this help'],
 ];
 
 function help() {
   tell('Keys', el('dl', {class: 'keys'}, kKeys.map(([key, text]) => el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)))),
-    el('p', {class: 'about'}, `The address of the page holds the view: it can be shared. haricot ${servers?.version ?? ''}`));
+    el('p', {class: 'about'}, `The address contains the view, so it can be shared. haricot ${servers?.version ?? ''}`));
 }
 
 document.getElementById('help').addEventListener('click', help);
@@ -119,8 +119,8 @@ new Live((data) => {
   setHidden(logout, !data.has_login);
   update();
 }, (state, since) => {
-  setText(live, {live: 'live', polling: 'polling', lost: 'no contact'}[state]);
+  setText(live, {live: 'live', polling: 'polling', lost: 'disconnected'}[state]);
   live.dataset.state = state;
   setHidden(alarm, state !== 'lost');
-  if (state === 'lost') setText(alarm, `haricot web has not answered since ${format.clock(since)}. The numbers are from then.`);
+  if (state === 'lost') setText(alarm, `haricot web has not answered since ${format.clock(since)}. The numbers are from that time.`);
 });

@@ -12,7 +12,7 @@ const kHitsMax = 1000;  // Hits after which the search pauses.
 
 export function searchBox({server, tube, contains, state, id}, life, isView) {
   const words = field({type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body'});
-  const number = field({inputmode: 'numeric', name: 'id', pattern: '[0-9]*', size: '10', 'aria-label': 'Id of a job', placeholder: 'or an id'});
+  const number = field({inputmode: 'numeric', name: 'id', pattern: '[0-9]*', size: '10', 'aria-label': 'Job id', placeholder: 'or an id'});
   const states = el('select', {name: 'state', 'aria-label': 'State'}, ['', ...format.kStates].map((one) => el('option', {value: one}, one || 'any state')));
   words.value = contains ?? '';
   number.value = id ?? '';
@@ -22,13 +22,13 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
   const note = el('p', {class: 'found'});
   const status = el('p', {class: 'unseen', role: 'status'});  // Announced to screen readers only at
                                                               // the end.
-  const table = jobTable(server, 'Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', hitExcerpt]]);
+  const table = jobTable(server, 'Jobs found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', hitExcerpt]]);
   let hits = [];
   let run = null;
   const stop = button('Stop', () => run?.abort());
-  const more = button('Go on', () => go());
+  const more = button('Continue', () => go());
   const bar = actionBar.ofJobs(server, () => hits, () => search());
-  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All that were found:'), bar.element);
+  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All hits:'), bar.element);
   let cursor = null;
   let lookedAt = 0;
 
@@ -58,7 +58,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
         hits.push(...answer.hits.map((job) => job.id));
         table.show(answer.hits, true);
         setHidden(holder, hits.length === 0);
-        if (answer.done || cursor === null) return sayEnd(': that is all');
+        if (answer.done || cursor === null) return sayEnd(': complete');
         if (hits.length >= room) return pausedAt(': there may be more');
         say(' so far');
       }
@@ -84,7 +84,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     if (isView) keepInLink({tube: '', contains: '', state: '', id: '', ...given()});
     if (words.value === '' && number.value === '') {
       run?.abort();
-      setText(note, 'Give a text or an id.');
+      setText(note, 'Enter a text or an id.');
       return;
     }
     go();

@@ -121,7 +121,7 @@ export function serverView(parameters, life) {
     el('div', {class: 'tools'}, filter, found, status, el('span', {class: 'gap'}), act.element,
        clients, el('a', {class: 'button', href: link('search', {server})}, 'Search jobs')),
     trouble.element, table.element);
-  refresh = life.every(kRefreshEvery, refreshNow, (error) => trouble.say(error ? `The tubes cannot be listed: ${error.message}` : ''));
+  refresh = life.every(kRefreshEvery, refreshNow, (error) => trouble.say(error ? `Cannot list the tubes: ${error.message}` : ''));
   const update = (data, mine) => {
     setHidden(clients, !mine?.capabilities.includes('list-clients'));
     if (mine) head.update(mine);

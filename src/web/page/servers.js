@@ -10,7 +10,7 @@ const kFields = [
   ['timeouts', 'timeouts /s', 'lead'],
   ...format.kStates.map((state) => [state, state, state]),
   ['waiting', 'waiting'], ['workers', 'workers'], ['producers', 'producers'], ['connections', 'connections'],
-  ['tubes', 'tubes'], ['memory', 'memory'], ['binlog', 'binlog'], ['uptime', 'up for'],
+  ['tubes', 'tubes'], ['memory', 'memory'], ['binlog', 'binlog'], ['uptime', 'uptime'],
 ];
 
 function textsOf(server) {
@@ -35,8 +35,8 @@ function binlogText(binlog) {
 function marksOf(server) {
   const marks = [];
   if (server.state === 'up') marks.push(['up', 'good']);
-  if (server.state === 'down') marks.push(['gone', 'bad']);
-  if (server.state === 'unknown') marks.push(['not asked yet', '']);
+  if (server.state === 'down') marks.push(['down', 'bad']);
+  if (server.state === 'unknown') marks.push(['unknown', '']);
   if (server.paused_tubes > 0) marks.push([`${format.plural(server.paused_tubes, 'tube')} paused`, 'warn']);
   if (server.warning) marks.push([server.warning, 'bad']);
   if (server.is_draining) marks.push(['draining', 'warn']);
@@ -50,8 +50,8 @@ function marksOf(server) {
 export function goneText(server) {
   if (server?.state !== 'down') return '';
   const since = new Date(Date.now() - (server.down_seconds ?? 0) * 1000);
-  return `This server has been gone for ${format.duration(server.down_seconds)}, since ${format.clock(since)}` +
-    `${server.error ? `: ${server.error}` : ''}. What is grey was its last state.`;
+  return `This server has been down for ${format.duration(server.down_seconds)}, since ${format.clock(since)}` +
+    `${server.error ? `: ${server.error}` : ''}. Grey values are its last known state.`;
 }
 
 // The head of one server: marks, a strip of numbers with the most important first, and two charts.
@@ -62,7 +62,7 @@ export function serverHead(name, life, isLinked) {
   const gone = troubleLine();
   const strip = numberStrip(kFields);
   const charts = chartRow({server: name}, life, [chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount)]);
-  charts.explain('A point comes every 15 seconds.');
+  charts.explain('One point every 15 seconds.');
   const element = el('section', {class: 'server', 'aria-label': `Server ${name}`},
                      el('header', {}, heading, marks, isLinked ? null : rangeChoice(), about), gone.element, strip.element, charts.element);
   let shownMarks = '';

@@ -11,12 +11,12 @@ import {link} from './view.js';
 const kRefreshEvery = 2000;
 
 const kTimeLines = [
-  {key: 'wait_p50_ms', label: 'half wait less than', kind: 'out'},
-  {key: 'wait_p99_ms', label: '99 % less than', kind: 'buried'},
+  {key: 'wait_p50_ms', label: 'median', kind: 'out'},
+  {key: 'wait_p99_ms', label: '99th percentile', kind: 'buried'},
 ];
 
-const kNoPoints = 'The 100 busiest tubes have a history, with a point every 15 seconds.';
-const kNoPointsOfOthers = 'A beanstalkd is asked for its tubes only while somebody looks at them: points come from now on, one every 15 seconds, for the 100 busiest tubes.';
+const kNoPoints = 'Only the 100 busiest tubes have a history, with one point every 15 seconds.';
+const kNoPointsOfOthers = 'Tubes of beanstalkd are sampled only while a page shows them: one point every 15 seconds from now on, for the 100 busiest tubes.';
 
 const kFields = [
   ['put_rate', 'in /s', 'in lead'], ['delete_rate', 'out /s', 'out lead'],
@@ -62,11 +62,11 @@ export function tubeView({server, tube}, life) {
   };
   const showTrouble = (error) => {
     const isAbsent = error?.status === 404;
-    trouble.say(isAbsent ? `There is no tube ${tube} now. A tube exists while jobs or clients need it.` : error?.message);
+    trouble.say(isAbsent ? `There is no tube ${tube} now. A tube exists while it has jobs or clients.` : error?.message);
     element.classList.toggle('is-absent', isAbsent);
     if (isAbsent) next.forEach((one) => one.update(null));
   };
-  const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All that the server tells of this tube'), stats);
+  const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All statistics of this tube'), stats);
   const again = life.every(kRefreshEvery, load, showTrouble);
   const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), rangeChoice(), bar.element), trouble.element,
     strip.element, charts.element, el('div', {class: 'next'}, next.map((one) => one.element)),

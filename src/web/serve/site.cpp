@@ -115,11 +115,11 @@ Site::Decision Site::judge(Request& request, std::string_view connection_peer, I
   }
   const bool is_probe = found != nullptr && found->is_probe;
   if (!is_probe && !access_.knows_host(request)) {
-    return refuse(421, "This program is not known under this name. --host NAME makes it known.");
+    return refuse(421, "Unknown host name. Add it with --host NAME.");
   }
-  if (allowed.empty()) return refuse(404, "There is nothing under this path.");
+  if (allowed.empty()) return refuse(404, "There is no such path.");
   if (found == nullptr) {
-    Decision decision = refuse(405, "This path has no such method.");
+    Decision decision = refuse(405, "This path does not support the method.");
     decision.refused->more.push_back({"Allow", allowed});
     return decision;
   }
@@ -146,15 +146,16 @@ Site::Decision Site::judge_route(Request& request, const Route& route) {
     return decision;
   }
   if (request.method == Method::post && !access_.is_same_origin(request)) {
-    return refuse(403,
-                  "A change has to come from the page of this program: Sec-Fetch-Site has to be "
-                  "same-origin, or else Origin the address of this program.");
+    return refuse(
+        403,
+        "Changes must come from the page of this program, with Sec-Fetch-Site: same-origin or "
+        "its address in Origin.");
   }
   if (!route.is_page && Access::is_from_other_site(request)) {
-    return refuse(403, "Pages of other sites cannot ask for this. Open its address yourself.");
+    return refuse(403, "Pages of other sites cannot request this. Open the address directly.");
   }
   request.may_change = access_.may_change(request);
-  if (route.is_change && !request.may_change) return refuse(403, "changes are not allowed here");
+  if (route.is_change && !request.may_change) return refuse(403, "changes are not allowed");
   return decision;
 }
 
@@ -166,7 +167,7 @@ std::optional<Response> Site::slow_guess(const Request& request, const Route& ro
   if (!access_.has_token() || !(is_login || shows_token)) return std::nullopt;
   const Duration wait = guesses_.wait(request.peer, now_);
   if (wait.count() == 0) return std::nullopt;
-  Response response = refusal(request, 429, "Too many wrong tokens came from your address.");
+  Response response = refusal(request, 429, "Too many wrong tokens from your address.");
   response.more.push_back({"Retry-After", std::to_string(wait.whole_seconds() + 1)});
   return response;
 }
@@ -174,7 +175,7 @@ std::optional<Response> Site::slow_guess(const Request& request, const Route& ro
 Response Site::ask_for_login(const Request& request) const {
   const bool is_browser =
       is_look(request.method) && request.header("Accept").find("text/html") != std::string::npos;
-  Response response = refusal(request, 401, "This needs the token: Authorization: Bearer TOKEN");
+  Response response = refusal(request, 401, "The token is required: Authorization: Bearer TOKEN");
   if (is_browser) {
     response.type = kHtml;
     response.body = login_page(request.path, "");
@@ -196,7 +197,7 @@ void Site::take_login(Exchange& exchange) {
   if (!given || !token->is_token(trim(*given))) {
     guesses_.add(request.peer, now_);
     exchange.log_action("login-refused", "", "", "");
-    return exchange.respond({401, kHtml, login_page(kLoginPath, "This is not the token."), {}});
+    return exchange.respond({401, kHtml, login_page(kLoginPath, "Wrong token."), {}});
   }
   exchange.log_action("login", "", "", "");
   exchange.respond(to_home({cookie(request, token->cookie_value(), "")}));

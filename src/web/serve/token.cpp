@@ -38,7 +38,7 @@ std::optional<Token> Token::read(const std::string& path, std::string& error) {
     return std::nullopt;
   }
   if ((status.st_mode & S_IRWXO) != 0) {
-    error = "everybody on this machine may use " + path + " (chmod o= would change that)";
+    error = path + " is accessible to others; use chmod o=";
     return std::nullopt;
   }
   std::string text(kBytesMax + 2, '\0');
@@ -52,7 +52,7 @@ std::optional<Token> Token::read(const std::string& path, std::string& error) {
   const bool is_printing =
       std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (!is_printing || text.size() < kBytesMin || text.size() > kBytesMax) {
-    error = path + " is not one line of 16 to 1024 printing characters without blanks";
+    error = path + " must be one line of 16 to 1024 printable characters without blanks";
     return std::nullopt;
   }
   return Token(text);

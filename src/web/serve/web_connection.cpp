@@ -97,7 +97,7 @@ Site::Decision WebConnection::admit(Request& request, Instant now) {
       decision.is_trusted ? shared_.limits.held_bytes_max : shared_.limits.held_bytes_max / 4 * 3;
   const bool is_full = (is_in_reserve_ && !decision.is_trusted) || shared_.held_bytes > held_max;
   if (!is_full) return decision;
-  decision.refused = refusal(request, 503, "Too much is going on. Try again later.");
+  decision.refused = refusal(request, 503, "The server is overloaded. Try again later.");
   decision.refused->more.push_back({"Retry-After", "5"});
   return decision;
 }
@@ -142,7 +142,7 @@ void WebConnection::answer(Request request, Instant now) {
   Site::Decision decision = admit(request, now);
   const bool wants_events = decision.route != nullptr && decision.route->is_events;
   if (!decision.refused && wants_events && shared_.events >= shared_.limits.events_max) {
-    decision.refused = refusal(request, 503, "Too much is going on. Try again later.");
+    decision.refused = refusal(request, 503, "The server is overloaded. Try again later.");
     decision.refused->more.push_back({"Retry-After", "5"});
   }
   const bool is_refused = decision.refused.has_value();

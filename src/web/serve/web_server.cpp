@@ -115,7 +115,7 @@ bool WebServer::accept(os::EventSource& listener) {
   const bool is_full = count >= shared_.limits.connections_max;
   if (is_full && full_.take(now_)) {
     log_.event(os::Level::warning, "web-full",
-               {{"connections", count}, {"hint", "--connections-max allows more"}});
+               {{"connections", count}, {"hint", "raise --connections-max"}});
   }
   if (count >= shared_.limits.connections_max + kReserve && !make_room_in_reserve()) return true;
   auto connection =

@@ -205,7 +205,7 @@ TEST_F(SamplerTest, AServerWhoseStatisticsAreVeryLongIsDown) {
   restart();
   run();
   EXPECT_EQ(facts_.state, ServerState::down);
-  EXPECT_EQ(facts_.error, "its statistics are too long");
+  EXPECT_EQ(facts_.error, "the statistics are too long");
 }
 
 TEST_F(SamplerTest, ReadsPagesOfAHaricotdAndEachTubeOfAnother) {

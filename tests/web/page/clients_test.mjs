@@ -16,7 +16,7 @@ pageTest('clients are a page at a time, and no view but this one asks for them',
   assert.deepEqual(asks('/api/clients'), []);
   await page.$$eval('.tools a', (all) => all.find((one) => one.textContent === 'Clients').click());
   await clientAt(page, 0, '2');
-  await until(page, () => document.querySelector('.found').textContent === '500 of 1,200 clients, in the order of this page');
+  await until(page, () => document.querySelector('.found').textContent === '500 of 1,200 clients; sorted within this page');
   assert.equal(new URLSearchParams(asks('/api/clients')[0].split('?')[1]).get('count'), '500');
   assert.ok((await rowCount(page)) < 100);
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'Next page');
@@ -24,7 +24,7 @@ pageTest('clients are a page at a time, and no view but this one asks for them',
   await clientAt(page, 0, '1002');
   assert.equal(new URLSearchParams(asks('/api/clients').at(-1).split('?')[1]).get('from'), '1001');
   await page.goto(address('clients', {from: '2001'}));
-  await until(page, () => document.querySelector('.found').textContent === '200 of 1,200 clients, in the order of this page');
+  await until(page, () => document.querySelector('.found').textContent === '200 of 1,200 clients; sorted within this page');
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'First page');
   await page.goto(address('tube', {tube: kTube}));
   await until(page, () => document.querySelector('.next-job'));
@@ -86,7 +86,7 @@ pageTest('the holder of a reserved job is a link to that client', () => address(
   assert.equal(await page.$eval('.rows [aria-current=true]', (row) => row.getAttribute('aria-rowindex')), '2');
   assert.equal(await page.$$eval('.rows [aria-current=true]', (all) => all.length), 1);
   await page.goto(address('clients', {id: '13'}));
-  await until(page, () => document.querySelector('.gone:not([hidden])')?.textContent === 'Client 13 is gone.');
+  await until(page, () => document.querySelector('.gone:not([hidden])')?.textContent === 'Client 13 has disconnected.');
   await clientAt(page, 0, '14');
 });
 
@@ -126,5 +126,5 @@ pageTest('a beanstalkd has no clients to show, and none are offered', () => `${b
   assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
   page.mayFail = true;
   await page.goto(`${base}#/clients?${new URLSearchParams({server: world.names[1]})}`);
-  await until(page, () => /cannot list its clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /cannot list clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });

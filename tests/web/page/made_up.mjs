@@ -182,10 +182,10 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
         return [200, {...tube, stats: {'name': tube.name, 'cmd-delete': 7}, detail: isPlain ? null : {'oldest-ready': 12},
                       next: Object.fromEntries(states.map((state, i) => [state, tube[state] > 0 ? makeJob(nextId(i), tube.name, state) : null]))}];
       case '/api/jobs':
-        if (isPlain) return [501, {error: 'this server cannot list its jobs'}];
+        if (isPlain) return [501, {error: 'the server cannot list jobs'}];
         return [200, {jobs: Array.from({length: Math.min(Number(query.get('count')), tube[query.get('state')])}, (_, i) => makeJob(i + 1, tube.name, query.get('state')))}];
       case '/api/job': return Number(query.get('id')) > 1e9 || world.gone.has(Number(query.get('id'))) ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
-      case '/api/clients': return isPlain ? [501, {error: 'this server cannot list its clients: only haricotd can'}] : [200, listClients(query)];
+      case '/api/clients': return isPlain ? [501, {error: 'the server cannot list clients; only haricotd can'}] : [200, listClients(query)];
       case '/api/group': return [200, {group: query.get('group'), ready: 3, reserved: 2, delayed: 0, buried: 1, waiting_jobs: 4}];
       case '/api/search': return [200, search(query)];
       case '/api/actions': return world.allowChanges ? [200, doOrder(JSON.parse(body))] : [403, {error: 'changes are not allowed'}];

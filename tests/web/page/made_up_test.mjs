@@ -27,7 +27,7 @@ pageTest('all servers are there, rates first', () => base, async (page) => {
 pageTest('a server that goes is said plainly, and so is its return', () => base, async (page) => {
   await until(page, () => document.querySelectorAll('.mark.good').length === 3);
   world.down.add(world.names[0]);
-  await until(page, () => /gone for 2 min 5 s, since \d\d:\d\d:\d\d: Connection refused/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /down for 2 min 5 s, since \d\d:\d\d:\d\d: Connection refused/.test(document.querySelector('.gone:not([hidden])')?.textContent));
   assert.match(await textOf(page, '.summary'), /^2 of 3 servers up/);
   await picture(page, kPictures, 'server-gone');
   assert.deepEqual(await axe(page), []);
@@ -41,7 +41,7 @@ pageTest('the rows of a server that is gone are grey, and say since when', () =>
   const before = await colour();
   page.mayFail = true;
   world.down.add(world.names[0]);
-  await until(page, () => /gone for 2 min 5 s, since .*\d\d:\d\d:\d\d: Connection refused/.test(document.querySelector('main > .gone:not([hidden])')?.textContent));
+  await until(page, () => /down for 2 min 5 s, since .*\d\d:\d\d:\d\d: Connection refused/.test(document.querySelector('main > .gone:not([hidden])')?.textContent));
   assert.notEqual(await colour(), before);
   assert.equal(await page.$$eval('.gone', (all) => all.filter((one) => one.checkVisibility()).length), 1);
   assert.equal(await page.$$eval('.actions button', (all) => all.filter((one) => one.checkVisibility()).length), 0);
@@ -206,24 +206,24 @@ pageTest('bodies are never run', () => address('job', {id: '6'}), async (page) =
 });
 
 pageTest('a list of jobs by state, and what a plain beanstalkd has instead', () => tubeAddress(), async (page) => {
-  await press(page, 'List the jobs');
+  await press(page, 'List jobs');
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length === 100);
   await press(page, 'buried', '.choices');
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length === 74);
   await page.goto(`${base}#/tube?${new URLSearchParams({server: world.names[1], tube: kTube})}`);
   await until(page, (name) => document.querySelector('#crumbs').textContent.includes(name), world.names[1]);
   page.mayFail = true;
-  await press(page, 'List the jobs');
-  await until(page, () => /has no list of jobs/.test(document.querySelector('main').textContent));
+  await press(page, 'List jobs');
+  await until(page, () => /cannot list jobs/.test(document.querySelector('main').textContent));
 });
 
 pageTest('a job that is gone is said to be gone', () => address('job', {id: '5000000000'}), async (page) => {
   page.mayFail = true;
-  await until(page, () => /Job 5000000000 is gone/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /Job 5000000000 does not exist/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });
 
 pageTest('a chart tells its values to the pointer and to the keys', () => tubeAddress(), async (page) => {
-  await until(page, () => document.querySelector('.plot').getAttribute('aria-label').includes('at most'));
+  await until(page, () => document.querySelector('.plot').getAttribute('aria-label').includes('highest'));
   await page.focus('.plot');
   await page.keyboard.press('ArrowLeft');
   await until(page, () => /\d\d:\d\d:\d\d/.test(document.querySelector('.chart .when').textContent));
@@ -236,8 +236,8 @@ pageTest('a held job says how many jobs are left in the group that it waits for,
   await until(page, () => /delayed, held$/.test(document.querySelector('.summary').textContent));
   const pairs = () => page.$$eval('.pairs div', (all) => all.map((one) => [...one.children].map((part) => part.textContent)));
   await until(page, () => document.querySelectorAll('.pairs div').length === 4);
-  assert.deepEqual(await pairs(), [['grp', 'import-12'], ['aft', 'import-11'], ['jobs of import-12', '3 ready, 2 reserved, 1 buried · 4 held until its end'],
-    ['jobs of import-11', '3 ready, 2 reserved, 1 buried · 4 held until its end']]);
+  assert.deepEqual(await pairs(), [['grp', 'import-12'], ['aft', 'import-11'], ['jobs of import-12', '3 ready, 2 reserved, 1 buried · 4 held until it ends'],
+    ['jobs of import-11', '3 ready, 2 reserved, 1 buried · 4 held until it ends']]);
   world.asked.length = 0;
   await page.goto(address('job', {id: '44'}));
   await until(page, () => document.querySelector('h1')?.textContent === 'Job 44' && document.querySelector('.body'));
@@ -268,8 +268,8 @@ pageTest('hits come one after the other, a stop ends the questions, and more goe
   await new Promise((resolve) => setTimeout(resolve, 400));
   assert.equal(world.asked.slice(asked).filter((url) => url.startsWith('/api/search')).length, 0);
   Object.assign(world, {searchPieces: hits + 10, searchHolds: Infinity});
-  await press(page, 'Go on');
-  await until(page, (all) => document.querySelector('.found').textContent === `${all} hits in ${all},000 jobs: that is all`, hits + 10);
+  await press(page, 'Continue');
+  await until(page, (all) => document.querySelector('.found').textContent === `${all} hits in ${all},000 jobs: complete`, hits + 10);
   assert.equal(await textOf(page, '.jobs .excerpt + td'), 'buried');
 });
 
@@ -321,7 +321,7 @@ pageTest('a flush wants the name of the tube', () => tubeAddress('sms-000016'), 
   await press(page, 'Flush…');
   const isOff = () => page.$eval('dialog .danger', (button) => button.disabled);
   await page.waitForSelector('dialog');
-  assert.match(await textOf(page, 'dialog'), /for good: [\d,]+ are there now/);
+  assert.match(await textOf(page, 'dialog'), /permanently\. The tube has [\d,]+ now: /);
   assert.ok(await isOff());
   await page.type('dialog [name=typed]', 'sms-00001');
   assert.ok(await isOff());
@@ -345,7 +345,7 @@ pageTest('a put sends what was typed', () => tubeAddress(), async (page) => {
 pageTest('a delete asks first, and escape is a no', () => address('job', {id: '8'}), async (page) => {
   await press(page, 'Delete…');
   await page.waitForSelector('dialog');
-  assert.match(await textOf(page, 'dialog'), /1 job will be gone for good/);
+  assert.match(await textOf(page, 'dialog'), /1 job will be deleted permanently/);
   await page.keyboard.press('Escape');
   await until(page, () => !document.querySelector('dialog'));
   assert.deepEqual(world.orders, []);

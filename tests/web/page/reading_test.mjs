@@ -31,7 +31,7 @@ pageTest('the next job of a busy tube stays while a part of it is unfolded', () 
   await until(page, () => /another job is ready now/.test(document.querySelector('.held:not([hidden])')?.textContent));
   assert.deepEqual(await axe(page), []);
   await picture(page, kPictures, 'next-job-kept');
-  await press(page, 'Show the next one');
+  await press(page, 'Show the next job');
   await until(page, (old) => document.querySelector('.next-job .job-line a').textContent !== old, id);
   assert.ok(await page.$eval('.held', (line) => line.hidden));
 });
@@ -101,12 +101,12 @@ pageTest('a chart without points says why', () => {
   world.hasHistory = false;
   return `${base}#/tube?${new URLSearchParams({server: world.names[1], tube: kTube})}`;
 }, async (page) => {
-  await until(page, () => /^A beanstalkd is asked for its tubes only while/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
+  await until(page, () => /^Tubes of beanstalkd are sampled only while/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
   await picture(page, kPictures, 'no-points');
   await page.goto(tubeAddress());
-  await until(page, () => /^The 100 busiest tubes have a history/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
+  await until(page, () => /^Only the 100 busiest tubes have a history/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
   await page.goto(address('server'));
-  await until(page, () => /^A point comes every 15 seconds/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
+  await until(page, () => /^One point every 15 seconds/.test(document.querySelector('.no-points:not([hidden])')?.textContent));
 });
 
 pageTest('a search asks for each piece as soon as the one before has come', () => address('search'), async (page) => {
@@ -117,7 +117,7 @@ pageTest('a search asks for each piece as soon as the one before has come', () =
   });
   await page.type('[name=contains]', 'needle');
   await page.keyboard.press('Enter');
-  await until(page, () => document.querySelector('.found').textContent === '40 hits in 40,000 jobs: that is all');
+  await until(page, () => document.querySelector('.found').textContent === '40 hits in 40,000 jobs: complete');
 });
 
 for (const width of [360, 1280]) {
@@ -126,7 +126,7 @@ for (const width of [360, 1280]) {
     world.searchPieces = 2;
     return address('search', {contains: 'müller and all of his family'});
   }, async (page) => {
-    await until(page, () => /that is all/.test(document.querySelector('.found').textContent));
+    await until(page, () => /complete/.test(document.querySelector('.found').textContent));
     assert.equal(await textOf(page, '.jobs .excerpt mark'), 'M\\u00fcller and all of his family');
     assert.match(await textOf(page, '.jobs td.excerpt'), /^App\\Jobs\\ADelivery.*…/);
     // The whole text is in a table that scrolls sideways.
@@ -153,11 +153,11 @@ pageTest('jobs that an act left as they were are not said to be gone', () => {
   Object.assign(world, {stayed: 11, searchPieces: 19});
   return address('search', {contains: 'x'});
 }, async (page) => {
-  await until(page, () => /^19 hits .*that is all/.test(document.querySelector('.found').textContent));
+  await until(page, () => /^19 hits .*complete/.test(document.querySelector('.found').textContent));
   await press(page, 'Kick…');
   await press(page, 'Kick 19 jobs', 'dialog');
   await until(page, () => document.querySelector('#toasts').textContent !== '');
-  assert.equal(await textOf(page, '#toasts'), '8 jobs kicked, 11 left as they were (neither buried nor delayed)');
+  assert.equal(await textOf(page, '#toasts'), '8 jobs kicked, 11 unchanged (neither buried nor delayed)');
 });
 
 pageTest('after a delete the view says so, and its buttons go', () => address('job', {id: '8'}), async (page) => {
@@ -172,7 +172,7 @@ pageTest('after a delete the view says so, and its buttons go', () => address('j
 
 pageTest('a job that others have deleted has no buttons', () => address('job', {id: '5000000000'}), async (page) => {
   page.mayFail = true;
-  await until(page, () => /^Job 5000000000 is gone/.test(document.querySelector('main .gone:not([hidden])')?.textContent));
+  await until(page, () => /^Job 5000000000 does not exist/.test(document.querySelector('main .gone:not([hidden])')?.textContent));
   assert.deepEqual(await page.$$eval('main button', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)), ['Refresh']);
 });
 

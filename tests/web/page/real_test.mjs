@@ -137,7 +137,7 @@ for (const kind of ['haricotd', 'beanstalkd']) {
     await until(page, () => document.querySelector('#toasts').textContent !== '');
     await page.type('[name=contains]', 'pearl');
     await press(page, 'Search');
-    await until(page, () => document.querySelectorAll('[role=region][aria-label="Jobs that were found"] tbody tr').length === 1);
+    await until(page, () => document.querySelectorAll('[role=region][aria-label="Jobs found"] tbody tr').length === 1);
     await page.click('.jobs tbody a');
     await until(page, () => /^Job \d+$/.test(document.querySelector('h1')?.textContent) && document.querySelector('.body pre')?.textContent === 'a pearl among the rest');
     const state = (wanted) => until(page, (text) => document.querySelector('.strip dd')?.textContent === text, wanted);
@@ -154,12 +154,12 @@ for (const kind of ['haricotd', 'beanstalkd']) {
   });
 
   pageTest(`${kind}: a search finds all hits, and an act is on them`, () => address(kind, 'search', {contains: 'needle'}), async (page) => {
-    await until(page, () => /: that is all$/.test(document.querySelector('.found').textContent));
+    await until(page, () => /: complete$/.test(document.querySelector('.found').textContent));
     assert.match(await textOf(page, '.found'), /^37 hits /);
     await press(page, 'Delete…');
     await press(page, 'Delete 37 jobs', 'dialog');
     await until(page, () => /37 jobs deleted/.test(document.querySelector('#toasts').textContent));
-    await until(page, () => /^0 hits .*that is all$/.test(document.querySelector('.found').textContent));
+    await until(page, () => /^0 hits .*complete$/.test(document.querySelector('.found').textContent));
   });
 
   pageTest(`${kind}: a flush empties a tube`, () => address(kind, 'tube', {tube: 'flush-me'}), async (page) => {
@@ -177,13 +177,13 @@ for (const kind of ['haricotd', 'beanstalkd']) {
 }
 
 pageTest('a list of jobs, where the server has one', () => address('haricotd', 'tube', {tube: 'report-39'}), async (page) => {
-  await press(page, 'List the jobs');
+  await press(page, 'List jobs');
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length >= 19);
   page.mayFail = true;
   await page.goto(address('beanstalkd', 'tube', {tube: 'report-39'}));
   await until(page, (name) => document.querySelector('#crumbs').textContent.includes(name), servers.beanstalkd.name);
-  await press(page, 'List the jobs');
-  await until(page, () => /has no list of jobs/.test(document.querySelector('main').textContent));
+  await press(page, 'List jobs');
+  await until(page, () => /cannot list jobs/.test(document.querySelector('main').textContent));
 });
 
 pageTest('who is there, and who holds a job', () => address('haricotd', 'server'), async (page) => {
@@ -209,13 +209,13 @@ pageTest('who is there, and who holds a job', () => address('haricotd', 'server'
   assert.match(cells[1], /^127\.0\.0\.1:\d+$/);
   assert.deepEqual([cells[2], cells[4], cells[5], cells[6]], ['idle', '1', '1', '4']);
   holder.end();
-  await until(page, () => /^Client \d+ is gone\.$/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /^Client \d+ has disconnected\.$/.test(document.querySelector('.gone:not([hidden])')?.textContent));
   await page.goto(address('beanstalkd', 'server'));
   await until(page, () => /beanstalkd 1\.12/.test(document.querySelector('.server .about')?.textContent));
   assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
   page.mayFail = true;
   await page.goto(address('beanstalkd', 'clients'));
-  await until(page, () => /cannot list its clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /cannot list clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });
 
 pageTest('a held job says what is left of the group that it waits for', () => address('haricotd', 'server'), async (page) => {
@@ -227,10 +227,10 @@ pageTest('a held job says what is left of the group that it waits for', () => ad
   const last = await put('aft:import-1');
   await page.goto(address('haricotd', 'job', {id: last}));
   const says = (text) => until(page, (wanted) => [...document.querySelectorAll('.pairs div')].some((one) => one.textContent === wanted), text);
-  await says('jobs of import-12 ready · 1 held until its end');
+  await says('jobs of import-12 ready · 1 held until it ends');
   await client.ask(`delete ${first}`);
   await press(page, 'Refresh');
-  await says('jobs of import-11 ready · 1 held until its end');
+  await says('jobs of import-11 ready · 1 held until it ends');
   client.end();
 });
 
@@ -247,7 +247,7 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     await picture(page, kPictures, 'real-login');
     await page.type('#token', 'another-token-that-is-wrong');
     await page.keyboard.press('Enter');
-    await until(page, () => /not the token/.test(document.body.textContent));
+    await until(page, () => /Wrong token/.test(document.body.textContent));
     await page.type('#token', token);
     await page.keyboard.press('Enter');
     await until(page, () => document.querySelector('#live')?.dataset.state === 'live');
@@ -298,7 +298,7 @@ pageTest('a server is lost and comes back', () => base, async (page) => {
   await until(page, () => document.querySelectorAll('.mark.good').length === 2);
   const {program, load: clients} = servers.haricotd;
   await Promise.all([clients.stop(), program.stop()]);
-  await until(page, () => /has been gone for .*since \d\d:\d\d:\d\d/.test(document.querySelector('.gone:not([hidden])')?.textContent));
+  await until(page, () => /has been down for .*since \d\d:\d\d:\d\d/.test(document.querySelector('.gone:not([hidden])')?.textContent));
   assert.match(await textOf(page, '.summary'), /^1 of 2 servers up/);
   await picture(page, kPictures, 'real-gone');
   await program.start();

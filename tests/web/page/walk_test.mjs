@@ -70,7 +70,7 @@ pageTest('each action on a tube is reached and left by keys', () => address('tub
 
 pageTest('each action on jobs that were found is reached and left by keys', () => address('search', {contains: 'x', state: 'buried'}), async (page) => {
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length > 2 && document.querySelector('.actions:not([hidden]) button'));
-  await until(page, () => /that is all$/.test(document.querySelector('.found').textContent));
+  await until(page, () => /complete$/.test(document.querySelector('.found').textContent));
   for (const label of ['Kick…', 'Bury…', 'Move…', 'Delete…']) await openAndLeave(page, label);
 });
 

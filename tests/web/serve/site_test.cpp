@@ -71,10 +71,9 @@ TEST(Site, SaysWhyNotInTheFormOfThePath) {
   Request for_programs = request(Method::get, "/api/\"x");
   const Response json = *site.judge(for_programs, "peer", Instant()).refused;
   EXPECT_EQ(json.type, kJsonType);
-  EXPECT_EQ(json.body, "{\"error\":\"There is nothing under this path.\"}");
+  EXPECT_EQ(json.body, "{\"error\":\"There is no such path.\"}");
   Request for_people = request(Method::get, "/x");
-  EXPECT_EQ(site.judge(for_people, "peer", Instant()).refused->body,
-            "There is nothing under this path.\n");
+  EXPECT_EQ(site.judge(for_people, "peer", Instant()).refused->body, "There is no such path.\n");
 }
 
 TEST(Site, ForgetsLoginsWithTheToken) {
