@@ -222,7 +222,7 @@ def row_of(block):
 
 
 class Blocks(unittest.TestCase):
-    def test_each_is_run_or_read_by_its_program(self):
+    def test_each_is_run_or_checked_by_its_program(self):
         used = set()
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
             for block in documents.blocks_of(path.name, path.read_text(encoding="utf-8")):
@@ -234,7 +234,7 @@ class Blocks(unittest.TestCase):
         for index, (page, begin, _) in enumerate(ROWS):
             self.assertIn(index, used, f"{page} has no block {begin!r} any more")
 
-    def test_the_checks_see_mistakes(self):
+    def test_the_checks_detect_errors(self):
         def trouble(check, *lines):
             return check(documents.Block("a.md", 1, "", list(lines)))
 

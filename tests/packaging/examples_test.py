@@ -95,7 +95,7 @@ class Kubernetes(Example):
         self.check_arguments(self.container["args"])
         self.assertNotIn("command", self.container, "the image's entry point is the server")
 
-    def test_everybody_selects_the_pod(self):
+    def test_all_selectors_match_the_pod(self):
         labels = self.pod["metadata"]["labels"]
         self.assertEqual(self.set["spec"]["selector"]["matchLabels"], labels)
         for service in self.services.values():
@@ -117,7 +117,7 @@ class Kubernetes(Example):
         (claim,) = self.set["spec"]["volumeClaimTemplates"]
         self.assertEqual((mount["name"], mount["mountPath"]), (claim["metadata"]["name"], HOME))
 
-    def test_what_was_acknowledged_is_kept_and_one_pod_alone_has_it(self):
+    def test_acknowledged_jobs_are_kept_and_one_pod_has_the_volume(self):
         args = self.container["args"]
         self.assertEqual(args[args.index("-f") + 1], "0")
         (claim,) = self.set["spec"]["volumeClaimTemplates"]
@@ -130,7 +130,7 @@ class Kubernetes(Example):
         self.assertEqual((most[-1], limit[-2:]), ("m", "Gi"))
         self.assertLess(int(most[:-1]), 0.8 * 1024 * int(limit[:-2]))
 
-    def test_a_node_that_is_not_heard_of_loses_the_pod_soon(self):
+    def test_a_silent_node_loses_the_pod_soon(self):
         tolerated = {each["key"]: each["tolerationSeconds"] for each in self.pod["spec"]["tolerations"]}
         for word in ("unreachable", "not-ready"):
             self.assertLess(tolerated[f"node.kubernetes.io/{word}"], 300)

@@ -116,7 +116,7 @@ class Image(unittest.TestCase):
         home = (self.image.root / HOME[1:]).stat()
         self.assertEqual((home.st_uid, home.st_gid), (11300, 11300))
 
-    def test_a_program_with_an_interpreter_would_be_seen(self):
+    def test_a_program_with_an_interpreter_is_detected(self):
         self.assertIn("ld-linux", interpreter_of(pathlib.Path(sys.executable).resolve()))
 
 
@@ -230,14 +230,14 @@ class Container(unittest.TestCase):
             # The console ends with the container.
             self.assertEqual(self.end(signal.SIGTERM), 0)
 
-    def test_processes_that_others_leave_behind_do_not_stay(self):
+    def test_orphaned_processes_are_reaped(self):
         self.run_image()
         # A process whose parent has ended becomes a child of process 1.
         self.within(["sh", "-c", "(sleep 0.3 & exec true)"])
         tasks = pathlib.Path(f"/proc/{self.inner()}/task/{self.inner()}/children")
         self.assertTrue(eventually(lambda: tasks.read_text().strip() == ""), tasks.read_text())
 
-    def test_names_are_found_without_a_library(self):
+    def test_names_are_resolved_without_a_library(self):
         self.run_image("-l", "localhost")
         self.assertEqual(self.ask("put 0 0 60 2\r\nhi\r\n"), "INSERTED 1\r\n")
         self.assertEqual(self.tool("bench", "-n", "100", "localhost:11300").returncode, 0)

@@ -47,7 +47,7 @@ class Install(unittest.TestCase):
     def files(self, root):
         return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
 
-    def test_by_itself_no_name_of_beanstalkd_is_taken(self):
+    def test_by_default_no_name_of_beanstalkd_is_used(self):
         files = self.files(self.install())
         for name in ("bin/haricotd", "bin/haricot", "share/man/man8/haricotd.8", "share/doc/haricot/README.md",
                      "share/doc/haricot/examples/systemd/beanstalkd.service", "share/doc/haricot/examples/ocf/haricotd"):

@@ -38,7 +38,7 @@ class Manual(unittest.TestCase):
         self.help = subprocess.run([HARICOTD, "--help"], capture_output=True, text=True, check=True).stdout
         self.page = (PAGES / "haricotd.8").read_text()
 
-    def test_help_has_flags_at_all(self):
+    def test_help_has_flags(self):
         self.assertIn(("l", "listen", "ADDR"), flags_of_help(self.help))
         self.assertEqual(len(flags_of_help(self.help)), len(re.findall(r"^ .*--", self.help, re.MULTILINE)))
 
@@ -62,7 +62,7 @@ class Manual(unittest.TestCase):
         self.assertEqual((PAGES / "beanstalkd.1").read_text(), ".so man8/haricotd.8\n")
         self.assertRegex(self.page, r"\.SH NAME\nharicotd, beanstalkd \\- ")
 
-    def test_man_has_nothing_to_say_against_the_pages(self):
+    def test_man_accepts_the_pages(self):
         if not shutil.which("man"):
             self.skipTest("man is missing")
         for page in sorted(PAGES.glob("haricot*")):

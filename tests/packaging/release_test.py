@@ -150,7 +150,7 @@ class Release(unittest.TestCase):
         owners = set(self.rpm("--qf", "[%{FILEUSERNAME}:%{FILEGROUPNAME} %{FILENAMES}\n]").splitlines())
         self.assertEqual({row for row in owners if not row.startswith("root:root ")}, {"beanstalkd:beanstalkd /var/lib/beanstalkd"})
 
-    def test_the_rpm_needs_the_libraries_and_what_its_scripts_use(self):
+    def test_the_rpm_requires_the_libraries_and_the_programs_of_its_scripts(self):
         needs = self.rpm("--requires").splitlines()
         self.assertIn("libc.so.6(GLIBC_2.34)(64bit)", needs)
         self.assertTrue([each for each in needs if each.startswith("libstdc++.so.6(GLIBCXX_3.4.")], needs)
@@ -235,7 +235,7 @@ class Refusals(unittest.TestCase):
         commit_all(self.repository)
         git(self.repository, "tag", "--force", tag)
 
-    def test_a_tag_that_is_not_there(self):
+    def test_a_missing_tag(self):
         self.check_refused("there is no tag", "v9.9.9")
 
     def test_a_tag_of_another_version(self):
@@ -253,7 +253,7 @@ class Refusals(unittest.TestCase):
         self.retag()
         self.check_refused("is unreleased", "v" + VERSION)
 
-    def test_a_file_that_was_changed_or_added_since(self):
+    def test_a_changed_or_added_file(self):
         self.edit("README.md", "haricot", "Haricot")
         (self.repository / "src/new.cpp").write_text("int x;\n")
         self.check_refused("README.md, src/new.cpp", "v" + VERSION)

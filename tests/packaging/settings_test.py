@@ -152,13 +152,13 @@ class Settings(unittest.TestCase):
     def test_an_address_may_end_with_a_colon(self):
         self.check_words("ADDR=::\n", "-l :: -p 11300")
 
-    def test_a_drop_in_may_set_what_the_file_does_not(self):
+    def test_a_drop_in_may_add_settings(self):
         self.check_words("PORT=1\n", "-l 127.0.0.1 -p 1 -b /srv/queue", BEANSTALKD_EXTRA="-b /srv/queue")
 
     def test_the_environment_is_no_settings_file(self):
         self.check_words("", "-l 127.0.0.1 -p 11300", PORT="1", ADDR="::", USER="nobody", DATADIR="/")
 
-    def test_an_unknown_name_is_refused_with_its_line(self):
+    def test_an_unknown_name_is_reported_with_its_line(self):
         self.check_refused("PORT=1\n# No.\nBINLOG_DRI=-b /srv\n", "line 3", "BINLOG_DRI=-b /srv")
         self.check_refused("  export FSYNC=0\n", "line 1", "export FSYNC=0")
 
@@ -174,7 +174,7 @@ class Settings(unittest.TestCase):
     def test_flags_are_no_patterns_of_file_names(self):
         self.check_words('BEANSTALKD_EXTRA="-b /*"\n', "-l 127.0.0.1 -p 11300 -b /*")
 
-    def test_the_check_lists_what_debians_service_ignores(self):
+    def test_the_check_lists_settings_that_debians_service_ignores(self):
         for text, said in ((DEBIAN, ""), (ANSIBLE_DEBIAN, "line 4"), ("START=yes\n", "line 1")):
             self.file.write_text(text)
             result = subprocess.run(["sh", SCRIPT, "--check", self.file], capture_output=True, text=True, timeout=60)
@@ -223,7 +223,7 @@ class Settings(unittest.TestCase):
             result = self.openrc(shell, ANSIBLE_DEBIAN)
             self.assertIn("-l 10.0.0.5 -p 11301 -b /srv/queue ", result.stdout.replace("  ", " "), result.stderr)
 
-    def test_openrc_starts_nothing_with_a_name_that_it_does_not_know(self):
+    def test_openrc_does_not_start_with_an_unknown_name(self):
         for shell in SHELLS:
             result = self.openrc(shell, "QUEUE_DIR=/srv/queue\nrc_ulimit='-n 65536'\n", "start_pre && echo started")
             self.assertIn("line 1: unknown setting: QUEUE_DIR=/srv/queue", result.stderr)

@@ -59,14 +59,14 @@ class Units(unittest.TestCase):
         self.assertEqual(self.values("EnvironmentFile"), ["-/etc/default/beanstalkd"])
         self.assertEqual((self.values("User"), self.values("Group")), (["beanstalkd"], ["beanstalkd"]))
 
-    def test_what_operators_rely_on(self):
+    def test_settings_that_operators_rely_on(self):
         self.assertEqual(self.values("Type"), ["notify"])
         self.assertEqual(self.values("Restart"), ["on-failure"])
         self.assertGreaterEqual(int(self.values("LimitNOFILE")[0]), 65536)
         # The server reads its flags only at the start, so a reload would have to close connections.
         self.assertEqual(self.values("ExecReload"), [])
 
-    def test_the_sandbox_leaves_alone_what_flags_may_name(self):
+    def test_the_sandbox_permits_everything_that_flags_may_name(self):
         self.assertEqual(self.values("ProtectSystem"), ["full"])
         for key in ("PrivateTmp", "ProtectHome", "IPAddressDeny", "PrivateNetwork", "RootDirectory"):
             self.assertEqual(self.values(key), [], key)
@@ -94,7 +94,7 @@ class WebUnit(unittest.TestCase):
             self.skipTest("this systemd-analyze cannot judge a file")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
-    def test_it_runs_the_subcommand_as_nobody(self):
+    def test_it_runs_the_subcommand_with_a_dynamic_user(self):
         text = self.unit.read_text()
         self.assertIn(f"ExecStart={HARICOT} web $HARICOT_WEB_EXTRA $HARICOT_WEB_SERVERS\n", text)
         self.assertIn("DynamicUser=yes\n", text)

@@ -68,7 +68,7 @@ class Keys(OperatorTest):
             self.assertEqual(self.good("stats", "mail", "--key", "ready", "-a", self.server.address,
                                        "-a", other.address), "1\n")
 
-    def test_a_wrong_key_of_a_tube_that_is_gone_is_told(self):
+    def test_a_wrong_key_of_a_missing_tube_is_reported(self):
         self.refused(NO, "there is no brew in the statistics", "stats", "gone", "--key", "brew")
         self.refused(NO, "(did you mean total-jobs?)", "stats", "gone", "--key", "total-job")
         self.refused(NO, "there is no tube gone", "stats", "gone", "--key", "name")
@@ -139,7 +139,7 @@ class Import(OperatorTest):
         line = self.good("peek", "1", "--json").encode()
         self.assertEqual(self.good("import", stdin=line), "imported 1\n")
 
-    def test_a_first_line_beyond_the_end_is_told(self):
+    def test_a_first_line_beyond_the_end_is_reported(self):
         for words in ([], ["--dry-run"]):
             said = "there is no line 5: stdin has 3"
             self.refused(NO, said, "import", "--from-line", "5", *words, stdin=LINE * 3)
@@ -157,7 +157,7 @@ class Import(OperatorTest):
 
 
 class Jobs(OperatorTest):
-    def test_next_says_that_there_may_be_more(self):
+    def test_next_reports_that_there_may_be_more(self):
         if not self.has("list-jobs"):
             self.skipTest("the server has no list-jobs")
         self.good("put", "-q", "--lines", stdin=b"x\n" * 1001)
@@ -173,7 +173,7 @@ class Jobs(OperatorTest):
 
 
 class Times(OperatorTest):
-    def test_zero_is_said_to_be_too_short(self):
+    def test_zero_is_refused_as_too_short(self):
         for words in (["ping", "-T", "0"], ["drain", "-i", "0"], ["work", "--max-time", "0s", "true"],
                       ["bench", self.server.address, "-T", "0"], ["web", "--idle-timeout", "0"]):
             self.refused(USAGE, "is not a time above 0", *words)
@@ -198,7 +198,7 @@ class Work(OperatorTest):
 
 
 class ClosedStdout(OperatorTest):
-    def test_is_told_as_a_full_disk_is(self):
+    def test_is_reported_like_a_full_disk(self):
         self.server.put("x")
         commands = [["stats"], ["peek", "1"], ["tubes", "-i0"], ["--help"], ["put", "y"]]
         if self.has("scan-jobs"):

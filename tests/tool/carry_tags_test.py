@@ -48,7 +48,7 @@ class Carry(TagTest):
         self.assertEqual(json.loads(self.good("jobs", "digits", "-j"))["con"], "12")
         self.assertNotIn("try", json.loads(self.good("peek", "4", "--json")))
 
-    def test_what_was_exported_comes_back(self):
+    def test_exported_jobs_can_be_imported(self):
         self.put_tagged()
         text = self.good("export").encode()
         self.good("delete", "-qyt", "mail", "--all")
@@ -56,7 +56,7 @@ class Carry(TagTest):
         self.assertEqual(self.good("import", stdin=text), "imported 4\n")
         self.check("mail")
 
-    def test_what_a_binlog_has_comes_back(self):
+    def test_the_jobs_of_a_binlog_can_be_imported(self):
         self.needs("try", "con")
         with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
             run(TOOL, "put", "-t", "mail", "--tries", "5", "--concurrency", "12", "x",
@@ -70,7 +70,7 @@ class Carry(TagTest):
         self.good("import", stdin=text)
         self.assertEqual(self.tags("mail"), {"x": ("ready", "5", "12", None)})
 
-    def test_a_key_that_outlived_its_job_is_told_and_copied_and_is_no_job(self):
+    def test_a_kept_key_is_reported_and_copied_and_is_not_a_job(self):
         self.needs("idp")
         with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
             kept.ask("use mail")
@@ -100,7 +100,7 @@ class Carry(TagTest):
         self.assertEqual(self.good("import", stdin=text), "imported 1\n")
         self.assertEqual(self.tags("mail"), {"stays": ("ready", None, None, "other:60")})
 
-    def test_a_server_without_them_gets_none_of_it_unless_that_is_said(self):
+    def test_a_server_without_tags_gets_jobs_only_with_the_flag(self):
         if self.has("con"):
             self.skipTest("the server has them")
         text = line(tube="mail", body="plain") + line(tube="mail", body="x", con="k", state="buried")
@@ -120,7 +120,7 @@ class Carry(TagTest):
         self.assertEqual(self.good("import", "-q", "--without-tags", stdin=text), "")
         self.assertEqual((self.count("ready", "mail"), self.count("buried", "mail")), (5, 2))
 
-    def test_a_file_with_a_tag_that_the_server_lacks_is_refused_as_a_whole(self):
+    def test_a_file_with_an_unsupported_tag_is_refused_as_a_whole(self):
         if self.has("con"):
             self.skipTest("the server has it")
         path = pathlib.Path(self.server.folder.name) / "jobs"

@@ -209,7 +209,7 @@ class Export(CarryTest):
         self.assertEqual(self.server.ask("stats").split("cmd-")[0].split("---")[1], before)
         self.assertEqual([job["id"] for job in self.lines("news", "mail")], [4, 1, 2, 3])
 
-    def test_what_it_wrote_comes_back(self):
+    def test_its_output_can_be_imported(self):
         self.fill()
         self.put_bytes(BYTES, "news")
         self.server.put('"quotes" \\ and \u00e4', "12")
@@ -244,7 +244,7 @@ class Export(CarryTest):
         self.assertEqual(self.refused(NO, "there is no tube mail", "export", "default", "mail"), "")
         self.refused(USAGE, "tube a is given twice", "export", "a", "a")
 
-    def test_a_lost_server_is_told(self):
+    def test_a_lost_server_is_reported(self):
         self.assertIn(100, self.export_with_cuts(150))
 
 
@@ -277,7 +277,7 @@ class ExportById(CarryTest):
         self.assertEqual(self.state(), before)
         worker.close()
 
-    def test_what_it_wrote_comes_back(self):
+    def test_its_output_can_be_imported(self):
         self.fill()
         self.server.put("12", "12")
         before = self.jobs()
@@ -343,7 +343,7 @@ class ExportById(CarryTest):
             is_over.set()
             other.join(DEADLINE_S)
 
-    def test_without_the_flag_it_is_told_what_to_do(self):
+    def test_without_the_flag_a_remedy_is_reported(self):
         self.server.put("x")
         self.assertEqual(self.lines("default")[0]["body"], "x")
         self.refused(NO, "there is no tube mail", "export", "--by-id", "mail")
@@ -351,7 +351,7 @@ class ExportById(CarryTest):
             output = self.refused(REFUSED, "; --by-id asks for each id instead; or", "export")
             self.assertEqual(output, "")
 
-    def test_a_lost_server_is_told(self):
+    def test_a_lost_server_is_reported(self):
         left = []
 
         # A put whose answer was lost leaves a job, which no worker gets.
@@ -370,7 +370,7 @@ class Import(CarryTest):
     def line(self, **members):
         return json.dumps(members).encode() + b"\n"
 
-    def test_a_line_can_say_little_or_all(self):
+    def test_a_line_may_have_few_or_all_fields(self):
         text = (self.line(tube="mail", body="one") + b"\n" +
                 self.line(tube="mail", body="two", state="delayed", delay=500, pri=3, ttr=5) +
                 self.line(tube="mail", body="three", state="buried", pri=4) +
@@ -390,7 +390,7 @@ class Import(CarryTest):
         self.assertEqual(self.count("ready", "other"), 3)
         self.refused(LOCAL, "cannot open /nowhere", "import", "/nowhere")
 
-    def test_a_bad_line_is_told_and_those_before_it_are_there(self):
+    def test_an_invalid_line_is_reported_and_earlier_ones_are_imported(self):
         good = self.line(tube="mail", body="x")
         for bad, complaint in (
                 (b"{", "not a JSON object"), (b"[]", "not a JSON object"),
@@ -424,7 +424,7 @@ class Import(CarryTest):
         self.assertIn("line 1: ", error)
         self.assertIn("line 3: ", error)
 
-    def test_a_server_that_refuses_is_told_with_the_line(self):
+    def test_a_refusal_is_reported_with_the_line(self):
         self.server.process.send_signal(signal.SIGUSR1)
         wait_until(lambda: self.server.stat("draining") == "true")
         text = self.line(tube="mail", body="x") * 3
@@ -453,7 +453,7 @@ class Import(CarryTest):
         self.assertEqual(self.jobs()["e"][0][:2], ("mail", "ready"))
         self.assertEqual(len(self.jobs()), 3)
 
-    def test_after_a_kill_or_a_lost_server_it_can_go_on(self):
+    def test_it_can_continue_after_a_kill_or_a_lost_server(self):
         text = b"".join(self.line(tube=f"tube-{i % 3}", body=f"job {i}",
                                   state="buried" if i % 100 == 7 else "ready") for i in range(1200))
 

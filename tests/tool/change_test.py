@@ -53,7 +53,7 @@ class Put(OperatorTest):
         self.assertEqual(self.body(4), b"x")
         self.assertEqual(self.good("put", "--lines", stdin=b""), "")
 
-    def test_it_gets_what_the_flags_say(self):
+    def test_it_has_the_properties_of_the_flags(self):
         self.good("put", "-t", "mail", "-p", "5", "-d", "100", "-r", "7", "x")
         job = self.good_json("stats", "1")
         self.assertEqual((job["tube"], job["pri"], job["ttr"]), ("mail", 5, 7))
@@ -69,7 +69,7 @@ class Put(OperatorTest):
         self.assertEqual([self.body(i) for i in (1, 2000, 2001, 2002)],
                          [lines[0], lines[1999], b"in between", b"last"])
 
-    def test_a_line_is_put_when_it_is_there(self):
+    def test_a_line_is_put_at_once(self):
         tool = subprocess.Popen([TOOL, "put", "-l", "-j", "-a", self.server.address],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for job in (1, 2):
@@ -79,7 +79,7 @@ class Put(OperatorTest):
         tool.communicate()
         self.assertEqual(tool.returncode, DONE)
 
-    def test_a_refused_job_is_told_with_its_line(self):
+    def test_a_refused_job_is_reported_with_its_line(self):
         output = self.refused(REFUSED, "line 2: JOB_TOO_BIG", "put", "-l",
                               stdin=b"x\n" + b"y" * 70000 + b"\nz\n")
         self.assertEqual(len(output.split()), 2)
@@ -245,7 +245,7 @@ class Flush(OperatorTest):
         self.assertEqual((self.count("ready"), self.count("reserved")), (0, 1))
         self.assertEqual(self.haricot("flush", "default", "-y")[:2], (DONE, b"deleted 0\n"))
 
-    def test_somebody_has_to_say_yes(self):
+    def test_a_change_has_to_be_confirmed(self):
         self.fill()
         self.refused(USAGE, "without a terminal, --yes is required", "flush", "mail")
         output = output_on_terminal("flush", "mail", address=self.server.address, typed=b"n\n")
@@ -257,7 +257,7 @@ class Flush(OperatorTest):
         self.assertIn(b"deleted 3", output)
         self.assertEqual(self.left(), [1, 2, 1])
 
-    def test_what_is_wrong_is_told(self):
+    def test_errors_are_reported(self):
         self.refused(DONE, "there is no tube mail", "flush", "mail", "-y")
         self.refused(USAGE, "requires a tube", "flush", "-y")
         self.refused(USAGE, "is not ready, delayed or buried", "flush", "a", "-s", "reserved")
@@ -286,7 +286,7 @@ class Bury(OperatorTest):
         self.assertEqual(self.count("ready"), 1)
         self.assertEqual(self.good("bury", "-t", "mail", "--all"), "buried 0\n")
 
-    def test_a_paused_tube_is_told(self):
+    def test_a_paused_tube_is_reported(self):
         self.server.put("x")
         self.server.ask("pause-tube default 100")
         self.refused(NO, "tube default is paused", "bury", "-t", "default", "--all")
@@ -304,7 +304,7 @@ class Pause(OperatorTest):
         # beanstalkd 1.12 ends the pause a moment later.
         wait_until(lambda: self.server.stat("pause-time-left", "stats-tube mail") == "0")
 
-    def test_what_is_wrong_is_told(self):
+    def test_errors_are_reported(self):
         self.refused(NO, "there is no tube mail", "pause", "mail", "5")
         self.refused(USAGE, "requires a tube and a time", "pause", "mail")
         self.refused(USAGE, "'soon' is not a time", "pause", "mail", "soon")

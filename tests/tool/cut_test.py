@@ -116,7 +116,7 @@ class CutTest(OperatorTest):
 
 
 class Cuts(CutTest):
-    def test_export_writes_whole_lines_and_says_what_is_missing(self):
+    def test_export_writes_whole_lines_and_reports_missing_jobs(self):
         self.fill()
         words = ["export", "from"] if self.has("scan-jobs") else ["export", "--by-id", "from"]
         for is_whole, output, error in self.each(*words, step=29):
@@ -172,7 +172,7 @@ class Cuts(CutTest):
             if is_whole:
                 self.assertEqual(left, [])
 
-    def test_tables_are_whole_or_not_there(self):
+    def test_tables_are_complete_or_missing(self):
         self.fill()
         for words in (["tubes", "-i", "0"], ["stats"], ["ping"], ["top", "--batch", "-n1", "-i0.1"]):
             for is_whole, output, error in self.each(*words, step=53 if words[0] != "ping" else 97):

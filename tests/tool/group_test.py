@@ -36,7 +36,7 @@ class GroupTest(OperatorTest):
 class Without(OperatorTest):
     """Tests a server without groups: the tool reports it, and puts no job."""
 
-    def test_it_is_told(self):
+    def test_it_is_reported(self):
         if self.has("grp"):
             self.skipTest("the server has groups")
         self.refused(REFUSED, "does not know", "group", "g")
@@ -57,7 +57,7 @@ class Put(GroupTest):
                                        "report": ("mail", "delayed", True),
                                        "both": ("mail", "delayed", True)})
 
-    def test_what_no_server_takes_is_not_sent(self):
+    def test_what_every_server_refuses_is_not_sent(self):
         self.refused(USAGE, "a job cannot wait for its own group", "put", "--group", "g",
                      "--after", "g", "x")
         for value in ("", "a b", "g" * 101, "a:1", "\u00e4"):
@@ -135,7 +135,7 @@ class Carry(GroupTest):
         self.assertEqual(self.jobs(), {"kicked": ("mail", "ready", False),
                                        "report": ("mail", "ready", False)})
 
-    def test_what_was_exported_is_held_again(self):
+    def test_exported_held_jobs_are_held_again(self):
         self.put_stages()
         text = self.good("export").encode()
         self.assertEqual([json.loads(line)["body"] for line in text.splitlines()],
@@ -147,7 +147,7 @@ class Carry(GroupTest):
         self.assertEqual(self.good("import", stdin=text), "imported 6\n")
         self.check_stages()
 
-    def test_a_held_job_without_its_group_is_told(self):
+    def test_a_held_job_without_its_group_is_reported(self):
         self.put("part", "--group", "g", tube="news")
         self.put("report", "--after", "g")
         self.put("second", "--after", "g")
@@ -164,7 +164,7 @@ class Carry(GroupTest):
                                        "second": ("mail", "ready", False)})
         self.assertEqual(self.good("import", "--without-tags", "-q", stdin=text), "")
 
-    def test_what_a_binlog_has_is_held_again(self):
+    def test_held_jobs_of_a_binlog_are_held_again(self):
         with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
             self.server, other = kept, self.server
             self.put_stages()
@@ -191,7 +191,7 @@ class Carry(GroupTest):
         self.assertIn("job 3 stays in tube mail: the key is taken: job 2", error)
         self.assertEqual(self.jobs()["report"], ("mail", "delayed", True))
 
-    def test_a_line_says_whether_the_job_is_held(self):
+    def test_a_line_shows_a_held_job(self):
         self.put("part", "--group", "g")
         line = {"tube": "mail", "body": "x", "state": "delayed", "delay": 9, "time-left": 0, "aft": "g"}
         self.good("import", stdin=json.dumps(line | {"body": "held", "held": True}).encode())

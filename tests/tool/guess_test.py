@@ -50,14 +50,14 @@ class Tubes(OperatorTest):
     def empty(self):
         self.haricot("delete", "-qy", "--tube", "mail", "--all")
 
-    def test_of_what_deletes_and_kicks(self):
+    def test_of_deletes_and_kicks(self):
         self.assertEqual(self.both(self.put, "flush", "TUBE", "-y"), "deleted 1\n")
         self.assertEqual(self.both(self.put, "delete", "TUBE", "--ready", "-y"), "deleted 1\n")
         self.assertEqual(self.both(self.bury, "kick", "TUBE", "--all"), "kicked 1\n")
         self.empty()
         self.assertEqual(self.both(self.put, "bury", "TUBE", "--count", "1"), "buried 1\n")
 
-    def test_of_what_looks(self):
+    def test_of_read_only_subcommands(self):
         self.put()
         nothing = lambda: None
         self.assertEqual(self.both(nothing, "peek", "TUBE", "--ready"), "x")
@@ -72,7 +72,7 @@ class Tubes(OperatorTest):
             two = without_ages(self.good("export", "-t", "mail", "default"))
             self.assertEqual(two, without_ages(self.good("export", "mail", "--tube=default")))
 
-    def test_of_what_takes_and_changes(self):
+    def test_of_subcommands_that_reserve_and_change(self):
         self.put()
         self.assertEqual(self.both(self.put, "reserve", "TUBE", "--then", "delete"), "x")
         self.assertEqual(self.both(self.put, "pause", "TUBE", "0"), "tube mail is resumed\n")
@@ -131,7 +131,7 @@ class PutOfAPipe(OperatorTest):
         self.assertEqual(self.server.stat("total-jobs"), "0")
         self.assertEqual(self.good("put", "-t", "mail", "-", stdin=b"x"), "1\n")
 
-    def test_what_is_clear_is_put(self):
+    def test_an_unambiguous_command_is_accepted(self):
         # Like in a shell's loop that reads a file.
         self.assertEqual(self.good("put", "--tube", "mail", "body", stdin=b"a\nb\n"), "1\n")
         self.assertEqual(self.good("put", "body"), "2\n")
@@ -164,7 +164,7 @@ class Lines(OperatorTest):
         self.assertEqual(self.bodies(), [b"one", b"two"])
         self.refused(NO, "line 4: ", "import", stdin=lines[3:] + lines)
 
-    def test_import_says_where_it_was_interrupted(self):
+    def test_import_reports_the_line_of_an_interruption(self):
         line = b'{"tube":"a","body":"x"}\n'
         for number, sent in ((signal.SIGINT, 3), (signal.SIGTERM, 1200), (signal.SIGHUP, 1)):
             tool = subprocess.Popen([TOOL, "import", "-a", self.server.address],
@@ -218,7 +218,7 @@ class Nothing(OperatorTest):
 class Times(OperatorTest):
     """Tests the times of --help: 2.5, 90s, 5m, 1h30m, 250ms."""
 
-    def test_of_what_goes_to_the_server_no_part_of_a_second_is_lost(self):
+    def test_times_for_the_server_are_rounded_up(self):
         for words, key, value in ((["-d", "2.5"], "delay", 3), (["-r", "250ms"], "ttr", 1),
                                   (["-d", "0"], "delay", 0), (["-r", "1m0.5s"], "ttr", 61)):
             job = self.good("put", *words, "x").strip()
@@ -235,7 +235,7 @@ class Times(OperatorTest):
             self.good("put", "--unique", "key:1.5", "-t", "unique", "x")
             self.assertIn(" idp:key:2\n", self.good("jobs", "unique"))
 
-    def test_what_is_none_is_told_with_what_is_one(self):
+    def test_an_invalid_time_is_reported_with_examples(self):
         for words in (["put", "-d", "soon", "x"], ["pause", "a", "soon"], ["drain", "-w", "soon"],
                       ["reserve", "--wait", "soon"], ["ping", "-T", "soon"], ["tubes", "-i", "soon"]):
             self.refused(USAGE, ", such as 90, 2.5, 250ms, 5m or 2d", *words)
@@ -279,7 +279,7 @@ class Statuses(OperatorTest):
         self.refused(LOCAL, "/nowhere", "binlog", "check", "/nowhere")
         self.refused(LOCAL, "/nowhere", "binlog", "dump", "/nowhere")
 
-    def test_a_full_stdout_is_told_by_whatever_writes(self):
+    def test_every_subcommand_reports_a_full_stdout(self):
         self.server.put("x", "mail")
         folder = self.server.folder.name + "/binlog"
         pathlib.Path(folder).mkdir()

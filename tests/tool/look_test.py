@@ -44,7 +44,7 @@ class Ping(OperatorTest):
         self.assertIs(answer["draining"], False)
         self.assertGreater(answer["milliseconds"], 0)
 
-    def test_quiet_says_nothing(self):
+    def test_quiet_prints_nothing(self):
         self.assertEqual(self.good("ping", "-q"), "")
 
     def test_an_operand_and_a_flag_win_over_the_environment(self):
@@ -63,7 +63,7 @@ class Ping(OperatorTest):
         self.assertEqual(run(TOOL, "-a", self.server.address, "stats", "mail", "-k", "name")[1],
                          b"mail\n")
 
-    def test_drain_mode_is_told(self):
+    def test_drain_mode_is_reported(self):
         self.server.process.send_signal(10)
         wait_until(lambda: self.server.stat("draining") == "true")
         self.assertIn("in drain mode", self.good("ping"))
@@ -95,13 +95,13 @@ class Ping(OperatorTest):
 
 
 class Stats(OperatorTest):
-    def test_they_are_what_the_server_says_without_quotes(self):
+    def test_they_are_those_of_the_server_without_quotes(self):
         lines = dict(line.split(": ", 1) for line in self.good("stats").splitlines())
         self.assertEqual(lines["version"], self.server.stat("version"))
         self.assertEqual(lines["max-job-size"], "65535")
         self.assertEqual(lines["hostname"], self.server.stat("hostname"))
 
-    def test_they_end_with_whose_program_the_server_is(self):
+    def test_a_command_reports_when_its_server_is_foreign(self):
         kind = pathlib.Path(self.server.binary).name
         self.assertEqual(self.good("stats").splitlines()[-1], f"server: {kind}")
         self.assertEqual(self.good("stats", "-k", "server"), f"{kind}\n")
@@ -136,7 +136,7 @@ class Stats(OperatorTest):
                          self.server.stat("version"))
         self.refused(NO, "there is no brew", "stats", "-k", "brew")
 
-    def test_what_is_not_there_is_told(self):
+    def test_missing_things_are_reported(self):
         self.refused(NO, "there is no tube mail", "stats", "mail")
         self.refused(NO, "there is no job 5", "stats", "5")
         self.refused(USAGE, "neither a tube name nor a job id", "stats", "no name")
@@ -219,7 +219,7 @@ class Jobs(OperatorTest):
                           (4, "news", "buried")])
         self.assertEqual(jobs[1]["bytes"], 7)
 
-    def test_what_is_not_there_is_told(self):
+    def test_missing_things_are_reported(self):
         self.fill()
         self.refused(NO, "there is no such job in tube nothing\n", "jobs", "nothing")
         self.refused(NO, "there is no such job in tube buried; for a state use --state\n",
@@ -261,7 +261,7 @@ class Clients(OperatorTest):
         """Returns the client that uses this tube, or None."""
         return next((client for client in self.clients() if client["used"] == used), None)
 
-    def test_it_says_who_waits_and_who_holds_jobs(self):
+    def test_it_shows_waiting_clients_and_holders(self):
         worker, waiting = self.find("worked"), self.find("awaited")
         self.assertEqual((worker["state"], worker["jobs"], worker["watching"]), ("idle", 1, 2))
         self.assertEqual((waiting["state"], waiting["jobs"], waiting["watching"]),
@@ -435,7 +435,7 @@ class Peek(OperatorTest):
         shown = output_on_terminal("peek", "--json", job, address=self.server.address)
         self.assertIn(rb'"body":"invoice\u202efdp.exe"', shown)
 
-    def test_each_state_of_a_tube_can_be_looked_at(self):
+    def test_each_state_of_a_tube_can_be_listed(self):
         self.server.put("buried", "mail", priority=1)
         self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
         self.server.put("ready", "mail")
@@ -453,7 +453,7 @@ class Peek(OperatorTest):
         odd = self.server.put("\xff\x00")
         self.assertEqual(base64.b64decode(self.good_json("peek", odd)["body_base64"]), b"\xff\x00")
 
-    def test_what_is_not_there_is_told(self):
+    def test_missing_things_are_reported(self):
         self.refused(NO, "there is no job 5", "peek", "5")
         self.refused(NO, "there is no delayed job in tube default", "peek", "--delayed")
         self.refused(NO, "there is no tube mail", "peek", "--ready", "--tube", "mail")

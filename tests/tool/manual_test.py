@@ -191,7 +191,7 @@ class Manual(unittest.TestCase):
         in_help = re.findall(r"(\d): ", help_of("stats").split("The exit status is")[1])
         self.assertEqual(re.findall(r"^\.B (\d)$", section, re.MULTILINE), in_help)
 
-    def test_man_has_nothing_to_say_against_it(self):
+    def test_man_accepts_the_page(self):
         if not shutil.which("groff"):
             self.skipTest("there is no groff")
         result = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", PAGE],
@@ -200,7 +200,7 @@ class Manual(unittest.TestCase):
 
 
 class Generated(unittest.TestCase):
-    def test_the_files_are_what_the_generator_writes(self):
+    def test_the_files_are_those_of_the_generator(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, ROOT / "packaging/completion/generate", TOOL, folder],
                            check=True, timeout=120)

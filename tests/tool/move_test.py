@@ -17,7 +17,7 @@ from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, wait_until
 
 
 class Move(CarryTest):
-    def test_a_job_keeps_what_it_is(self):
+    def test_a_job_keeps_its_properties(self):
         self.fill()
         self.put_bytes(BYTES, "mail")
         self.assertEqual(self.good("move", "mail", "news"), "moved 4\n")
@@ -74,7 +74,7 @@ class Move(CarryTest):
         self.check_every_end("before")
         self.check_every_end("after")
 
-    def test_a_lost_server_is_told(self):
+    def test_a_lost_server_is_reported(self):
         self.check_every_end("cut")
 
     def check_every_end(self, end):
@@ -120,7 +120,7 @@ class Move(CarryTest):
             for tube in ("mail", "news"):
                 self.haricot("delete", "-qyt", tube, "--all")
 
-    def test_what_is_wrong_is_told(self):
+    def test_errors_are_reported(self):
         self.refused(DONE, "there is no tube mail", "move", "mail", "news")
         self.refused(USAGE, "requires two tubes", "move", "mail")
         self.refused(USAGE, "tube mail is given twice", "move", "mail", "mail")

@@ -63,7 +63,7 @@ class Estimates(ProgressTest):
         self.on_terminal("work", "--wait", "0", "--", "sleep", "0.05")
         self.assert_shows(r"done \d+ of 1000" + LEFT)
 
-    def test_of_work_stands_below_what_programs_say(self):
+    def test_of_work_is_below_the_output_of_programs(self):
         self.fill(30)
         process = self.on_terminal("work", "--wait", "0", "--", "sh", "-c", "sleep 0.1; echo said")
         self.assertEqual(process.wait(DEADLINE_S), DONE)

@@ -74,7 +74,7 @@ class Put(TagTest):
         self.assertTrue(self.has("try") or self.server.stat("total-jobs") == "0")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
-    def test_what_no_server_takes_is_not_sent(self):
+    def test_what_every_server_refuses_is_not_sent(self):
         for flag, values in (
                 ("--tries", ("0", "65536", "-1", "x", "")),
                 ("--concurrency", ("", ":1", "a b", "a:0", "a:65536", "a:", "a:1:1", "a,b", "\u00e4",
@@ -122,7 +122,7 @@ class PutOnce(unittest.TestCase):
                                         address=server.address)
         return status, output.decode(), error
 
-    def test_the_id_is_printed_and_what_was_found_is_told(self):
+    def test_the_id_is_printed_and_a_duplicate_is_reported(self):
         there = "haricot put: the key is taken: job "
         for state in ("ready", "reserved", "delayed", "buried"):
             self.assertEqual(self.run_put(f"INSERTED 12 {state.upper()}\r\n".encode(), "body"),
@@ -142,7 +142,7 @@ class PutOnce(unittest.TestCase):
         self.assertEqual(json.loads(self.run_put(b"INSERTED 12\r\n", "-j", "body")[1]),
                          {"id": 12, "buried": False})
 
-    def test_each_line_is_told_with_its_number(self):
+    def test_each_line_is_reported_with_its_number(self):
         status, output, error = self.run_put(b"INSERTED 12 READY\r\n", "-l", stdin=b"body\nbody\n")
         self.assertEqual((status, output), (DONE, "12\n12\n"))
         there = "the key is taken: job 12, ready\n"
@@ -165,7 +165,7 @@ class Tries(TagTest):
         self.needs("try")
         self.good("put", "--tries", "1", "x")
 
-    def test_a_release_says_what_helps(self):
+    def test_a_refused_release_reports_a_remedy(self):
         wanted = "release was answered: BURIED: the job has no try left, or"
         self.refused(REFUSED, wanted, "release", "1")
         self.good("kick", "1")
@@ -174,7 +174,7 @@ class Tries(TagTest):
         self.good("kick", "1")
         self.assertEqual(self.count("ready"), 1)
 
-    def test_work_says_that_a_job_is_buried(self):
+    def test_work_reports_a_buried_job(self):
         status, _, error = self.haricot("work", "-w0", "--", "false")
         self.assertEqual((status, self.count("buried")), (7, 1), error)
         self.assertIn(" was buried: it has no try left, or ", error)
@@ -300,7 +300,7 @@ class Unique(TagTest):
         self.assertIn(" mail con:34 idp:12\n", self.good("jobs"))
         self.assertEqual(json.loads(self.good("peek", "1", "--json"))["idp"], "12")
 
-    def test_an_import_tells_what_is_not_put_and_leaves_the_other_job_alone(self):
+    def test_an_import_reports_duplicates_and_does_not_change_the_other_job(self):
         self.good("put", "-t", "mail", "--unique", "a", "there")
         text = (line(tube="mail", body="x", idp="a", state="buried") +
                 line(tube="mail", body="y", idp="b", state="buried") +
@@ -360,7 +360,7 @@ class Unique(TagTest):
         self.assertEqual(error.count(" stays in tube mail"), 700)
         self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (700, 1200))
 
-    def test_jobs_that_fill_a_page_and_stay_are_told(self):
+    def test_jobs_that_fill_a_page_and_stay_are_reported(self):
         text = b"".join(line(tube="mail", body="x", idp=f"key-{i}") for i in range(1100))
         self.good("import", "-q", stdin=text)
         self.good("import", "-qt", "news", stdin=b"".join(text.splitlines(True)[:1000]))

@@ -70,7 +70,7 @@ class Reserve(OperatorTest):
         self.assertEqual(tool.communicate()[0], b"late")
         self.assertEqual(tool.returncode, DONE)
 
-    def test_what_was_not_written_is_not_deleted(self):
+    def test_a_job_that_was_not_written_is_not_deleted(self):
         self.server.put("x" * 100)
         with open("/dev/full", "wb") as full:
             ended = subprocess.run([TOOL, "reserve", "--then", "delete", "-a", self.server.address],
@@ -79,7 +79,7 @@ class Reserve(OperatorTest):
         self.assertIn(b"cannot write to stdout", ended.stderr)
         wait_until(lambda: self.state(1) == "ready")
 
-    def test_a_server_that_goes_is_told(self):
+    def test_a_lost_server_is_reported_at_once(self):
         tool = subprocess.Popen([TOOL, "reserve", "-a", self.server.address],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_until(lambda: self.server.stat("current-waiting") == "1")
@@ -96,7 +96,7 @@ class Reserve(OperatorTest):
 
 
 class Release(OperatorTest):
-    def test_it_moves_jobs_that_nobody_holds(self):
+    def test_it_moves_jobs_without_a_holder(self):
         self.server.put("x", priority=5)
         self.server.put("x", priority=6, delay=500)
         self.server.put("x", priority=7)

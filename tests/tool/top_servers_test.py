@@ -55,7 +55,7 @@ class Several(TopTest):
         screen.type(b"q")
         self.assertEqual(screen.end(), 0)
 
-    def test_a_server_that_goes_is_told_and_the_sum_goes_on(self):
+    def test_a_lost_server_is_reported_and_the_sum_continues(self):
         screen = self.top("-a", self.other.address, "-i", "0.1", columns=120)
         screen.wait_for_text("jobs: 5 ready")
         self.other.stop()
@@ -90,7 +90,7 @@ class Several(TopTest):
         screen.type(b"q")
         self.assertEqual(screen.end(), 0)
 
-    def test_a_server_that_is_silent_from_the_beginning_is_told(self):
+    def test_a_server_that_never_answers_is_reported(self):
         self.stop(self.other)
         screen = self.top("-a", self.other.address, "-i", "0.1", "-T", "600", columns=120)
         screen.wait_for_text("sum of 1 server")

@@ -56,7 +56,7 @@ class Live(TopTest):
         self.assertEqual(self.tubes_on(screen), ["mail", "news", "default"])
         self.assertTrue(screen.hides_cursor)
 
-    def test_it_goes_on_looking(self):
+    def test_it_keeps_polling(self):
         screen = self.top("-i", "0.1")
         screen.wait_for_text("default")
         self.fill(mail=1)
@@ -256,7 +256,7 @@ class Live(TopTest):
         self.assertEqual(self.count("buried", "mail"), 1)
         self.assertEqual(self.server.stat("cmd-pause-tube"), "0")
 
-    def test_help_tells_the_keys(self):
+    def test_help_lists_the_keys(self):
         screen = self.top()
         screen.type(b"?")
         screen.wait_for_text("haricot top: keys")
@@ -351,7 +351,7 @@ class Ends(TopTest):
         status = self.end_by(lambda screen: screen.process.send_signal(signal.SIGABRT))
         self.assertEqual(status, -signal.SIGABRT)
 
-    def test_it_can_be_stopped_and_goes_on(self):
+    def test_it_can_be_stopped_and_continued(self):
         screen = self.top()
         screen.wait_for_text("default")
         screen.type(b"\x1a")
@@ -400,7 +400,7 @@ class Batch(TopTest):
         self.assertEqual(screen.end(), 0)
         self.assertEqual(screen.clears, 0)
 
-    def test_who_reads_no_more_ends_it(self):
+    def test_a_closed_output_ends_it(self):
         tool = subprocess.Popen([TOOL, "top", "-i", "0.1", "-a", self.server.address],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         tool.stdout.readline()

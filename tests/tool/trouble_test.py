@@ -32,7 +32,7 @@ class Trouble(unittest.TestCase):
         self.assertEqual((status, output), (wanted, b""), error)
         self.assertIn(complaint, error)
 
-    def test_nobody_listens(self):
+    def test_no_server_listens(self):
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))  # Reserves the port.
             address = f"127.0.0.1:{nobody.getsockname()[1]}"
@@ -51,13 +51,13 @@ class Trouble(unittest.TestCase):
             self.refused(USAGE, "HARICOT_ADDR: empty address", *words,
                          environment={"HARICOT_ADDR": ""})
 
-    def test_bench_loads_no_server_that_nobody_has_named(self):
+    def test_bench_requires_the_name_of_a_server(self):
         with Fixed(b"") as server:
             self.refused(USAGE, "requires the address of the server", "bench", "-n", "1", address=server.address)
         self.refused(USAGE, "requires the address of the server", "bench")
         self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "bench", "unix:/nowhere")
 
-    def test_what_ulimit_forbids_bench_is_told_before_anything_is_done(self):
+    def test_bench_reports_a_low_ulimit_before_it_starts(self):
         with Fixed(b"") as server:
             for words in (["-c", "300"], ["--waiting", "300"], ["--idle-connections", "300"]):
                 script = 'ulimit -n 200; exec "$@"'
@@ -67,7 +67,7 @@ class Trouble(unittest.TestCase):
                 self.assertEqual((ended.returncode, ended.stdout), (LOCAL, ""))
                 self.assertRegex(ended.stderr, r"3\d\d descriptors are needed, but ulimit -n allows 200")
 
-    def test_what_cannot_be_an_address(self):
+    def test_invalid_addresses(self):
         for address in ("127.0.0.1:86446", ":65536", "[::1]:4294978596", "localhost:-1", ":80x",
                         "127.0.0.1:", "unix:"):
             for words in (["ping"], ["ping", address], ["put", "x", "-a", address], ["top"],
@@ -76,7 +76,7 @@ class Trouble(unittest.TestCase):
         self.refused(USAGE, "the port in 127.0.0.1:86446 must be a number up to 65535 or a service name",
                      "ping", address="127.0.0.1:86446")
 
-    def test_what_a_server_that_takes_no_jobs_says(self):
+    def test_the_messages_of_a_server_in_drain_mode(self):
         keys = {"draining": "false"}
 
         def answer(line):
@@ -160,7 +160,7 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(status, REFUSED)
                 self.assertIn(f"does not know {command}: it is beanstalkd 1.4", error)
 
-    def test_nothing_a_server_says_steers_a_terminal(self):
+    def test_no_answer_of_a_server_controls_the_terminal(self):
         stats = b"---\nhostname: \x1b[2J\nversion: \"\x9b1\"\n"
         with Scripted(lambda line: b"OK %d\r\n%s\r\n" % (len(stats), stats)) as server:
             for words in (["stats"], ["ping"], ["stats", "--json"]):
@@ -183,7 +183,7 @@ class Trouble(unittest.TestCase):
                 self.refused(NO_SERVER, f"is not a beanstalk server: invalid answer to {command}", *words,
                              address=server.address)
 
-    def test_what_this_side_lacks_is_no_answer_of_a_server(self):
+    def test_a_local_failure_is_not_an_answer_of_a_server(self):
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
             ended = subprocess.run(["bash", "-c", 'ulimit -n 4; exec "$@"', "bash", TOOL, "top", "-bn1",
                                     "-a", server.address], capture_output=True, text=True, timeout=60,
@@ -191,7 +191,7 @@ class Trouble(unittest.TestCase):
             self.assertEqual((ended.returncode, ended.stdout), (LOCAL, ""), ended.stderr)
             self.assertIn("cannot watch a server: ", ended.stderr)
 
-    def test_a_full_disk_behind_stdout_is_told(self):
+    def test_a_full_disk_of_stdout_is_reported(self):
         helped = subprocess.run([TOOL, "--help"], capture_output=True, text=True, check=True).stdout
         subcommands = re.findall(r"^  ([a-z]+)  ", helped, re.MULTILINE)
         self.assertIn("binlog", subcommands)
@@ -203,7 +203,7 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(ended.returncode, LOCAL, words)
                 self.assertEqual(ended.stderr.count(b"cannot write to stdout: No space"), 1, words)
 
-    def test_who_reads_no_more_has_seen_enough(self):
+    def test_a_closed_pipe_is_no_failure(self):
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
             reading, writing = os.pipe()
             os.close(reading)

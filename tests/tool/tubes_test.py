@@ -32,7 +32,7 @@ class Tubes(OperatorTest):
         self.assertEqual(cells[:8], ["2", "0", "0", "1", "1", "0", "-", "-"])
         self.assertRegex(cells[8], "^(50|[1-4][0-9])s$")
 
-    def test_it_tells_why_a_tube_is_slow(self):
+    def test_it_shows_why_a_tube_is_slow(self):
         if not self.has("stats-tube-detail"):
             self.skipTest("the server does not tell times")
         for _ in range(2):
@@ -56,7 +56,7 @@ class Tubes(OperatorTest):
                               f"{self.server.address},{other.address}").splitlines()
             self.assertEqual(lines[2].split()[-2], cells["work"])
 
-    def test_json_is_what_the_server_says(self):
+    def test_json_has_the_answer_of_the_server(self):
         self.server.put("x", "12")
         tubes = self.good_json("tubes", "-i", "0")["sum"]
         self.assertEqual([tube["name"] for tube in tubes], ["12", "default"])

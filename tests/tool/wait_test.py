@@ -25,7 +25,7 @@ BURIED = 7
 class Without(OperatorTest):
     """Tests a server without wait-job."""
 
-    def test_it_is_told(self):
+    def test_it_is_reported(self):
         if self.has("wait-job"):
             self.skipTest("the server has wait-job")
         complaint = "does not know wait-job: it is beanstalkd " + self.server.stat("version")
@@ -94,7 +94,7 @@ class Wait(OperatorTest):
         self.assertEqual(self.haricot("wait", "-q", job), (DONE, b"", ""))
         self.assertEqual(self.good_json("wait", job), {"id": job, "end": "not_found"})
 
-    def test_the_status_says_the_worst(self):
+    def test_the_status_is_the_worst_one(self):
         there, buried = self.server.put("x"), self.bury(self.server.put("x"))
         for words, status, output in (
                 ((buried,), BURIED, f"{buried} buried\n"),
@@ -124,7 +124,7 @@ class Wait(OperatorTest):
         self.refused(USAGE, "is not a time", "wait", "-w", "x", "1")
         self.assertEqual(self.haricot("wait", 2**64 - 1)[:2], (DONE, b"18446744073709551615 not found\n"))
 
-    def test_a_server_that_goes_is_told(self):
+    def test_a_lost_server_is_reported_at_once(self):
         job = self.server.put("x")
         process = self.wait(job)
         self.server.process.kill()
@@ -147,7 +147,7 @@ class Wait(OperatorTest):
             self.good("delete", second, first)
             self.assertEqual(self.end(process), (DONE, f"{first} deleted\n{second} deleted\n"))
 
-    def test_a_server_that_is_silent_is_told(self):
+    def test_a_silent_server_is_reported(self):
         job = self.server.put("x")
         os.kill(self.server.process.pid, signal.SIGSTOP)
         try:
@@ -163,7 +163,7 @@ class Wait(OperatorTest):
             self.assertEqual(self.end(process), (-number, ""))
             wait_until(lambda: not self.waits())
 
-    def test_nobody_who_reads_ends_it(self):
+    def test_a_closed_pipe_ends_it(self):
         first, second = self.server.put("x"), self.server.put("x")
         process = self.wait(first, second)
         process.stdout.close()
@@ -174,7 +174,7 @@ class Wait(OperatorTest):
 class Watching(OperatorTest):
     """Tests drain and group, which poll."""
 
-    def test_nobody_who_reads_ends_them(self):
+    def test_a_closed_pipe_ends_them(self):
         commands = [["drain"]] + ([["group", "g", "--wait", "forever"]] if self.has("grp") else [])
         for words in commands:
             self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")

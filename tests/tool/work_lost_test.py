@@ -24,7 +24,7 @@ class LostServer(WorkTest):
             os.unlink(self.server.path)
         self.server.start()
 
-    def test_it_connects_again_and_says_what_may_be_done_twice(self):
+    def test_it_reconnects_and_reports_jobs_that_may_run_twice(self):
         self.server.put("x")
         tool = self.start("-c", "2", "--", "sh", "-c", WAITER)
         program = self.process_of(1)
@@ -44,7 +44,7 @@ class LostServer(WorkTest):
         self.assertEqual(error[-1], "haricot work: 1 done, 0 released, 0 buried, 1 may be done twice")
         self.assertEqual(self.states(), [0, 0, 0, 0])
 
-    def test_a_waiting_worker_is_there_again(self):
+    def test_a_waiting_worker_reconnects(self):
         tool = self.start("-j", "2", "-c", "1", "--", "true")
         wait_until(lambda: self.server.stat("current-waiting") == "1")
         self.server.stop()

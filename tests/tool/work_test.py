@@ -162,7 +162,7 @@ class Work(WorkTest):
         self.assertEqual(self.result(tool)[0], DONE)
         self.assertEqual(self.states(), [0, 0, 0, 0])
 
-    def test_output_that_nobody_reads_does_not_stop_the_touches(self):
+    def test_unread_output_does_not_stop_the_touches(self):
         self.server.put("x", ttr=6)
         tool = self.start("-qc1", "--", "sh", "-c", "yes | head -c 1000000")
         wait_until(lambda: int(self.server.stat("cmd-touch")) >= 2)
@@ -274,7 +274,7 @@ class Failures(WorkTest):
         _, error = self.work("-c1", "--tries", "1", "--", "sh", "-c", "exit 127", ends=BURIED)
         self.assertIn("its program exited with status 127: buried after", error[0])
 
-    def test_what_this_side_lacks_takes_no_try_either(self):
+    def test_a_local_failure_uses_up_no_try(self):
         self.server.put("x")
         ended = subprocess.run(["bash", "-c", 'ulimit -n 8; exec "$@"', "bash", TOOL, "work", "-a",
                                 self.server.address, "--tries", "1", "--", "true"], capture_output=True,
@@ -361,7 +361,7 @@ class JobLog(WorkTest):
         self.work(*words, "wc", "-c")  # The log is appended to.
         self.assertEqual(self.rows()[3:], [["4", ":", "5", "2", "0", "0", "wc -c", "mail", "1", "done"]])
 
-    def test_it_has_what_was_never_run(self):
+    def test_it_lists_jobs_that_never_ran(self):
         self.server.put("a\0b")
         self.work("-qw0", "--joblog", self.file, "--", "echo", "{}", ends=BURIED)
         gone = pathlib.Path(self.server.folder.name, "gone")

@@ -76,7 +76,7 @@ class Start(web_case.WebTest):
             self.assertEqual(site.stop(number), 0)
             self.assertIn("event=web-end", site.log())
 
-    def test_mistakes_are_told(self):
+    def test_errors_in_flags_are_reported(self):
         self.refused(5, "unknown", "--nonsense")
         self.refused(5, "port", "host:99999")
         self.refused(5, "base-path", "--base-path", "queue")
@@ -84,7 +84,7 @@ class Start(web_case.WebTest):
         self.refused(5, "host", "--host", "a:80")
         self.refused(6, "cannot", "--listen", "unix:/nowhere/at/all")
 
-    def test_it_tells_a_service_manager_that_it_serves(self):
+    def test_it_notifies_a_service_manager(self):
         folder = self.token_file().parent
         with web_case.socket.socket(web_case.socket.AF_UNIX, web_case.socket.SOCK_DGRAM) as manager:
             manager.bind(f"{folder}/notify")
@@ -103,7 +103,7 @@ class Login(web_case.WebTest):
     def log_in(self, token=TOKEN, headers=SAME):
         return self.ask("/login", "POST", headers, f"token={token}".encode())
 
-    def test_nobody_gets_in_without_the_token(self):
+    def test_the_token_is_required(self):
         for headers in ([], ["Authorization: Bearer"], ["Authorization: Bearer wrong"], ["Cookie: haricot=1"],
                         [f"Authorization: Basic {TOKEN}"], [f"Authorization: Bearer {TOKEN}x"],
                         [f"Authorization: Bearer {TOKEN[:-1]}"], [f"X-Authorization: Bearer {TOKEN}"]):
@@ -112,7 +112,7 @@ class Login(web_case.WebTest):
         self.assertEqual(self.ask("/api/echo").headers["content-type"], "application/json; charset=utf-8")
         self.assertEqual(self.status("/api/act", "POST", SAME, b"x"), 401)
 
-    def test_what_is_open_stays_so(self):
+    def test_open_streams_stay_open(self):
         for path in ("/healthz", "/open", "/login"):
             self.assertEqual(self.status(path), 200)
 
@@ -258,7 +258,7 @@ class Changes(web_case.WebTest):
         self.assertEqual(self.act("Origin: https://queue.example:443", host="queue.example"), 200)
         self.assertEqual(self.act("Origin: http://queue.example", host="queue.example:80"), 200)
 
-    def test_nobody_else_may(self):
+    def test_other_hosts_are_refused(self):
         for headers in ([], ["Sec-Fetch-Site: cross-site"], ["Sec-Fetch-Site: same-site"], ["Sec-Fetch-Site: none"],
                         ["Origin: null"], ["Origin: http://evil.example"], ["Origin: http://localhost"],
                         ["Origin: http://localhost:113800"], ["Origin: localhost:11380"],
@@ -269,7 +269,7 @@ class Changes(web_case.WebTest):
         self.assertNotIn("event=web-action ", self.site.log())
         self.assert_logged("event=web-action-refused")
 
-    def test_a_look_changes_nothing(self):
+    def test_reading_changes_nothing(self):
         self.assertEqual(self.fields("/echo", headers=SAME)["may_change"], "no")
         self.assertEqual(self.status("/api/act", headers=SAME), 405)
 
@@ -317,7 +317,7 @@ class Proxy(web_case.WebTest):
             for path in (f"{base}{base}{base}/echo", f"{base}//echo", f"{base}/../echo", f"{base}.", base.upper() + "/echo"):
                 self.assertEqual(self.status(path, site=site), 404, (base, path))
 
-    def test_the_proxy_says_who_asks_and_under_which_name(self):
+    def test_the_proxy_forwards_address_and_host(self):
         fields = self.fields("/queue/echo", headers=self.bearer(*self.FORWARDED), host="upstream")
         self.assertEqual(fields["peer"], "10.0.0.7")
         self.assertEqual(self.status("/queue/echo", headers=self.bearer("X-Forwarded-Host: evil.example")), 421)
@@ -331,14 +331,14 @@ class Proxy(web_case.WebTest):
         self.assertTrue(answer.headers["set-cookie"].endswith("; HttpOnly; SameSite=Strict; Secure"))
         self.assertEqual(answer.headers["location"], "./")
 
-    def test_without_the_flag_only_the_browser_says_that_there_is_tls(self):
+    def test_without_the_flag_only_the_browser_shows_tls(self):
         site = self.serve("--token-file", str(self.path))
         answer = self.ask("/login", "POST", SAME + self.FORWARDED, f"token={TOKEN}".encode(), site=site)
         self.assertNotIn("Secure", answer.headers["set-cookie"])
         answer = self.ask("/login", "POST", [*SAME, "Origin: https://localhost"], f"token={TOKEN}".encode(), site=site)
         self.assertTrue(answer.headers["set-cookie"].endswith("; Secure"))
 
-    def test_without_the_flag_nobody_is_believed(self):
+    def test_without_the_flag_no_header_is_believed(self):
         site = self.serve()
         fields = self.fields("/echo", headers=self.FORWARDED, site=site)
         self.assertTrue(fields["peer"].startswith("127.0.0.1:"), fields)

@@ -16,7 +16,7 @@ from watch_case import BINARY, FLAGS, FullRelay, Scripted, Server, Web, WatchTes
 
 
 class Servers(WatchTest):
-    def test_a_server_is_told_as_it_is(self):
+    def test_a_server_is_reported(self):
         for i in range(3):
             self.server.put(f"job {i}", "mail", priority=0)
         worker = self.client()
@@ -100,7 +100,7 @@ class Servers(WatchTest):
         self.assertEqual(len(history["timeout_rate"]), history["points"])
         self.assertAlmostEqual(history["end"], time.time(), delta=60)
 
-    def test_tubes_are_sampled_while_nobody_looks(self):
+    def test_tubes_are_sampled_without_a_viewer(self):
         if not self.is_haricot or FLAGS:
             self.skipTest("only haricotd reports its tubes at once")
         wait_until(lambda: self.row()["paused_tubes"] is not None)
@@ -110,7 +110,7 @@ class Servers(WatchTest):
         self.assertEqual((day["step_seconds"], len(day["ready"])), (120, day["points"]))
         self.assertEqual(self.web.error("/api/history", range="year")[0], 400)
 
-    def test_events_tell_each_change(self):
+    def test_events_report_each_change(self):
         client = socket.create_connection(("127.0.0.1", self.web.port))
         self.addCleanup(client.close)
         client.settimeout(60)
@@ -134,7 +134,7 @@ class Servers(WatchTest):
                 self.assertLess(time.monotonic(), end, text)
                 text += client.recv(65536)
 
-    def test_who_asks_wrongly_hears_why(self):
+    def test_invalid_requests_get_a_reason(self):
         for wanted, path, parameters in (
                 (404, "/api/tubes", {"server": "nobody:1"}),
                 (404, "/api/tube", {"tube": "no-such"}),
@@ -170,7 +170,7 @@ class Strange(unittest.TestCase):
             b"OK 4\r\n---\n\r\nMORE\r\n": "not a beanstalk server", b"OK 0\r\n\r\n": "does not report",
             b"DRAINING\r\n": "does not report", b"OUT_OF_MEMORY\r\n": "does not report"}
 
-    def test_each_is_down_and_says_why(self):
+    def test_each_is_down_with_a_reason(self):
         with contextlib.ExitStack() as all_of_them:
             servers = [all_of_them.enter_context(Scripted(lambda _, said=said: said)) for said in self.SAID]
             good = all_of_them.enter_context(Server(BINARY))
@@ -201,7 +201,7 @@ class Confused(unittest.TestCase):
             return b"FOUND 77 1\r\nx\r\n"
         return text(b'---\nversion: "1.13"\n')
 
-    def test_a_search_finds_what_it_has_asked_for(self):
+    def test_a_search_finds_the_requested_jobs(self):
         with Scripted(self.answer) as server, Web(server.address) as web:
             wait_until(lambda: web.json("/api/servers")["servers"][0]["capabilities"])
             found = web.json("/api/search", contains="x")
@@ -224,7 +224,7 @@ class Tubes(WatchTest):
         self.assertEqual((page["matching"], page["sums"]["delayed"]), (10, 10))
         self.assertLess(page["sample_age_seconds"], 30)
 
-    def test_a_tube_is_told_with_its_next_jobs(self):
+    def test_a_tube_is_reported_with_its_next_jobs(self):
         self.server.put("next ready", "mail")
         self.server.put("next delayed", "mail", delay=1000)
         tube = self.web.json("/api/tube", tube="mail")
@@ -237,7 +237,7 @@ class Tubes(WatchTest):
         # The action used the tube, and does not use it any more.
         self.assertEqual(self.server.stat("current-using", "stats-tube mail"), "0")
 
-    def test_nobody_makes_a_tube_by_looking(self):
+    def test_a_request_creates_no_tube(self):
         self.web.error("/api/tube", tube="ghost")
         self.web.act(self.name, "kick", tube="ghost", count=1)
         self.web.act(self.name, "flush", tube="ghost")
@@ -280,7 +280,7 @@ class Jobs(WatchTest):
         self.assertEqual(self.web.json("/api/jobs", tube="mail", state="buried")["jobs"], [])
         self.assertEqual(self.web.error("/api/jobs", tube="nothing")[0], 404)
 
-    def test_tags_are_told(self):
+    def test_tags_are_reported(self):
         if not self.is_haricot:
             return
         self.server.ask("put 0 0 60 1 try:3 con:mail:2 idp:k-1", "x")
@@ -344,7 +344,7 @@ class Search(WatchTest):
             base64_of = base64.b64encode(exact).decode()
             self.assertEqual(len(self.web.json("/api/search", contains_base64=base64_of)["hits"]), count, exact)
 
-    def test_a_hit_is_whole_and_begins_with_a_whole_character(self):
+    def test_a_hit_is_complete_and_begins_with_a_whole_character(self):
         self.good("put", tube="default", body="ü" * 100 + "needle" + "ü" * 300)
         hit = self.web.json("/api/search", contains="ÜNEEDLEÜ")["hits"][0]
         body_of(hit)[:hit["hit_offset"]].decode()
@@ -417,7 +417,7 @@ class Actions(WatchTest):
             self.good("pause", tube="mail", seconds=seconds)
         self.assertLess(time.monotonic() - start, 40)
 
-    def test_a_flush_goes_on_until_nothing_is_left(self):
+    def test_a_flush_continues_until_the_tube_is_empty(self):
         lines = ["use mail"]
         for i in range(5000):
             lines += [f"put 5 {i % 2 * 1000} 60 1", "x"]
@@ -438,7 +438,7 @@ class Actions(WatchTest):
             if not answer["goes_on"]:
                 return done
 
-    def test_a_moved_job_is_what_it_was(self):
+    def test_a_moved_job_keeps_its_properties(self):
         self.server.put("ready", "a", priority=3, ttr=44)
         self.server.put("delayed", "a", delay=1000)
         self.server.put("buried", "a", priority=9)
@@ -508,7 +508,7 @@ class Actions(WatchTest):
         wait_until(lambda: self.server.stat("current-producers") == "0" and self.server.stat("current-workers") == "0")
         self.assertEqual(self.row()["state"], "up")
 
-    def test_the_log_says_what_was_done_and_what_was_refused(self):
+    def test_the_log_has_actions_and_refusals(self):
         self.server.put("x")
         self.good("delete", ids=[1, 7])
         self.web.act(self.name, "kick", tube="none", count=1)
@@ -521,7 +521,7 @@ class Actions(WatchTest):
         self.web.fetch("/api/actions", "POST", "{}")
         wait_until(lambda: "event=web-action-refused" in self.web.log())
 
-    def test_what_the_server_refuses_is_told(self):
+    def test_refusals_of_the_server_are_reported(self):
         status, answer = self.web.act(self.name, "put", tube="x", body="y" * 70000)
         self.assertEqual(status, 502)
         self.assertIn("JOB_TOO_BIG", answer["error"])
@@ -548,7 +548,7 @@ class FullAndOld(FullRelay):
 
 
 class Full(WatchTest):
-    def test_what_is_meant_for_a_tube_touches_no_other(self):
+    def test_an_action_on_a_tube_affects_no_other(self):
         self.server.put("of full", "full")
         for body in ("a", "b"):
             self.server.put(body)
@@ -570,7 +570,7 @@ class Full(WatchTest):
         # No other job existed, except for a moment.
         self.assertEqual(self.server.stat("total-jobs"), "3")
 
-    def test_a_burial_that_is_refused_is_told_and_the_job_is_given_back(self):
+    def test_a_refused_burial_is_reported_and_the_job_is_released(self):
         self.server.put("x", priority=7)
         relay = FullRelay(self.server)
         self.addCleanup(relay.close)

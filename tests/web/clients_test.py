@@ -28,7 +28,7 @@ class ClientsTest(WatchTest):
 
 
 class Clients(ClientsTest):
-    def test_each_connection_is_told_as_it_is(self):
+    def test_each_connection_is_reported(self):
         if not self.can:
             status, why = self.web.error("/api/clients")
             self.assertEqual((status, why), (501, "the server cannot list clients; only haricotd can"))
@@ -69,7 +69,7 @@ class Clients(ClientsTest):
         self.assertEqual(self.clients(**{"from": everyone[3]}, count=1)["clients"][0]["id"], everyone[3])
         self.assertEqual(self.clients(**{"from": everyone[-1] + 1}), {"clients": [], "next": None})
 
-    def test_who_asks_wrongly_hears_why(self):
+    def test_invalid_requests_get_a_reason(self):
         for path, parameters in (
                 ("/api/clients", {"count": "0"}), ("/api/clients", {"count": "1001"}),
                 ("/api/clients", {"from": "-1"}), ("/api/clients", {"from": "18446744073709551616"}),
@@ -96,7 +96,7 @@ class Holders(ClientsTest):
         answered(worker, "release 1 0 0")
         self.assertIsNone(self.web.json("/api/job", id=1)["holder"])
 
-    def test_a_group_and_who_waits_for_it(self):
+    def test_a_group_and_its_held_jobs(self):
         if not self.can:
             self.assertEqual(self.web.error("/api/group", group="g"), (501, "the server does not have groups"))
             return
@@ -152,7 +152,7 @@ class Strange(unittest.TestCase):
             return text("---\nready: many\n") if line.endswith("odd") else text("nothing")
         return text('---\nversion: "1.13"\n')
 
-    def test_what_is_no_list_is_refused_and_what_is_in_one_is_escaped(self):
+    def test_invalid_lists_are_refused_and_their_names_are_escaped(self):
         with Scripted(self.answer) as server, Web("--interval", "0.2", server.address) as web:
             wait_until(lambda: web.json("/api/servers")["servers"][0]["capabilities"])
             for number, wanted in enumerate(self.PAGES.values()):
@@ -167,7 +167,7 @@ class Strange(unittest.TestCase):
             self.assertIsNone(web.json("/api/group", group="odd")["ready"])
             self.assertEqual(web.json("/api/servers")["servers"][0]["state"], "up")
 
-    def test_nobody_asks_for_clients_unless_somebody_looks(self):
+    def test_clients_are_listed_only_for_a_viewer(self):
         def asked():
             return pathlib.Path(self.asked.name).read_text(encoding="utf-8").split("\n")
 

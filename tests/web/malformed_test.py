@@ -59,7 +59,7 @@ class Malformed(web_case.WebTest):
                         break
                 self.assertEqual(Reader(client).answer().status, status)
 
-    def test_a_body_that_nobody_wants_is_not_read(self):
+    def test_an_unwanted_body_is_not_read(self):
         client = self.connect()
         client.sendall(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
         reader = Reader(client)
@@ -114,7 +114,7 @@ class Requests(web_case.WebTest):
         self.assertIn("body=50\nx=50\n", reader.answer().text())
         self.assertIn("body=0\n", reader.answer().text())
 
-    def test_who_waits_for_a_continue_gets_it(self):
+    def test_a_client_that_waits_for_100_gets_it(self):
         client = self.connect()
         client.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n")
         reader = Reader(client)
@@ -147,7 +147,7 @@ class Requests(web_case.WebTest):
             self.assertEqual(reader.answer(has_body=False).status, 200)
             self.assertIn("path=/echo", reader.answer().text())
 
-    def test_who_has_the_page_gets_a_304(self):
+    def test_a_cached_page_gets_a_304(self):
         tag = self.ask("/").headers["etag"]
         answer = self.ask("/", headers=[f"If-None-Match: {tag}"])
         self.assertEqual((answer.status, answer.body), (304, b""))
@@ -199,7 +199,7 @@ class SlowPeers(web_case.WebTest):
         client.sendall(POST + b"Content-Length: 100\r\n\r\nx")
         self.assertEqual(Reader(client).answer().status, 408)
 
-    def test_who_asks_nothing_is_closed_without_a_word(self):
+    def test_a_silent_connection_is_closed_without_an_answer(self):
         for data in (b"", request("/echo")):
             client = self.connect()
             reader = Reader(client)
@@ -208,13 +208,13 @@ class SlowPeers(web_case.WebTest):
                 reader.answer()
             self.assertTrue(reader.is_at_end())
 
-    def test_who_reads_nothing_loses_its_answer(self):
+    def test_a_peer_that_reads_nothing_loses_its_answer(self):
         client = self.connect()
         client.setsockopt(web_case.socket.SOL_SOCKET, web_case.socket.SO_RCVBUF, 4096)
         client.sendall(request("/whole?bytes=30000000"))
         self.site_forgets(client)
 
-    def test_who_reads_nothing_of_events_loses_them(self):
+    def test_a_peer_that_does_not_read_events_loses_them(self):
         client = self.connect()
         client.sendall(request("/events"))
         web_case.wait_until(lambda: self.fields("/count")["streams"] == "1")
@@ -238,7 +238,7 @@ class SlowPeers(web_case.WebTest):
 class Limits(web_case.WebTest):
     FLAGS = ("--connections-max", "20", "--events-max", "3", "--body-max", "2000", "--head-max", "1024")
 
-    def test_more_connections_are_told_so(self):
+    def test_too_many_connections_are_refused_with_an_answer(self):
         clients = [self.connect() for _ in range(20)]
         for client in clients:
             client.sendall(request("/echo"))
@@ -260,7 +260,7 @@ class Limits(web_case.WebTest):
             clients.append(self.connect())
         self.assertEqual(self.status("/echo"), 503)
 
-    def test_a_reserve_is_left_for_those_who_show_the_token(self):
+    def test_connections_are_reserved_for_requests_with_the_token(self):
         site = self.serve("--connections-max", "20", "--token-file", str(self.token_file()))
         clients = [self.connect(site) for _ in range(100)]
         headers = [f"Authorization: Bearer {web_case.TOKEN}"]
@@ -269,7 +269,7 @@ class Limits(web_case.WebTest):
             self.assertEqual(self.ask("/login", site=site).status, 503)
         self.assertEqual(len(clients), 100)
 
-    def test_bodies_of_strangers_keep_nobody_out(self):
+    def test_bodies_of_strangers_do_not_block_others(self):
         site = self.serve("--held-max", "100000", "--token-file", str(self.token_file()))
         head = ["Sec-Fetch-Site: same-origin", "Content-Length: 2049"]
         self.assertEqual(self.send(request("/login", "POST", head), site).status, 413)
@@ -322,7 +322,7 @@ class Crowds(web_case.WebTest):
             self.assertEqual(Reader(client).answer().status, 200)
         self.assert_memory_below(16 * 1024)
 
-    def test_answers_that_nobody_reads_do_not_take_all_memory(self):
+    def test_unread_answers_do_not_use_up_memory(self):
         clients = [self.connect() for _ in range(200)]
         for client in clients:
             client.setsockopt(web_case.socket.SOL_SOCKET, web_case.socket.SO_RCVBUF, 4096)

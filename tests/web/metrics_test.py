@@ -127,7 +127,7 @@ class Metrics(WatchTest):
         self.assertFalse({"id", "pid", "hostname", "tube_name"} & names)
         self.assertEqual(self.web.fetch("/metrics", names="other")[0], 400)
 
-    def test_a_probe_asks_only_whom_it_may(self):
+    def test_probes_need_no_token_and_nothing_else(self):
         with Server(BINARY, *FLAGS) as other:
             with Web("--probe-target", other.address, self.name) as web:
                 web.wait_ready()
@@ -180,7 +180,7 @@ class Hostile(unittest.TestCase):
         body = text.encode("utf-8", "surrogateescape")
         return b"OK %d\r\n%s\r\n" % (len(body), body)
 
-    def test_what_a_server_says_breaks_no_scrape(self):
+    def test_no_answer_of_a_server_breaks_a_scrape(self):
         with Scripted(self.answer) as server, Web("--interval", "0.2", server.address) as web:
             wait_until(lambda: "beanstalkd_server_info" in web.text("/metrics"))
             for parameters in ({}, {"names": "exporter"}):

@@ -56,7 +56,7 @@ class Scale(unittest.TestCase):
         print(f"{share:.3%} of a core", flush=True)
         self.assertLess(share, CPU_SHARE_MAX)
 
-    def test_readers_who_are_gone_or_slow_cost_nothing(self):
+    def test_closed_and_slow_readers_cost_nothing(self):
         web = self.watch(1_000)
         wait_until(lambda: len(web.text("/metrics/tubes")) > 1_000_000)
         slow = []
