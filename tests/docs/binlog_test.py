@@ -57,7 +57,7 @@ def main(haricotd):
         if one[offset:end] == other[offset:end] and offset not in WHEN_PUT:
             held += 1
             if one[offset:end] != shown:
-                wrong.append(f"{offset:04x}: {shown.hex()}, and the file has {one[offset:end].hex()}")
+                wrong.append(f"{offset:04x}: {shown.hex()}, but the file has {one[offset:end].hex()}")
     print("\n".join(wrong) if wrong else f"{held} groups of bytes")
     return 1 if wrong or held < 60 else 0
 

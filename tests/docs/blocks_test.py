@@ -228,7 +228,7 @@ class Blocks(unittest.TestCase):
             for block in documents.blocks_of(path.name, path.read_text(encoding="utf-8")):
                 with self.subTest(str(block)):
                     row = row_of(block)
-                    self.assertIsNotNone(row, "nobody runs it: it needs a row in ROWS")
+                    self.assertIsNotNone(row, "no test runs it: it needs a row in ROWS")
                     used.add(row)
                     self.assertEqual(ROWS[row][2](block), "")
         for index, (page, begin, _) in enumerate(ROWS):

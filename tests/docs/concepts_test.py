@@ -84,17 +84,17 @@ def try_out(server, environment, files, producer, worker, after):
                 process.kill()
                 process.wait()
             output.seek(0)
-            told = output.read().decode()
+            listed = output.read().decode()
         if counts(client) != (1, 1) or not running:
-            return f"the worker: deleted and buried {counts(client)}, running: {running}, {told}"
+            return f"the worker: deleted and buried {counts(client)}, running: {running}, {listed}"
         sum_of = run(["sha256sum", GOOD]).stdout.split()[0]
-        if f"{sum_of}  {GOOD}" not in told and f"{sum_of} {GOOD}" not in told:
-            return f"the worker did not print the sum: {told}"
+        if f"{sum_of}  {GOOD}" not in listed and f"{sum_of} {GOOD}" not in listed:
+            return f"the worker did not print the sum: {listed}"
         if client.ask("use " + TUBE) != f"USING {TUBE}\r\n" or BAD not in client.ask("peek-buried"):
-            return "it is not the other job that is buried"
-        looked = run(["bash", "-euo", "pipefail", "-c", after], env=environment)
-        if looked.returncode != 0 or looked.stderr or BAD not in looked.stdout or TUBE not in looked.stdout:
-            return f"what comes afterwards: status {looked.returncode}, {looked.stdout}{looked.stderr}"
+            return "the wrong job is buried"
+        checked = run(["bash", "-euo", "pipefail", "-c", after], env=environment)
+        if checked.returncode != 0 or checked.stderr or BAD not in checked.stdout or TUBE not in checked.stdout:
+            return f"the commands afterwards: status {checked.returncode}, {checked.stdout}{checked.stderr}"
         if BAD not in client.ask("peek-ready"):
             return "the buried job was not kicked"
     return None
@@ -119,12 +119,12 @@ def main(haricotd, haricot, beanstalkd):
                 trouble = try_out(server, environment, files, producer, worker, after)
                 if trouble:
                     wrong.append(f"{language}, {daemon}: {trouble}")
-    told = libraries(documents.section(PAGE, "Client libraries"))
+    listed = libraries(documents.section(PAGE, "Client libraries"))
     table = (documents.ROOT / "tests/clients/README.md").read_text(encoding="utf-8")
     # The table of tests/clients has two more columns.
     tested = libraries("\n".join("|" + "|".join(cells[:3]) + "|" for cells in documents.rows(table)))
-    if told != tested or not told:
-        wrong.append(f"libraries: the page has {told}, tests/clients has {tested}")
+    if listed != tested or not listed:
+        wrong.append(f"libraries: the page has {listed}, tests/clients has {tested}")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

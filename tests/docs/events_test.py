@@ -34,22 +34,22 @@ def events_of_sources():
 
 def main():
     found, calls = events_of_sources()
-    told = {}
+    listed = {}
     wrong = []
     for cells in documents.rows(documents.section("runbook.md", "Log"))[1:]:
         (name,) = documents.codes(cells[0])
-        if name in told:
+        if name in listed:
             wrong.append(f"{name} is documented twice")
-        told[name] = cells[1]
+        listed[name] = cells[1]
         if not cells[2]:
             wrong.append(f"{name} has no meaning")
-    wrong += [f"{name} is not documented" for name in sorted(found.keys() - told.keys())]
-    wrong += [f"{name} is documented, and no event" for name in sorted(told.keys() - found.keys())]
-    for name in sorted(found.keys() & told.keys()):
-        if found[name] != {told[name]}:
-            wrong.append(f"{name} is {'/'.join(found[name])}, and documented as {told[name]}")
+    wrong += [f"{name} is not documented" for name in sorted(found.keys() - listed.keys())]
+    wrong += [f"{name} is documented, but not an event" for name in sorted(listed.keys() - found.keys())]
+    for name in sorted(found.keys() & listed.keys()):
+        if found[name] != {listed[name]}:
+            wrong.append(f"{name} is {'/'.join(found[name])}, but documented as {listed[name]}")
     if calls < 20 or len(found) < 20:
-        wrong.append(f"only {calls} calls and {len(found)} names found: is this still the way?")
+        wrong.append(f"only {calls} calls and {len(found)} names found: the pattern may be outdated")
     print("\n".join(wrong) if wrong else f"{len(found)} events")
     return 1 if wrong else 0
 

@@ -33,7 +33,7 @@ def main():
         return str(has[steps] // has["kStepsPerCommand"])
 
     at_a_time = str(has["kStepsOfTasks"] // has["kStepsPerJob"])
-    told = {
+    listed = {
         "a command line": [has["kLineBytesMax"], has["kBatchLineBytesMax"]],
         "unread answers of a connection": [size(has["kOutputBytesMax"]), size(has["kOutputWithBodiesBytesMax"])],
         "commands of one connection in a turn": [commands("kStepsPerShare")],
@@ -46,11 +46,11 @@ def main():
     pages = (documents.section("operating.md", "Limits"), documents.read("compatibility.md"))
     rows = {cells[0]: cells[1] for page in pages for cells in documents.rows(page)}
     wrong = []
-    for what, numbers in told.items():
-        said = re.findall(r"\d+(?: [KM]iB)?", rows[what])
-        if said[: len(numbers)] != [str(number) for number in numbers]:
-            wrong.append(f"{what}: {', '.join(map(str, numbers))}, and the page says: {rows[what]}")
-    print("\n".join(wrong) if wrong else f"{len(told)} limits")
+    for what, numbers in listed.items():
+        printed = re.findall(r"\d+(?: [KM]iB)?", rows[what])
+        if printed[: len(numbers)] != [str(number) for number in numbers]:
+            wrong.append(f"{what}: {', '.join(map(str, numbers))}, but the page has: {rows[what]}")
+    print("\n".join(wrong) if wrong else f"{len(listed)} limits")
     return 1 if wrong else 0
 
 

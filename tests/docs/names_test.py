@@ -30,7 +30,7 @@ def functions_of(text):
     return list(dict.fromkeys(match.groups() for match in found if match))
 
 
-def is_there(texts, owner, name):
+def exists(texts, owner, name):
     """Returns true if the class has this function, or the enumeration this value."""
     is_function = not re.match(r"k[A-Z]", name)
     of_class = rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{name}" + (r"\(" if is_function else "")
@@ -62,9 +62,9 @@ def main():
     names = {path.name for path in paths}
     text = documents.read(PAGE)
     wrong = [f"no {owner}::{function}" for owner, function in functions_of(text)
-             if not is_there(texts, owner, function)]
-    told = text.replace(documents.section(PAGE, TRIED), "")
-    wrong += [f"no file {name}" for name in sorted(set(re.findall(r"\b\w+\.[ch]pp\b", told)))
+             if not exists(texts, owner, function)]
+    listed = text.replace(documents.section(PAGE, TRIED), "")
+    wrong += [f"no file {name}" for name in sorted(set(re.findall(r"\b\w+\.[ch]pp\b", listed)))
               if name not in names]
     drawn = " ".join(re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
     known = set(re.findall(r"\w+", " ".join(texts)))
@@ -78,7 +78,7 @@ def main():
         if not 1 < count <= FUNCTIONS_MAX:
             wrong.append(f"{walk.splitlines()[0]}… names {count} functions")
     if len(walks) < WALKS or len(functions_of(text)) < 40:
-        wrong.append(f"only {len(walks)} walks: is this still the way?")
+        wrong.append(f"only {len(walks)} walks: the pattern may be outdated")
     print("\n".join(wrong) if wrong else f"{len(functions_of(text))} functions")
     return 1 if wrong else 0
 

@@ -42,13 +42,13 @@ def check_picture(text, haricotd, haricot):
     """Checks that the picture of the README has the heading and the columns of `haricot top`."""
     after = text[text.index("This is `haricot top`"):]
     picture = re.search(r"^(?: {4}.*\n)+", after, re.MULTILINE).group()
-    told = [shape(line) for line in picture.splitlines()[:7]]
+    listed = [shape(line) for line in picture.splitlines()[:7]]
     with tempfile.TemporaryDirectory() as folder, Server(haricotd, ["-b", folder]) as server:
         with Connection(server.port) as client:
             assert client.ask("use thumbnails") == "USING thumbnails\r\n"
             screen = Screen([haricot, "top", "-a", f"127.0.0.1:{server.port}", "-i", "1"])
             try:
-                screen.wait_for(lambda: [shape(line) for line in screen.lines[:7]] == told)
+                screen.wait_for(lambda: [shape(line) for line in screen.lines[:7]] == listed)
             finally:
                 screen.close()
         server.stop()

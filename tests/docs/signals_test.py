@@ -78,19 +78,19 @@ OWN_HANDLERS = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:han
 def main(haricotd):
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":" + OWN_HANDLERS
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    told = documented()
+    listed = documented()
     wrong = []
     signals = [each for each in signal.Signals if each < signal.SIGRTMIN]
     with tempfile.TemporaryDirectory() as folder:
         for each in signals:
             for options in [], ["-b", folder, "--sandbox"]:
                 does = try_signal(haricotd, options, each)
-                if told.get(each.name) != does:
-                    wrong.append(f"{each.name} {options}: {does}; the table: {told.get(each.name)}")
+                if listed.get(each.name) != does:
+                    wrong.append(f"{each.name} {options}: {does}; the table: {listed.get(each.name)}")
     does = try_signal(haricotd, [], signal.SIGRTMIN)
     if does != KILLS:
         wrong.append(f"real-time signals: {does}")
-    wrong += [f"{name} is no signal" for name in told if name not in signal.Signals.__members__]
+    wrong += [f"{name} is no signal" for name in listed if name not in signal.Signals.__members__]
     print("\n".join(wrong) if wrong else f"{len(signals)} signals")
     return 1 if wrong or len(signals) < 25 else 0
 

@@ -49,11 +49,11 @@ def main(haricotd):
             server.stop()
     wrong = 0
     for title, keys in live.items():
-        told = documented(title)
-        if told != keys:
+        listed = documented(title)
+        if listed != keys:
             wrong += 1
-            print(f"{title}: not documented: {[key for key in keys if key not in told]}")
-            print(f"{title}: documented, but not there: {[key for key in told if key not in keys]}")
+            print(f"{title}: not documented: {[key for key in keys if key not in listed]}")
+            print(f"{title}: documented, but not there: {[key for key in listed if key not in keys]}")
             print(f"{title}: or they are in another order, or there twice")
     print(f"{sum(map(len, live.values()))} keys")
     return 1 if wrong else 0

@@ -84,16 +84,16 @@ def expect_nothing(port, context):
                     answer = tunnel.recv(100)
     except OSError:
         return
-    assert not answer.startswith(b"OK"), "a stranger was answered"
+    assert not answer.startswith(b"OK"), "an unauthorized client got an answer"
 
 
 def strangers(folder):
     """Yields the contexts of unauthorized clients: without TLS, without a certificate, and with an unknown one."""
     yield None
-    nobody = ssl.create_default_context()
-    nobody.check_hostname = False
-    nobody.verify_mode = ssl.CERT_NONE
-    yield nobody
+    anonymous = ssl.create_default_context()
+    anonymous.check_hostname = False
+    anonymous.verify_mode = ssl.CERT_NONE
+    yield anonymous
     other = ssl.create_default_context()
     other.check_hostname = False
     other.verify_mode = ssl.CERT_NONE
@@ -140,7 +140,7 @@ def main(haricotd):
                 tunnel.kill()
                 tunnel.wait()
         server.stop()
-    print("jobs went through the tunnel, and strangers did not")
+    print("jobs passed the tunnel; unauthorized clients were refused")
     return 0
 
 

@@ -61,7 +61,7 @@ def main():
     for word in {word for word in words if words.count(word) > 1}:
         wrong.append(f"{PAGE}: {word!r} has more than one line")
     if len(words) < 30:
-        wrong.append(f"{PAGE}: only {len(words)} words: is this still the way?")
+        wrong.append(f"{PAGE}: only {len(words)} words: the pattern may be outdated")
     print("\n".join(wrong) if wrong else f"{len(words)} words")
     return 1 if wrong else 0
 

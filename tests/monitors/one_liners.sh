@@ -12,8 +12,8 @@ port=$2
 server=$PWD/beanstalkd
 pidfile=$PWD/pid
 
-# say WORDS COMMAND...: runs the command, and prints its output in one line, and its status.
-say() {
+# show WORDS COMMAND...: runs the command, and prints its output in one line, and its status.
+show() {
   local words=$1 output status
   shift
   output=$("$@" 2>&1)
@@ -37,7 +37,7 @@ until_true() {
 # Without a server --------------------------------------------------------------------------------
 
 version() { "$server" -v | awk '{ print $1, $2 }' | sed 's/ 1\.1[23]$/ 1.1x/'; }
-say "version" version
+show "version" version
 "$server" -h >/dev/null 2>&1
 echo "help: $?"
 "$server" -q >/dev/null 2>&1
@@ -46,30 +46,30 @@ echo "unknown flag: $?"
 echo "flag without its value: $?"
 "$server" -u no-such-user-here -l 127.0.0.1 -p 0 >/dev/null 2>&1
 echo "unknown user: $?"
-say "status" init --status
-say "stop what does not run" init --stop --oknodo
+show "status" init --status
+show "stop without a server" init --stop --oknodo
 nc -z 127.0.0.1 "$port"
 echo "port: $?"
 
 # Start -------------------------------------------------------------------------------------------
 
 start() { init --start --background --make-pidfile -- -l 127.0.0.1 -p "$port"; }
-say "start" start
+show "start" start
 until_true nc -z 127.0.0.1 "$port"
 echo "port: $?"
 pid=$(cat "$pidfile")
-[[ $(stat pid) == "$pid" ]] || { echo "somebody else has the port"; exit 3; }
-say "start again" start
-say "status" init --status
-say "name" cat "/proc/$pid/comm"
-say "ps" ps -o comm= -p "$pid"
+[[ $(stat pid) == "$pid" ]] || { echo "another server has the port"; exit 3; }
+show "start again" start
+show "status" init --status
+show "name" cat "/proc/$pid/comm"
+show "ps" ps -o comm= -p "$pid"
 pidof beanstalkd | tr ' ' '\n' | grep -cx "$pid"
 pidof "$server" | tr ' ' '\n' | grep -cx "$pid"
 pgrep -x beanstalkd | grep -cx "$pid"
 ps -C beanstalkd -o pid= | tr -d ' ' | grep -cx "$pid"
 ps -o args= -p "$pid" | sed "s|$server|SERVER|; s|$port|PORT|"
 beside() { "$server" -l 127.0.0.1 -p "$port" >/dev/null 2>&1; }
-say "a second one on the port" beside
+show "a second one on the port" beside
 
 # Commands ----------------------------------------------------------------------------------------
 
@@ -84,47 +84,47 @@ echo "by bash alone: $(exec 3<>"/dev/tcp/127.0.0.1/$port"
   read -r line <&3
   echo "${line%$'\r'}")"
 # haricotd adds its version after the last line of beanstalkd.
-say "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port |
+show "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port |
   grep -v '^haricot-version: ' | tail -n 2 | head -n 1 |
   cut -d: -f1"
-say "draining" stat draining
-say "max-job-size" stat max-job-size
-say "put" ask "use mail" "put 0 0 60 5" hello
+show "draining" stat draining
+show "max-job-size" stat max-job-size
+show "put" ask "use mail" "put 0 0 60 5" hello
 for ((i = 1; i <= 10; i++)); do ask "use mail" "put $i 0 60 3" "job"; done |
   sed 's/INSERTED .*/INSERTED/' | sort | uniq -c | sed 's/^ *//'
-say "ready" stat current-jobs-ready "stats-tube mail"
-say "peek-ready" ask "use mail" peek-ready
-say "list-tubes" ask list-tubes
-say "pause" ask "pause-tube mail 3600"
-say "reserve from a paused tube" ask "watch mail" "reserve-with-timeout 0"
-say "end the pause" ask "pause-tube mail 0"
-say "bury" ask "watch mail" reserve "bury 1 0"
-say "peek-buried" ask "use mail" peek-buried
-say "kick" ask "use mail" "kick 100"
-say "a delayed job" ask "use mail" "put 0 3600 60 5" later
-say "delayed" stat current-jobs-delayed
-say "kick it" ask "use mail" "kick 100"
-say "delete" ask "delete 1"
-say "delete it again" ask "delete 1"
-say "job too big" ask "put 0 0 60 70000" "$(printf '%070000d' 0)"
-say "nonsense" ask "GET / HTTP/1.1"
+show "ready" stat current-jobs-ready "stats-tube mail"
+show "peek-ready" ask "use mail" peek-ready
+show "list-tubes" ask list-tubes
+show "pause" ask "pause-tube mail 3600"
+show "reserve from a paused tube" ask "watch mail" "reserve-with-timeout 0"
+show "end the pause" ask "pause-tube mail 0"
+show "bury" ask "watch mail" reserve "bury 1 0"
+show "peek-buried" ask "use mail" peek-buried
+show "kick" ask "use mail" "kick 100"
+show "a delayed job" ask "use mail" "put 0 3600 60 5" later
+show "delayed" stat current-jobs-delayed
+show "kick it" ask "use mail" "kick 100"
+show "delete" ask "delete 1"
+show "delete it again" ask "delete 1"
+show "job too big" ask "put 0 0 60 70000" "$(printf '%070000d' 0)"
+show "nonsense" ask "GET / HTTP/1.1"
 waits() { printf 'watch empty\r\nignore default\r\nreserve\r\n' | nc -N 127.0.0.1 "$port"; }
-say "reserve, and no more input" waits
-say "stats-tube of none" ask "stats-tube nowhere"
+show "reserve, and no more input" waits
+show "stats-tube of a missing tube" ask "stats-tube nowhere"
 
 # Drain, wait until it is empty, stop -------------------------------------------------------------
 
-say "drain" kill -USR1 "$pid"
+show "drain" kill -USR1 "$pid"
 is_draining() { [[ $(stat draining) == true ]]; }
-say "it drains" until_true is_draining
-say "put" ask "put 0 0 60 1" x
+show "drain mode" until_true is_draining
+show "put" ask "put 0 0 60 1" x
 is_empty() {
   local key
   for key in ready reserved delayed; do
     [[ $(stat "current-jobs-$key") == 0 ]] || return 1
   done
 }
-say "empty" is_empty
+show "empty" is_empty
 work() {
   local answer id
   while answer=$(ask "watch mail" "reserve-with-timeout 0"); do
@@ -134,10 +134,10 @@ work() {
   done
 }
 echo "jobs worked off: $(work | wc -l)"
-say "empty" until_true is_empty
-say "stop" init --stop --retry TERM/10/KILL/5 --remove-pidfile
-say "status" init --status
-say "stop again" init --stop --oknodo
+show "empty" until_true is_empty
+show "stop" init --stop --retry TERM/10/KILL/5 --remove-pidfile
+show "status" init --status
+show "stop again" init --stop --oknodo
 nc -z 127.0.0.1 "$port"
 echo "port: $?"
 
@@ -147,7 +147,7 @@ echo "port: $?"
 pid=$!
 by_unix() { printf 'list-tube-used\r\nquit\r\n' | nc -N -U "$PWD/socket"; }
 until_true by_unix
-say "by a unix socket" by_unix
+show "by a unix socket" by_unix
 kill "$pid"
 wait "$pid" 2>/dev/null
 echo "end"

@@ -145,26 +145,26 @@ def answers_of(path, options):
     return asked, answers
 
 
-def without_what_changes(said):
-    if not isinstance(said, dict):
-        return said
-    job_id = "ttr" in said  # The id of a job is stable, that of a server is not.
+def without_changing_values(printed):
+    if not isinstance(printed, dict):
+        return printed
+    job_id = "ttr" in printed  # The id of a job is stable, that of a server is not.
     return {
         key: value
-        for key, value in said.items()
+        for key, value in printed.items()
         if key not in CHANGING or (key == "id" and job_id)
     }
 
 
-def expect_of_quoted(said, raw, keeps_quotes):
+def quoted_value(printed, raw, keeps_quotes):
     """Returns the expected value in haricotd's own style, given the value of the answer without quotes."""
-    if not isinstance(said, dict):
-        return said
+    if not isinstance(printed, dict):
+        return printed
     texts = dict(re.findall("^([a-z-]+): (.*)$", body_of(raw), re.MULTILINE))
     texts["version"] = "1.13"
     quote = '"' if keeps_quotes else ""
     return {
-        key: quote + texts[key] + quote if key in TEXTS else value for key, value in said.items()
+        key: quote + texts[key] + quote if key in TEXTS else value for key, value in printed.items()
     }
 
 
@@ -203,12 +203,12 @@ def main(haricotd, beanstalkd):
     for name, parse in PARSERS.items():
         readings = {style: parse(answers) for style, answers in servers.items()}
         for i, (command, raw, of_theirs) in enumerate(zip(asked, theirs, parse(theirs))):
-            expected = without_what_changes(of_theirs)
-            for style, said in readings.items():
+            expected = without_changing_values(of_theirs)
+            for style, printed in readings.items():
                 wanted = expected
                 if style == "default":
-                    wanted = expect_of_quoted(expected, raw, name in ("lines", "integers"))
-                found = without_what_changes(said[i])
+                    wanted = quoted_value(expected, raw, name in ("lines", "integers"))
+                found = without_changing_values(printed[i])
                 # For Python, True == 1; JSON distinguishes them.
                 if json.dumps(found, default=str) == json.dumps(wanted, default=str):
                     held += 1

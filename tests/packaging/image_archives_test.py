@@ -83,9 +83,9 @@ class Archives(unittest.TestCase):
         for archive, kind in zip(self.write("first", self.NAMES, "amd64"), ("oci", "docker")):
             result = subprocess.run([*storage, "pull", "--quiet", f"{kind}-archive:{archive}"], capture_output=True, text=True)
             self.assertEqual(result.returncode, 0, result.stderr)
-            said = subprocess.run([*storage, "inspect", "--type", "image", result.stdout.strip()], check=True,
+            printed = subprocess.run([*storage, "inspect", "--type", "image", result.stdout.strip()], check=True,
                                   capture_output=True, text=True).stdout
-            config = json.loads(said)["OCIv1"]["config"]
+            config = json.loads(printed)["OCIv1"]["config"]
             self.assertEqual((config["Entrypoint"], config["User"]), (["/usr/bin/haricotd"], "11300:11300"))
 
 

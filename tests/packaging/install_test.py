@@ -65,8 +65,8 @@ class Install(unittest.TestCase):
         self.assertTrue(os.access(root / "usr/local/lib/ocf/resource.d/haricot/haricotd", os.X_OK))
         link = root / "usr/local/bin/beanstalkd"
         self.assertEqual(os.readlink(link), "haricotd")
-        said = subprocess.run([link, "-v"], capture_output=True, text=True, check=True).stdout
-        self.assertTrue(said.startswith("beanstalkd 1.13 (haricot "), said)
+        printed = subprocess.run([link, "-v"], capture_output=True, text=True, check=True).stdout
+        self.assertTrue(printed.startswith("beanstalkd 1.13 (haricot "), printed)
         for name in ("beanstalkd", "haricotd"):
             result = subprocess.run([link.parent / name, "--help"], capture_output=True, text=True)
             self.assertIn(f"Use: {name} [OPTIONS]", result.stdout)

@@ -94,7 +94,7 @@ class Release(unittest.TestCase):
     def one(self, pattern):
         return next(self.made[0].glob(pattern))
 
-    def said(self, *words):
+    def output_of(self, *words):
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
     def test_is_the_same_bit_for_bit(self):
@@ -105,7 +105,7 @@ class Release(unittest.TestCase):
             f"haricot-{VERSION}.spdx.json", "haricot.1", "haricotd.8", "SHA256SUMS"})
 
     def test_the_sums_are_those_of_the_files(self):
-        self.said("sh", "-c", f"cd '{self.made[0]}' && sha256sum --strict --check SHA256SUMS")
+        self.output_of("sh", "-c", f"cd '{self.made[0]}' && sha256sum --strict --check SHA256SUMS")
         listed = {line.split("  ")[1] for line in self.one("SHA256SUMS").read_text().splitlines()}
         self.assertEqual(listed | {"SHA256SUMS"}, {path.name for path in self.made[0].iterdir()})
 
@@ -129,16 +129,16 @@ class Release(unittest.TestCase):
 
     def test_the_package_for_debian_depends_on_the_libraries(self):
         package = self.one("*.deb")
-        self.assertEqual(self.said("dpkg-deb", "-f", package, "Version", "Architecture"), f"Version: {VERSION}\nArchitecture: amd64\n")
-        self.assertRegex(self.said("dpkg-deb", "-f", package, "Depends"), r"libc6 \(>= .*libstdc\+\+6 \(>= ")
-        self.assertIn("The haricot authors", self.said("dpkg-deb", "-f", package, "Maintainer"))
+        self.assertEqual(self.output_of("dpkg-deb", "-f", package, "Version", "Architecture"), f"Version: {VERSION}\nArchitecture: amd64\n")
+        self.assertRegex(self.output_of("dpkg-deb", "-f", package, "Depends"), r"libc6 \(>= .*libstdc\+\+6 \(>= ")
+        self.assertIn("The haricot authors", self.output_of("dpkg-deb", "-f", package, "Maintainer"))
         data = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             self.assertEqual({info.mtime for info in tar}, {COMMITTED})
             self.assertTrue(has_interpreter(tar.extractfile("./usr/bin/haricotd").read()))
 
     def rpm(self, *words):
-        return self.said("rpm", "--dbpath", str(self.folder / "rpmdb"), "-qp", *words, str(self.one("*.rpm")))
+        return self.output_of("rpm", "--dbpath", str(self.folder / "rpmdb"), "-qp", *words, str(self.one("*.rpm")))
 
     def test_the_rpm_has_the_files_of_the_service(self):
         files = self.rpm("-l").splitlines()
@@ -162,10 +162,10 @@ class Release(unittest.TestCase):
         self.assertIn("beanstalkd = 1.13", self.rpm("--provides").splitlines())
 
     def test_the_scripts_of_the_rpm_are_shell(self):
-        said = self.rpm("--scripts")
-        scripts = re.split(r"^(\w+) scriptlet \(using /bin/sh\):$", said, flags=re.MULTILINE)
+        printed = self.rpm("--scripts")
+        scripts = re.split(r"^(\w+) scriptlet \(using /bin/sh\):$", printed, flags=re.MULTILINE)
         found = dict(zip(scripts[1::2], scripts[2::2]))
-        self.assertEqual(set(found), {"preinstall", "postinstall", "preuninstall", "postuninstall"}, said)
+        self.assertEqual(set(found), {"preinstall", "postinstall", "preuninstall", "postuninstall"}, printed)
         for name, text in found.items():
             result = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True)
             self.assertEqual((result.returncode, result.stderr), (0, ""), name)

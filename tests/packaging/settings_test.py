@@ -126,11 +126,11 @@ class Settings(unittest.TestCase):
         result = subprocess.run([HARICOTD, *words.split(), "--version"], capture_output=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
 
-    def check_refused(self, text, *said, **environment):
+    def check_refused(self, text, *printed, **environment):
         for shell in SHELLS:
             result = self.run_script(shell, text, **environment)
             self.assertEqual((result.returncode, result.stdout), (USAGE, ""), shell)
-            for words in said:
+            for words in printed:
                 self.assertIn(words, result.stderr)
 
     def test_without_settings_only_this_machine_may_connect(self):
@@ -175,12 +175,12 @@ class Settings(unittest.TestCase):
         self.check_words('BEANSTALKD_EXTRA="-b /*"\n', "-l 127.0.0.1 -p 11300 -b /*")
 
     def test_the_check_lists_settings_that_debians_service_ignores(self):
-        for text, said in ((DEBIAN, ""), (ANSIBLE_DEBIAN, "line 4"), ("START=yes\n", "line 1")):
+        for text, printed in ((DEBIAN, ""), (ANSIBLE_DEBIAN, "line 4"), ("START=yes\n", "line 1")):
             self.file.write_text(text)
             result = subprocess.run(["sh", SCRIPT, "--check", self.file], capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 0)
-            self.assertIn(said, result.stderr)
-            self.assertEqual(said == "", result.stderr == "")
+            self.assertIn(printed, result.stderr)
+            self.assertEqual(printed == "", result.stderr == "")
 
     def test_flags_after_the_program_are_added(self):
         self.file.write_text("PORT=-p 11301\n")

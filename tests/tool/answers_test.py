@@ -141,8 +141,8 @@ class Import(OperatorTest):
 
     def test_a_first_line_beyond_the_end_is_reported(self):
         for words in ([], ["--dry-run"]):
-            said = "there is no line 5: stdin has 3"
-            self.refused(NO, said, "import", "--from-line", "5", *words, stdin=LINE * 3)
+            printed = "there is no line 5: stdin has 3"
+            self.refused(NO, printed, "import", "--from-line", "5", *words, stdin=LINE * 3)
         # An import that was interrupted after its last line continues there.
         self.assertEqual(self.good("import", "--from-line", "4", stdin=LINE * 3), "imported 0\n")
         self.assertEqual(self.good("import", "--from-line", "3", stdin=LINE * 3), "imported 1\n")

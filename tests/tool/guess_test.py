@@ -33,13 +33,13 @@ class Tubes(OperatorTest):
 
         TUBE stands for the tube mail. Ages are ignored, because a second may end between the two.
         """
-        said = []
+        printed = []
         for tube in (["mail"], ["--tube", "mail"]):
             before()
             at = words.index("TUBE")
-            said.append(without_ages(self.good(*words[:at], *tube, *words[at + 1:])))
-        self.assertEqual(*said)
-        return said[0]
+            printed.append(without_ages(self.good(*words[:at], *tube, *words[at + 1:])))
+        self.assertEqual(*printed)
+        return printed[0]
 
     def put(self):
         self.server.put("x", "mail")
@@ -137,8 +137,8 @@ class PutOfAPipe(OperatorTest):
         self.assertEqual(self.good("put", "body"), "2\n")
         self.assertEqual(self.good("put", "--tube", "mail", stdin=b"a\nb\n"), "3\n")
         self.assertEqual(self.good("peek", "1"), "body")
-        said = output_on_terminal("put", "body", address=self.server.address)
-        self.assertEqual(said.strip(), b"4")
+        printed = output_on_terminal("put", "body", address=self.server.address)
+        self.assertEqual(printed.strip(), b"4")
 
 
 class Lines(OperatorTest):
@@ -321,9 +321,9 @@ class Servers(OperatorTest):
         self.assertEqual([tube["name"] for tube in tubes["sum"]], ["default", "mail"])
         self.assertEqual(tubes["servers"][0]["address"], self.server.address)
         # Times cannot be added, so the sum has none.
-        told = tubes["servers"][0]["tubes"]
+        shown = tubes["servers"][0]["tubes"]
         self.assertEqual([{key: tube[key] for key in summed}
-                          for tube, summed in zip(told, tubes["sum"], strict=True)], tubes["sum"])
+                          for tube, summed in zip(shown, tubes["sum"], strict=True)], tubes["sum"])
         top = json.loads(self.good("top", "-jn1", "-i0.1"))
         self.assertEqual(top["sum"]["server"]["current-jobs-ready"], 1)
         self.assertEqual([part["address"] for part in top["servers"]], [self.server.address])

@@ -22,8 +22,8 @@ from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wa
 
 def version_of_haricotd():
     """Returns the version in the parentheses of `haricotd -v`."""
-    said = subprocess.run([BINARY, "-v"], capture_output=True, check=True, timeout=20).stdout
-    return said.decode().split("(haricot ")[1].rstrip(")\n")
+    printed = subprocess.run([BINARY, "-v"], capture_output=True, check=True, timeout=20).stdout
+    return printed.decode().split("(haricot ")[1].rstrip(")\n")
 
 
 class Ping(OperatorTest):

@@ -165,7 +165,7 @@ class Manual(unittest.TestCase):
                 wanted = flags_of_help(subcommand)
                 found = flags_of_page(parts[subcommand])
                 if subcommand not in WITHOUT_COMMON_FLAGS:
-                    self.assertEqual(found & flags_of_page(common), set(), "told twice")
+                    self.assertEqual(found & flags_of_page(common), set(), "documented twice")
                     found |= flags_of_page(common)
                 if subcommand in WITHOUT_JSON:
                     found.remove(("j", "json", None))

@@ -33,9 +33,9 @@ class Trouble(unittest.TestCase):
         self.assertIn(complaint, error)
 
     def test_no_server_listens(self):
-        with socket.socket() as nobody:
-            nobody.bind(("127.0.0.1", 0))  # Reserves the port.
-            address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        with socket.socket() as reserved:
+            reserved.bind(("127.0.0.1", 0))  # Reserves the port.
+            address = f"127.0.0.1:{reserved.getsockname()[1]}"
             for words in (["ping"], ["stats"], ["tubes"], ["top"], ["put", "x"], ["drain"]):
                 self.refused(NO_SERVER, f"cannot connect to {address}: Connection refused", *words,
                              address=address)

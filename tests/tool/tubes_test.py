@@ -40,9 +40,9 @@ class Tubes(OperatorTest):
         # Jobs that have waited for a second, and take half a second of work.
         wait_until(lambda: float(self.server.stat("age-oldest-ready", "stats-tube-detail mail")) >= 1)
         self.good("work", "-qt", "mail", "-c1", "--", "sleep", "0.5")
-        told = self.good_json("tubes", "-i0", "mail")["servers"][0]["tubes"][0]
-        self.assertGreaterEqual(told["queue-time-p99"], 900)
-        self.assertGreaterEqual(told["work-time-p50"], 450)
+        shown = self.good_json("tubes", "-i0", "mail")["servers"][0]["tubes"][0]
+        self.assertGreaterEqual(shown["queue-time-p99"], 900)
+        self.assertGreaterEqual(shown["work-time-p50"], 450)
         header, row = self.good("tubes", "mail").splitlines()
         cells = dict(zip(header.split(), row.split()))
         self.assertRegex(cells["oldest"], r"^\d+s$")

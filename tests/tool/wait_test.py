@@ -89,8 +89,8 @@ class Wait(OperatorTest):
     def test_a_job_that_has_ended_before_is_no_failure(self):
         job = self.server.put("x")
         self.good("delete", job)
-        said = f"haricot wait: job {job} was deleted before, or never put\n"
-        self.assertEqual(self.haricot("wait", job), (DONE, f"{job} not found\n".encode(), said))
+        printed = f"haricot wait: job {job} was deleted before, or never put\n"
+        self.assertEqual(self.haricot("wait", job), (DONE, f"{job} not found\n".encode(), printed))
         self.assertEqual(self.haricot("wait", "-q", job), (DONE, b"", ""))
         self.assertEqual(self.good_json("wait", job), {"id": job, "end": "not_found"})
 

@@ -79,15 +79,15 @@ class LostServer(WorkTest):
         with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as server:
             self.server = server
             server.put("x")
-            said = []
+            printed = []
             for _ in range(2):
-                said += self.work("-c1", "-w0", "--tries", "4", "-d0", "--", "false")[1]
+                printed += self.work("-c1", "-w0", "--tries", "4", "-d0", "--", "false")[1]
                 server.stop()
                 self.restart()
-            said += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
+            printed += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
             # beanstalkd counts a job's reserves only since its start.
             tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
-            self.assertEqual(sum("program exited with status 1: " in line for line in said), tries, said)
+            self.assertEqual(sum("program exited with status 1: " in line for line in printed), tries, printed)
             self.assertEqual(self.states(), [0, 0, 0, 1])
 
     def test_with_a_limit_it_gives_up(self):

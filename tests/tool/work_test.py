@@ -123,9 +123,9 @@ class Work(WorkTest):
         output, error = self.work("-w0", "--tries", "3", "-d0", "--", "sh", "-c", "kill -9 $$",
                                   ends=BURIED)
         self.assertEqual(output, "")
-        said = "haricot work: job 1: its program was killed by signal 9: "
-        self.assertEqual(error, [said + "released, ready in 0 s"] * 2 +
-                         [said + "buried after 3 tries",
+        printed = "haricot work: job 1: its program was killed by signal 9: "
+        self.assertEqual(error, [printed + "released, ready in 0 s"] * 2 +
+                         [printed + "buried after 3 tries",
                           "haricot work: 0 done, 2 released, 1 buried"])
         job = self.good_json("stats", "1")
         self.assertEqual((job["state"], job["pri"], job["reserves"]), ("buried", 77, 3))

@@ -163,22 +163,22 @@ class Servers(WatchTest):
 class Strange(unittest.TestCase):
     """Tests programs that are not beanstalk servers, invalid answers, and an answer that never ends."""
 
-    SAID = {b"OK 1000\r\n---\nabc": "did not answer in time", b"OK 18446744073709551615\r\nx": "not a beanstalk server",
-            b"OK -5\r\n": "not a beanstalk server", b"OK 5\nhello\n": "not a beanstalk server",
-            b"\0" * 300: "not a beanstalk server", b"A" * 100_000: "not a beanstalk server",
-            b"HTTP/1.1 400 Bad Request\r\n\r\n": "not a beanstalk server",
-            b"OK 4\r\n---\n\r\nMORE\r\n": "not a beanstalk server", b"OK 0\r\n\r\n": "does not report",
-            b"DRAINING\r\n": "does not report", b"OUT_OF_MEMORY\r\n": "does not report"}
+    ANSWERS = {b"OK 1000\r\n---\nabc": "did not answer in time", b"OK 18446744073709551615\r\nx": "not a beanstalk server",
+               b"OK -5\r\n": "not a beanstalk server", b"OK 5\nhello\n": "not a beanstalk server",
+               b"\0" * 300: "not a beanstalk server", b"A" * 100_000: "not a beanstalk server",
+               b"HTTP/1.1 400 Bad Request\r\n\r\n": "not a beanstalk server",
+               b"OK 4\r\n---\n\r\nMORE\r\n": "not a beanstalk server", b"OK 0\r\n\r\n": "does not report",
+               b"DRAINING\r\n": "does not report", b"OUT_OF_MEMORY\r\n": "does not report"}
 
     def test_each_is_down_with_a_reason(self):
         with contextlib.ExitStack() as all_of_them:
-            servers = [all_of_them.enter_context(Scripted(lambda _, said=said: said)) for said in self.SAID]
+            servers = [all_of_them.enter_context(Scripted(lambda _, printed=printed: printed)) for printed in self.ANSWERS]
             good = all_of_them.enter_context(Server(BINARY))
             web = all_of_them.enter_context(Web("--interval", "0.2", *(one.address for one in servers), good.address))
             rows = lambda: {row["name"]: row for row in web.json("/api/servers")["servers"]}  # noqa: E731
             wait_until(lambda: rows()[good.address]["state"] == "up")
             wait_until(lambda: sum(row["state"] == "down" for row in rows().values()) == len(servers), rows)
-            for server, why in zip(servers, self.SAID.values()):
+            for server, why in zip(servers, self.ANSWERS.values()):
                 self.assertIn(why, rows()[server.address]["error"])
             self.assertEqual(rows()[good.address]["state"], "up")
             if "sanitizer" not in web.log():  # A sanitizer needs more memory.
@@ -580,8 +580,8 @@ class Full(WatchTest):
             web.wait_ready()
             status, answer = web.act(relay.address, "bury", ids=[1, 99])
         self.assertEqual((status, answer), (502, {"error": "the server answered: INTERNAL_ERROR"}))
-        told = [self.server.stat(key, "stats-job 1") for key in ("state", "pri")]
-        self.assertEqual(told, ["ready", "7"])
+        shown = [self.server.stat(key, "stats-job 1") for key in ("state", "pri")]
+        self.assertEqual(shown, ["ready", "7"])
 
 
 if __name__ == "__main__":

@@ -43,10 +43,10 @@ class Clients(ClientsTest):
         # haricot web has two more connections: one takes samples, and one runs this command.
         states = sorted(one["state"] for one in answer["clients"])
         self.assertEqual(states, ["idle", "idle", "running"])
-        told = next(one for one in answer["clients"] if one["used"] == "12")
-        self.assertEqual({key: told[key] for key in ("address", "used", "watching", "jobs", "commands")},
+        shown = next(one for one in answer["clients"] if one["used"] == "12")
+        self.assertEqual({key: shown[key] for key in ("address", "used", "watching", "jobs", "commands")},
                          {"address": "unix", "used": "12", "watching": 2, "jobs": 1, "commands": 3})
-        self.assertTrue(0 <= told["idle"] <= told["age"])
+        self.assertTrue(0 <= shown["idle"] <= shown["age"])
         waiting = self.client()
         waiting.sendall(b"reserve\r\n")
         wait_until(lambda: "waiting" in (one["state"] for one in self.clients()["clients"]))
@@ -160,8 +160,8 @@ class Strange(unittest.TestCase):
                 self.assertEqual(str(status) if wanted == "502" else body.decode(), wanted, (number, body))
             text = web.text("/api/clients", **{"from": 100})
             self.assertNotRegex(text, "[\x00-\x1f]")
-            told = web.json("/api/clients", **{"from": 100})["clients"][0]
-            self.assertEqual((told["address"], told["used"], told["state"]), (HOSTILE, HOSTILE, HOSTILE))
+            shown = web.json("/api/clients", **{"from": 100})["clients"][0]
+            self.assertEqual((shown["address"], shown["used"], shown["state"]), (HOSTILE, HOSTILE, HOSTILE))
             self.assertEqual(web.error("/api/clients", **{"from": 101}), (502, "the server answered: INTERNAL_ERROR"))
             self.assertEqual(web.error("/api/group", group="g")[0], 502)
             self.assertIsNone(web.json("/api/group", group="odd")["ready"])

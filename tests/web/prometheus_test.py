@@ -67,11 +67,11 @@ class Prometheus(unittest.TestCase):
 
     def test_promtool_finds_no_fault(self):
         for path, parameters in PAGES[:2]:
-            status, said = promtool("check", "metrics", text=self.web.text(path, **parameters).encode())
-            self.assertEqual((status, said), (0, ""), path)
+            status, printed = promtool("check", "metrics", text=self.web.text(path, **parameters).encode())
+            self.assertEqual((status, printed), (0, ""), path)
         # The names of the exporter break promtool's rules, but promtool can read them.
-        _, said = promtool("check", "metrics", text=self.web.text("/metrics", names="exporter").encode())
-        self.assertNotIn("error while", said)
+        _, printed = promtool("check", "metrics", text=self.web.text("/metrics", names="exporter").encode())
+        self.assertNotIn("error while", printed)
 
     def test_an_openmetrics_reader_reads_all(self):
         from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
@@ -89,18 +89,18 @@ class Prometheus(unittest.TestCase):
                     {sample.name for family in families for sample in family.samples})
 
     def test_the_alerts_are_good_and_come_when_they_should(self):
-        status, said = promtool("check", "rules", str(RULES))
-        self.assertEqual(status, 0, said)
+        status, printed = promtool("check", "rules", str(RULES))
+        self.assertEqual(status, 0, printed)
         tests = (ROOT / "tests" / "web" / "prometheus" / "rules_test.yaml").read_text(encoding="utf-8")
         path = pathlib.Path(self.folder.name, "rules_test.yaml")
         path.write_text(tests.replace("RULES", str(RULES)), encoding="utf-8")
-        status, said = promtool("test", "rules", str(path))
-        self.assertEqual(status, 0, said)
+        status, printed = promtool("test", "rules", str(path))
+        self.assertEqual(status, 0, printed)
 
     def test_the_page_of_the_manual_has_each_metric(self):
         manual = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
-        told = names_in(manual.partition("## Metrics")[2].partition("## What watching costs")[0])
-        self.assertEqual(told - {"beanstalkd_exporter"}, self.exported() - {"haricot_build_info"})
+        documented = names_in(manual.partition("## Metrics")[2].partition("## What watching costs")[0])
+        self.assertEqual(documented - {"beanstalkd_exporter"}, self.exported() - {"haricot_build_info"})
 
     def test_alerts_and_dashboard_name_metrics_that_there_are(self):
         exported = self.exported()
@@ -112,8 +112,8 @@ class Prometheus(unittest.TestCase):
         self.assertEqual(names_in("\n".join(expressions)) - exported, set())
         for expression in expressions[:len(expressions) - 3]:
             tried = re.sub(r"\$__rate_interval", "5m", expression)
-            status, said = promtool("query", "instant", self.prometheus(), tried)
-            self.assertEqual(status, 0, f"{expression}: {said}")
+            status, printed = promtool("query", "instant", self.prometheus(), tried)
+            self.assertEqual(status, 0, f"{expression}: {printed}")
 
     def test_prometheus_has_an_answer_for_each_metric(self):
         url = self.prometheus()

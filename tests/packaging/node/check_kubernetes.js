@@ -9,7 +9,7 @@ const { parseAllDocuments } = require("yaml");
 
 const models = { "v1 Service": Service, "apps/v1 Deployment": Deployment, "apps/v1 StatefulSet": StatefulSet };
 
-function complaint(object) {
+function violation(object) {
   const Model = models[`${object.apiVersion} ${object.kind}`];
   if (!Model) return `no schema for ${object.apiVersion} ${object.kind}`;
   try {
@@ -21,24 +21,24 @@ function complaint(object) {
 }
 
 let failed = false;
-function say(text) {
+function report(text) {
   console.error(text);
   failed = true;
 }
 
 const objects = parseAllDocuments(fs.readFileSync(process.argv[2], "utf8")).map((document) => {
-  document.errors.forEach((error) => say(error.message));
+  document.errors.forEach((error) => report(error.message));
   return document.toJS();
 });
 for (const object of objects) {
-  const wrong = complaint(object);
-  if (wrong) say(`${object.kind} ${object.metadata.name}: ${wrong}`);
+  const wrong = violation(object);
+  if (wrong) report(`${object.kind} ${object.metadata.name}: ${wrong}`);
 }
 
 // Checks that the schemas detect an error.
 const broken = structuredClone(objects.find((object) => object.kind === "StatefulSet"));
 broken.spec.template.spec.containers[0].ports[0].containerPort = "11300";
-if (!complaint(broken)) say("a port that is no number went unnoticed");
+if (!violation(broken)) report("the schemas accept a port that is not a number");
 
 console.log(`${objects.length} objects${failed ? "" : ", all good"}`);
 process.exit(failed ? 1 : 0);

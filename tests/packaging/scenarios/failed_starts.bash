@@ -7,7 +7,7 @@ settings=/etc/default/beanstalkd
 property() { systemctl show -P "$1" "$unit"; }
 is_running() { [[ $(property ActiveState)/$(property SubState) == active/running ]]; }
 
-said() { # said DESCRIPTOR: prints the next line.
+next_line() { # next_line DESCRIPTOR: prints the next line.
   local line
   IFS= read -r -t 10 line <&"$1" || return 1
   printf '%s' "${line%$'\r'}"
@@ -19,23 +19,23 @@ set_flags() { printf 'BEANSTALKD_EXTRA="%s"\n' "$*" >$settings; }
 begin_clients() {
   exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
   printf 'use held\r\nwatch held\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
-  equal "used" "$(said 3)" "USING held"
-  equal "watched" "$(said 3)" "WATCHING 2"
-  held=$(said 3)
+  equal "used" "$(next_line 3)" "USING held"
+  equal "watched" "$(next_line 3)" "WATCHING 2"
+  held=$(next_line 3)
   held=${held#INSERTED }
-  equal "reserved" "$(said 3)$(said 3)" "RESERVED $held 3abc"
+  equal "reserved" "$(next_line 3)$(next_line 3)" "RESERVED $held 3abc"
   printf 'watch none\r\nreserve\r\n' >&4
-  equal "watched" "$(said 4)" "WATCHING 2"
+  equal "watched" "$(next_line 4)" "WATCHING 2"
   waiting=$((${waiting:-0} + 1))
   ask 'use kept' 'put 0 0 600 4' kept >/dev/null
 }
 end_clients() {
   printf 'delete %s\r\n' "$held" >&3
-  equal "the hold" "$(said 3)" DELETED
+  equal "the hold" "$(next_line 3)" DELETED
   put=$(ask 'use none' 'put 0 0 600 1' x | sed -n 's/^INSERTED //p')
-  equal "the wait" "$(said 4)$(said 4)" "RESERVED $put 1x"
+  equal "the wait" "$(next_line 4)$(next_line 4)" "RESERVED $put 1x"
   printf 'delete %s\r\n' "$put" >&4
-  equal "the job" "$(said 4)" DELETED
+  equal "the job" "$(next_line 4)" DELETED
   exec 3>&- 4>&-
   equal "jobs" "$(stat_of current-jobs-ready)" "$waiting"
 }
@@ -129,7 +129,7 @@ begin_clients
 set_flags --nonsense
 systemctl restart "$unit" 2>/dev/null && fail "it starts"
 systemctl stop "$unit"
-not said 3
+not next_line 3
 set_flags
 systemctl start "$unit"
 equal "jobs" "$(stat_of current-jobs-ready)" 0

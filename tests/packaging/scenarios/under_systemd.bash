@@ -7,7 +7,7 @@ settings=/etc/default/beanstalkd
 property() { systemctl show -P "$1" "$unit"; }
 is_state() { [[ $(property ActiveState)/$(property SubState) == "$1" ]]; }
 running=active/running
-process_says() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
+process_status() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
 
 # with SETTING...: adds the settings to the service in a drop-in.
 with() {
@@ -57,9 +57,9 @@ equal "the jobs after a restart" "$(ask 'peek 1' 'peek 2')" $'FOUND 1 3\nabc\nFO
 ask 'delete 2' >/dev/null
 
 step "the sandbox is there"
-equal "no new privileges" "$(process_says NoNewPrivs)" 1
-equal "filter of system calls" "$(process_says Seccomp)" 2
-for set in CapPrm CapEff CapBnd CapAmb; do equal "$set" "$(process_says $set)" 0000000000000000; done
+equal "no new privileges" "$(process_status NoNewPrivs)" 1
+equal "filter of system calls" "$(process_status Seccomp)" 2
+for set in CapPrm CapEff CapBnd CapAmb; do equal "$set" "$(process_status $set)" 0000000000000000; done
 # Typical work in the sandbox: large and small jobs, compaction, a file that ends.
 for i in $(seq 50); do
   ask "put 0 0 60 60000" "$(head -c 60000 /dev/zero | tr '\0' x)" >/dev/null
@@ -81,39 +81,39 @@ systemctl reload-or-restart "$unit"
 equal "jobs" "$(stat_of current-jobs-ready)" 51
 
 step "a restart keeps connections, jobs that are held, and waits; a stop keeps none"
-said() { # said DESCRIPTOR: the next line.
+next_line() { # next_line DESCRIPTOR: the next line.
   local line
   IFS= read -r -t 10 line <&"$1" || return 1
   printf '%s' "${line%$'\r'}"
 }
 exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
 printf 'watch kept\r\nignore default\r\nuse kept\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
-equal "watched" "$(said 3)$(said 3)" "WATCHING 2WATCHING 1"
-equal "used" "$(said 3)" "USING kept"
-held=$(said 3)
+equal "watched" "$(next_line 3)$(next_line 3)" "WATCHING 2WATCHING 1"
+equal "used" "$(next_line 3)" "USING kept"
+held=$(next_line 3)
 held=${held#INSERTED }
-equal "reserved" "$(said 3)" "RESERVED $held 3"
-equal "the body" "$(said 3)" abc
+equal "reserved" "$(next_line 3)" "RESERVED $held 3"
+equal "the body" "$(next_line 3)" abc
 printf 'watch none\r\nignore default\r\nreserve\r\n' >&4
-equal "watched" "$(said 4)$(said 4)" "WATCHING 2WATCHING 1"
+equal "watched" "$(next_line 4)$(next_line 4)" "WATCHING 2WATCHING 1"
 for _ in 1 2; do
   process=$(property MainPID)
   systemctl restart "$unit"
   [[ $(property MainPID) != "$process" ]] || fail "it was not restarted"
   printf 'touch %s\r\n' "$held" >&3
-  equal "the job is held" "$(said 3)" TOUCHED
+  equal "the job is held" "$(next_line 3)" TOUCHED
 done
 printf 'delete %s\r\n' "$held" >&3
-equal "the job" "$(said 3)" DELETED
+equal "the job" "$(next_line 3)" DELETED
 printf 'use none\r\nput 0 0 60 1\r\nx\r\n' >&3
-equal "used" "$(said 3)" "USING none"
-put=$(said 3)
-equal "who waits gets it" "$(said 4)" "RESERVED ${put#INSERTED } 1"
-equal "its body" "$(said 4)" x
+equal "used" "$(next_line 3)" "USING none"
+put=$(next_line 3)
+equal "who waits gets it" "$(next_line 4)" "RESERVED ${put#INSERTED } 1"
+equal "its body" "$(next_line 4)" x
 printf 'delete %s\r\n' "${put#INSERTED }" >&4
-equal "the job" "$(said 4)" DELETED
+equal "the job" "$(next_line 4)" DELETED
 systemctl stop "$unit"
-not said 3
+not next_line 3
 exec 3>&- 4>&-
 systemctl start "$unit"
 equal "jobs" "$(stat_of current-jobs-ready)" 51

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests that scripts report a build on stderr, and print only their result on stdout.
 
-    build_is_told_test.py PROJECT
+    build_output_test.py PROJECT
 
 The cmake of this test compiles nothing: it prints output of a compiler and fails.
 """
@@ -29,7 +29,7 @@ esac
 """
 
 
-class BuildIsTold(unittest.TestCase):
+class BuildOutput(unittest.TestCase):
     def run_script(self, *words):
         with tempfile.TemporaryDirectory() as folder:
             cmake = pathlib.Path(folder) / "cmake"
@@ -42,9 +42,9 @@ class BuildIsTold(unittest.TestCase):
     def check(self, targets, *words):
         result = self.run_script(*words)
         self.assertNotEqual(result.returncode, 0)
-        told = result.stderr.find("== building " + targets)
-        self.assertNotEqual(told, -1, result.stderr)
-        self.assertGreater(result.stderr.find("the compiler speaks"), told, result.stderr)
+        reported = result.stderr.find("== building " + targets)
+        self.assertNotEqual(reported, -1, result.stderr)
+        self.assertGreater(result.stderr.find("the compiler speaks"), reported, result.stderr)
         self.assertNotIn("the compiler speaks", result.stdout)
 
     def test_image_hides_known_warnings(self):
