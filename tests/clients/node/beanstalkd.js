@@ -43,7 +43,7 @@ scenario('bodies come back byte for byte', async t => {
   }
   const tooBig = client.put(0, 0, 60, Buffer.alloc(checks.kJobBytesMax + 1, 'x'));
   await refused(tooBig, 'JOB_TOO_BIG', 'one byte more');
-  equal(await client.listTubeUsed(), t.tube, 'the connection goes on');
+  equal(await client.listTubeUsed(), t.tube, 'the connection stays usable');
 });
 
 scenario('reserve with a timeout', async t => {

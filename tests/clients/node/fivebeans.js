@@ -336,7 +336,7 @@ scenario('errors', async t => {
   ]) {
     await refused(call(client, ...command), 'BAD_FORMAT', what);
   }
-  equal(await call(client, 'list_tube_used'), [t.tube], 'the connection goes on');
+  equal(await call(client, 'list_tube_used'), [t.tube], 'the connection stays usable');
 });
 
 scenario('jobs leave by priority, then by age', async t => {
@@ -426,7 +426,7 @@ scenario('drain mode', async t => {
   process.kill(server.pid, 'SIGUSR1');
   await until(async () => (await serverStats(client)).draining === true, 'draining is true');
   await refused(call(client, 'put', 0, 0, 60, 'too late'), 'DRAINING', 'put');
-  await refused(call(client, 'reserve_with_timeout', 0), 'TIMED_OUT', 'the rest goes on');
+  await refused(call(client, 'reserve_with_timeout', 0), 'TIMED_OUT', 'other commands work');
 });
 
 checks.run(open, client => client.end());

@@ -251,7 +251,7 @@ const kRefusals = {
 };
 
 function hasNone() {
-  scenario('capabilities is unknown, and the connection goes on', async t => {
+  scenario('capabilities is unknown, and the connection stays usable', async t => {
     const client = await connectTo(t);
     await refused(client.send('capabilities'), 'UNKNOWN_COMMAND', 'capabilities');
     equal(await client.abilities(), [], 'so there are none');
@@ -259,7 +259,7 @@ function hasNone() {
     equal((await client.send('reserve'))[1].toString(), 'still here', 'a job');
   });
 
-  scenario('each of them is refused, and the connection goes on', async t => {
+  scenario('each of them is refused, and the connection stays usable', async t => {
     const client = await connectTo(t);
     for (const [line, answer] of Object.entries(kRefusals)) {
       await refused(client.send(line), answer, line);

@@ -362,7 +362,7 @@ scenario('errors', async t => {
   ]) {
     await refused(answer(), 'BAD_FORMAT', what);
   }
-  equal(await client.listTubeUsed(), t.tube, 'the connection goes on');
+  equal(await client.listTubeUsed(), t.tube, 'the connection stays usable');
 });
 
 scenario('jobs leave by priority, then by age', async t => {
@@ -422,7 +422,7 @@ scenario('drain mode', async t => {
   process.kill(server.pid, 'SIGUSR1');
   await until(async () => (await serverStats(client)).draining === 'true', 'draining is true');
   await refused(client.put('too late'), 'DRAINING', 'put');
-  await refused(client.reserveWithTimeout(0), 'TIMED_OUT', 'the rest goes on');
+  await refused(client.reserveWithTimeout(0), 'TIMED_OUT', 'other commands work');
 });
 
 checks.run(open, client => client.quit());

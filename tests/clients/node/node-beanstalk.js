@@ -369,7 +369,7 @@ scenario('errors', async t => {
   await refused(client.bury(1, 1.5), bad('bury'), 'a priority with a fraction');
   await refused(client.release(1, 0, 1.5), bad('release'), 'a delay with a fraction');
   await refused(client.pauseTube(t.tube, 1.5), bad('pause-tube'), 'a pause with a fraction');
-  equal(await client.listTubeUsed(), t.tube, 'the connection goes on');
+  equal(await client.listTubeUsed(), t.tube, 'the connection stays usable');
 });
 
 scenario('jobs leave by priority, then by age', async t => {
@@ -443,7 +443,7 @@ scenario('drain mode', async t => {
   process.kill(server.pid, 'SIGUSR1');
   await until(async () => (await client.stats()).draining === true, 'draining is true');
   await refused(client.put('too late'), refusal('DRAINING', 'put'), 'put');
-  equal(await client.reserveWithTimeout(0), null, 'the rest goes on');
+  equal(await client.reserveWithTimeout(0), null, 'other commands work');
 });
 
 checks.run(() => openWith({}), client => client.disconnect());

@@ -59,7 +59,7 @@ scenario('bodies come back byte for byte', async t => {
   }
   const tooBig = call(client, 'put', Buffer.alloc(checks.kJobBytesMax + 1, 'x'));
   await refused(tooBig, 'JOB_TOO_BIG', 'one byte more');
-  equal(await call(client, 'list_tube_used'), [t.tube], 'the connection goes on');
+  equal(await call(client, 'list_tube_used'), [t.tube], 'the connection stays usable');
 });
 
 scenario('reserve with a timeout', async t => {

@@ -390,7 +390,7 @@ $scenarios['errors'] = function (Expectations $t, string $tube) {
     foreach ($mistakes as $what => $mistake) {
         $t->refused(ServerBadFormatException::class, 'BAD_FORMAT', $mistake, $what);
     }
-    $t->equal($client->listTubeUsed(true), $tube, 'the connection goes on');
+    $t->equal($client->listTubeUsed(true), $tube, 'the connection stays usable');
 };
 
 $scenarios['jobs leave by priority, then by age'] = function (Expectations $t, string $tube) {
@@ -447,7 +447,7 @@ $scenarios['drain mode'] = function (Expectations $t, string $tube) use ($server
     $t->until(fn () => $client->stats()->draining === 'true', 'draining is true');
     $t->refused(ServerDrainingException::class, 'DRAINING', fn () => $client->put('too late'),
         'put');
-    $t->equal($client->reserveWithTimeout(0), null, 'the rest goes on');
+    $t->equal($client->reserveWithTimeout(0), null, 'other commands work');
 };
 
 Checks\run($scenarios);

@@ -279,7 +279,7 @@ const REFUSALS = [
 
 $none = [];
 
-$none['capabilities is unknown, and the connection goes on'] = function (Expectations $t, string $tube) {
+$none['capabilities is unknown, and the connection stays usable'] = function (Expectations $t, string $tube) {
     $link = new Link($tube);
     $t->refused(ServerUnknownCommandException::class, 'UNKNOWN_COMMAND', fn () => $link->words('capabilities'),
         'capabilities');
@@ -288,7 +288,7 @@ $none['capabilities is unknown, and the connection goes on'] = function (Expecta
     $t->equal($link->body('reserve'), 'still here', 'a job');
 };
 
-$none['each of them is refused, and the connection goes on'] = function (Expectations $t, string $tube) {
+$none['each of them is refused, and the connection stays usable'] = function (Expectations $t, string $tube) {
     $link = new Link($tube);
     foreach (REFUSALS as $line => $class) {
         $t->refused($class, 'in response to', fn () => $link->words($line), $line);

@@ -429,7 +429,7 @@ Checks.scenario 'drain mode' do |name, connect|
   tube = tube_of(connect, name)
   Process.kill('USR1', SERVER.pid)
   wait_until('draining is true') { tube.client.stats.draining == true }
-  refused(Beaneater::TimedOutError, 'the rest goes on') { take(tube, 0) }
+  refused(Beaneater::TimedOutError, 'other commands work') { take(tube, 0) }
   # The library tries three times, a second apart, and then closes the connection.
   refused(Beaneater::DrainingError, 'put') { tube.put('too late') }
 end

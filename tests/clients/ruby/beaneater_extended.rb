@@ -162,7 +162,7 @@ else
     'watch other 4' => Beaneater::BadFormatError
   }.freeze
 
-  Checks.scenario 'capabilities is unknown, and the connection goes on' do |name, connect|
+  Checks.scenario 'capabilities is unknown, and the connection stays usable' do |name, connect|
     link = link_to(connect, name)
     refused(Beaneater::UnknownCommandError, 'capabilities') { link.transmit('capabilities') }
     equal(link.abilities, [], 'so there are none')
@@ -170,7 +170,7 @@ else
     equal(link.transmit('reserve')[:body], 'still here', 'a job')
   end
 
-  Checks.scenario 'each of them is refused, and the connection goes on' do |name, connect|
+  Checks.scenario 'each of them is refused, and the connection stays usable' do |name, connect|
     link = link_to(connect, name)
     ANSWERS.each do |line, error|
       refused(error, line) { link.transmit(line.dup) }

@@ -52,7 +52,7 @@ pageTest('the rows of a server that is gone are grey, and say since when', () =>
   assert.equal(await colour(), before);
 });
 
-pageTest('the page says when the program is gone, and goes on by itself', () => base, async (page) => {
+pageTest('the page reports when the program has ended, and reconnects by itself', () => base, async (page) => {
   await until(page, () => document.querySelector('#live').dataset.state === 'live');
   page.mayFail = true;
   world.setSilent(true);
@@ -259,7 +259,7 @@ async function stopSearch(page) {
   await until(page, () => /stopped$/.test(document.querySelector('.found').textContent));
 }
 
-pageTest('hits come one after the other, a stop ends the questions, and more goes on', () => endlessSearch(), async (page) => {
+pageTest('hits come one after the other, a stop ends the requests, and more continues', () => endlessSearch(), async (page) => {
   await page.type('[name=contains]', 'needle');
   await page.keyboard.press('Enter');
   await stopSearch(page);
@@ -292,7 +292,7 @@ pageTest('a search by id finds one job', () => address('search', {id: '77'}), as
 
 // Actions ------------------------------------------------------------------------------------
 
-pageTest('a kick says how many, and goes on until all are done', () => tubeAddress(), async (page) => {
+pageTest('a kick reports the number, and continues until all are done', () => tubeAddress(), async (page) => {
   const buried = world.tubes.find((tube) => tube.name === kTube).buried;
   assert.equal(buried, 74);
   await press(page, 'Kick…');
