@@ -100,7 +100,7 @@ TEST(FormerDefects, ACopyUnderAnotherNumberBringsDeletedJobsBack) {
   }
 }
 
-TEST(FormerDefects, AMissingLastFileIsNotTold) {
+TEST(FormerDefects, AMissingLastFileIsNotReported) {
   for (const KnownFolder* folder : {&of_three_files(Ending::stopped), &of_eighteen_files()}) {
     HurtFolder hurt(*folder);
     hurt.remove(folder->last_number());

@@ -81,7 +81,7 @@ TEST(StrayFiles, ACopyUnderAnotherNumberIsLeftAside) {
   expect_told_of_other_numbers(&HurtFolder::copy, Kind::duplicate);
 }
 
-TEST(StrayFiles, AMissingOneIsTold) {
+TEST(StrayFiles, AMissingOneIsReported) {
   Sweep sweep(1);
   for (const KnownFolder* folder : folders()) {
     for (std::size_t i = 0; i < folder->files.size() && sweep.is_next(); ++i) {
@@ -94,7 +94,7 @@ TEST(StrayFiles, AMissingOneIsTold) {
   }
 }
 
-TEST(StrayFiles, TwoMissingOnesAreTold) {
+TEST(StrayFiles, TwoMissingOnesAreReported) {
   Sweep sweep(1, kStride);
   for (const KnownFolder* folder : folders()) {
     for (std::size_t i = 0; i < folder->files.size(); ++i) {
@@ -107,7 +107,7 @@ TEST(StrayFiles, TwoMissingOnesAreTold) {
   }
 }
 
-TEST(StrayFiles, AnEmptyOneIsTold) {
+TEST(StrayFiles, AnEmptyOneIsReported) {
   Sweep sweep(1);
   for (const KnownFolder* folder : folders()) {
     for (const KnownFile& file : folder->files) {
@@ -161,7 +161,7 @@ TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
 }
 
 // Without a next file, the reader detects that one of the two files is foreign, but not which one.
-TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
+TEST(StrayFiles, TheNewestOneOfADivergedCopyIsReported) {
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
     const std::uint64_t last = mine->last_number();
@@ -189,7 +189,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
 }
 
 // Both copies have begun a file after the last common one.
-TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
+TEST(StrayFiles, TheNewestOneOfADivergedCopyIsReportedAfterTheSameFile) {
   const Diverged& both = diverged();
   const std::uint64_t next = both.last_in_common + 1;
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
@@ -219,7 +219,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
 }
 
 // An old backup with a new note: newer files are missing, and only the note shows them.
-TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
+TEST(StrayFiles, OlderFilesThanThoseOfTheNoteAreReported) {
   const KnownFolder& folder = diverged().one;
   HurtFolder hurt(folder);
   for (std::uint64_t n = diverged().last_in_common + 1; n <= folder.last_number(); ++n) {
@@ -239,7 +239,7 @@ TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
 }
 
 // The report does not depend on the previous file, whose seal may say that the server was stopped.
-TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
+TEST(StrayFiles, AMissingNewestFileWithRecordsIsReported) {
   SimDisk disk;
   for (int life = 0; life < 3; ++life) {
     Server server(disk, kWall, {.file_bytes = 65536, .sync = binlog::SyncPolicy::every_turn});
@@ -265,7 +265,7 @@ TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
 }
 
 // The note is the only rest of a folder.
-TEST(StrayFiles, AllMissingAreTold) {
+TEST(StrayFiles, AllMissingOnesAreReported) {
   for (const KnownFolder* folder : {&of_one_file(Ending::killed), &of_three_files(Ending::stopped),
                                     &of_three_files(Ending::killed)}) {
     for (const bool is_of_earlier_version : {false, true}) {

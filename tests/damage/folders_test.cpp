@@ -32,7 +32,7 @@ TEST(DamageFolders, AreSoundWithoutDamage) {
   }
 }
 
-TEST(DamageFolders, HoldWhatTheyAreFor) {
+TEST(DamageFolders, HaveTheIntendedContents) {
   EXPECT_EQ(of_one_file(Ending::stopped).files.size(), 1U);
   EXPECT_EQ(of_three_files(Ending::stopped).files.size(), 3U);
   EXPECT_EQ(of_eighteen_files().files.size(), 18U);

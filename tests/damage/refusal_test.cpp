@@ -100,7 +100,7 @@ TEST(RefusedFolder, HasIdsNearTheLastOne) {
   EXPECT_EQ(refusal({{"binlog.1", maker.bytes()}}, kSmallFiles), "");
 }
 
-TEST(RefusedFolder, IsOfAVersionThatNobodyKnows) {
+TEST(RefusedFolder, HasAnUnknownVersion) {
   Image image = HurtFolder(of_three_files(Ending::stopped)).image();
   image["binlog.9"] = std::string("\x08\0\0\0", 4) + std::string(500, 'x');
   EXPECT_NE(refusal(image, kSmallFiles).find("binlog.9"), std::string::npos);

@@ -120,7 +120,7 @@ TEST_F(Damage, AFlippedBitInAnyPartOfAHeaderCostsThatJob) {
   ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
-TEST_F(Damage, ASectorOfZerosCostsWhatItCovers) {
+TEST_F(Damage, ASectorOfZerosLosesTheJobsInIt) {
   Position position = position_of(150);
   position.offset = position.offset / kSectorBytes * kSectorBytes;
   const auto lost = jobs_in(position, kSectorBytes);
@@ -129,7 +129,7 @@ TEST_F(Damage, ASectorOfZerosCostsWhatItCovers) {
   ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
-TEST_F(Damage, PagesOfRubbishCostWhatTheyCover) {
+TEST_F(Damage, PagesOfRubbishLoseTheJobsInThem) {
   Position position = position_of(150);
   const auto lost = jobs_in(position, 4096);
   std::string rubbish = numbered_body(4711, 4096);
@@ -138,7 +138,7 @@ TEST_F(Damage, PagesOfRubbishCostWhatTheyCover) {
   ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
-TEST_F(Damage, AFirstSectorOfZerosCostsWhatItCovers) {
+TEST_F(Damage, AFirstSectorOfZerosLosesTheJobsInIt) {
   Position position = position_of(150);
   position.offset = 0;
   const auto lost = jobs_in(position, kSectorBytes);
@@ -146,7 +146,7 @@ TEST_F(Damage, AFirstSectorOfZerosCostsWhatItCovers) {
   expect_lost(lost, position);
 }
 
-TEST_F(Damage, AFileThatWasCutKeepsWhatIsBeforeTheCut) {
+TEST_F(Damage, AFileThatWasCutKeepsTheRecordsBeforeTheCut) {
   const Position position = position_of(150);
   const auto lost = jobs_in({position.file, position.offset + 200}, 1'000'000);
   ASSERT_GT(lost.size(), 0U);

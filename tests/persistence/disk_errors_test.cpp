@@ -190,7 +190,7 @@ TEST_F(DiskTrouble, WithoutASyncNothingIsAcknowledgedThatWasToBeSynced) {
 
 // INTERNAL_ERROR means that the result is unknown: the job existed when writing its record failed.
 // OUT_OF_MEMORY means that there is no job.
-TEST_F(DiskTrouble, WhatIsServedBehindARefusalIsKeptAndNothingElse) {
+TEST_F(DiskTrouble, OnlyJobsThatAreServedAfterARefusalAreKept) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
   const Client client = connect();
   ASSERT_EQ(client->put("good"), "INSERTED 1\r\n");
@@ -217,7 +217,7 @@ TEST_F(DiskTrouble, WhatIsServedBehindARefusalIsKeptAndNothingElse) {
   EXPECT_GT(stat("current-jobs-ready"), served);
 }
 
-TEST_F(DiskTrouble, TheReportEndsWithWhatItSaysOfIt) {
+TEST_F(DiskTrouble, TheReportEndsWithTheStateOfTheDisk) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::string report = connect()->ask("stats");
   const std::size_t platform = report.find("\nplatform: ");

@@ -191,7 +191,7 @@ TEST_F(FolderRefusal, AStrictServerStartsAfterAVisitOfBeanstalkd) {
   }
 }
 
-TEST_F(FolderRefusal, AStrictServerStartsOverWhatIsSoundAndOverWhatACrashLeaves) {
+TEST_F(FolderRefusal, AStrictServerStartsOnASoundFolderAndAfterACrash) {
   ASSERT_TRUE(start({"--strict"})) << server_.failure();
   ASSERT_EQ(connect()->put("first"), "INSERTED 1\r\n");
   ASSERT_TRUE(restart()) << server_.failure();
@@ -259,7 +259,7 @@ TEST_F(FolderRefusal, AFolderInPlaceOfAFileIsNotPassedOver) {
   EXPECT_TRUE(error_names("binlog." + std::to_string(next))) << error_;
 }
 
-TEST_F(FolderRefusal, AnUnknownVersionIsLeftToWhoeverKnowsIt) {
+TEST_F(FolderRefusal, AnUnknownVersionIsNotTouched) {
   for (const std::string& version : {std::string("\x08\0\0\0", 4), std::string("\x06\0\0\0", 4),
                                      std::string("\0\0\0\x07", 4), std::string("text")}) {
     SCOPED_TRACE(escaped(version));
@@ -288,7 +288,7 @@ TEST_F(FolderRefusal, AnUnknownVersionAmongOurFilesIsRefusedBeforeAnythingIsTouc
   EXPECT_EQ(stat("current-jobs-ready"), 150U);
 }
 
-TEST_F(FolderRefusal, AMissingNumberIsTold) {
+TEST_F(FolderRefusal, AMissingNumberIsReported) {
   ASSERT_NO_FATAL_FAILURE(make_log(150));
   const auto numbers = file_numbers(folder_.path());
   ASSERT_GT(numbers.size(), 3U);

@@ -241,7 +241,7 @@ TEST_F(FullDisk, AGroupEndsOnIt) {
   EXPECT_EQ(stat("binlog-errors"), 0U);
 }
 
-TEST_F(FullDisk, WhatWasDoneOnItIsThereAfterAKill) {
+TEST_F(FullDisk, ChangesOnItSurviveAKill) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();
   const auto ids = fill(*client);
@@ -367,7 +367,7 @@ TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
   EXPECT_GT(fill(*client).size(), few);
 }
 
-TEST_F(FullDisk, ItsBeginAndItsEndAreToldToOperators) {
+TEST_F(FullDisk, ItsBeginningAndItsEndAreReported) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();
   EXPECT_EQ(stat("binlog-no-space"), 0U);

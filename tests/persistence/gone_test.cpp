@@ -97,7 +97,7 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
   std::uint64_t taken_ = 0;
 };
 
-TEST_P(BinlogGone, FolderIsToldOnceAndUsedWhenItIsMadeAgain) {
+TEST_P(BinlogGone, AMissingFolderIsReportedOnceAndUsedWhenItReturns) {
   ASSERT_TRUE(start_there()) << server_.failure();
   ASSERT_NO_FATAL_FAILURE(put_jobs());
   ASSERT_TRUE(remove_folder());
@@ -178,7 +178,7 @@ TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
   expect_all_after_a_kill();
 }
 
-TEST_P(BinlogGone, AServerThatEndsWithoutAFolderSaysSo) {
+TEST_P(BinlogGone, AServerThatEndsWithoutAFolderReportsIt) {
   ASSERT_TRUE(start_there()) << server_.failure();
   ASSERT_NO_FATAL_FAILURE(put_jobs());
   ASSERT_TRUE(remove_folder());

@@ -113,7 +113,7 @@ TEST_F(Growth, OneSurvivorAmongManyHoldsNoFile) {
   EXPECT_EQ(read_jobs(*connect(), kBatch * kSurvivors).size(), kSurvivors);
 }
 
-TEST_F(Growth, WhatWasDeletedBehindALongLivedJobGivesItsSpaceBack) {
+TEST_F(Growth, JobsDeletedAfterALongLivedOneFreeTheirSpace) {
   const std::string body(1000, 'x');
   ASSERT_TRUE(start(kSmallFiles)) << server_.failure();
   const Client client = connect();

@@ -101,7 +101,7 @@ class Interop : public PersistenceTest {
   }
 };
 
-TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
+TEST_F(Interop, HaricotdReadsTheFilesOfBeanstalkd) {
   ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, false);
@@ -121,7 +121,7 @@ TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
   EXPECT_EQ(server_.standard_error().find("damage"), std::string::npos) << server_.standard_error();
 }
 
-TEST_F(Interop, HaricotdReadsWhatAKilledBeanstalkdHasLeft) {
+TEST_F(Interop, HaricotdReadsTheFilesOfAKilledBeanstalkd) {
   ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, false);
@@ -131,7 +131,7 @@ TEST_F(Interop, HaricotdReadsWhatAKilledBeanstalkdHasLeft) {
   EXPECT_EQ(differences(before, jobs(highest)), "");
 }
 
-TEST_F(Interop, BeanstalkdReadsWhatHaricotdHasWritten) {
+TEST_F(Interop, BeanstalkdReadsTheFilesOfHaricotd) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, true);
@@ -145,7 +145,7 @@ TEST_F(Interop, BeanstalkdReadsWhatHaricotdHasWritten) {
   EXPECT_EQ(server_.standard_error(), "");
 }
 
-TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
+TEST_F(Interop, BeanstalkdReadsTheFilesOfAKilledHaricotd) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, true);

@@ -26,7 +26,7 @@ bool is_same(const JobFacts& before, const JobFacts& after) {
   return differences(Jobs{{1, before}}, Jobs{{1, after}}).empty();
 }
 
-TEST(JobFactsTest, AnAgeGrowsByTheTimeThatGoesBy) {
+TEST(JobFactsTest, AnAgeGrowsByTheElapsedTime) {
   const JobFacts before = facts(100, 900, milliseconds(0));
   const milliseconds later{5500};  // 5.3 to 5.7 seconds, and 1 for rounding.
   for (std::uint64_t age = 95; age < 115; ++age) {
@@ -35,7 +35,7 @@ TEST(JobFactsTest, AnAgeGrowsByTheTimeThatGoesBy) {
   EXPECT_FALSE(is_same(before, facts(100, 895, later)));
 }
 
-TEST(JobFactsTest, WhatIsLeftGetsLessByTheTimeThatGoesBy) {
+TEST(JobFactsTest, TheTimeLeftDecreasesByTheElapsedTime) {
   const milliseconds later{5500};
   const JobFacts before = facts(100, 900, milliseconds(0));
   for (std::uint64_t left = 885; left < 905; ++left) {

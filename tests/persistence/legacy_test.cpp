@@ -64,7 +64,7 @@ TEST_F(Legacy, ZerosInPlaceOfTheRestOfARecordEndTheFile) {
   for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_TRUE(jobs.contains(id)) << id;
 }
 
-TEST_F(Legacy, RubbishInAFileCostsWhatIsBehindItThereAndIsTold) {
+TEST_F(Legacy, RubbishInAFileLosesTheRestOfTheFileAndIsReported) {
   std::string first = legacy_version();
   std::string second = legacy_version();
   for (std::uint64_t id = 1; id <= 3; ++id) first += legacy_bytes(job(id));

@@ -101,7 +101,7 @@ class SlowSync : public PersistenceTest {
   TracedFaults faults_;
 };
 
-TEST_F(SlowSync, NobodyWaitsForSyncsThatComeLater) {
+TEST_F(SlowSync, NoClientWaitsForPeriodicSyncs) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
   ASSERT_TRUE(faults_.begin(server_.pid(), kTracedOnly));
   const milliseconds before = answer_time_beside_puts();
@@ -167,7 +167,7 @@ TEST_F(SlowSync, BatchesThatTakeSeveralReadsAreAnsweredToTheirEnd) {
 }
 
 // A sync may end at any moment of a turn, also right after the check for ended syncs.
-TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
+TEST_F(SlowSync, NoAnswerWaitsForACommandOfAnotherClient) {
   RecordedLoad load(seed_of_this_run(), 5);
   ASSERT_TRUE(start({"-f", "0"})) << server_.failure();
   ASSERT_TRUE(load.connect(server_));
@@ -179,7 +179,7 @@ TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
 }
 
 // The producers begin more files than may wait for their syncs.
-TEST_F(SlowSync, NobodyElseWaitsForProducersThatAreAheadOfTheDisk) {
+TEST_F(SlowSync, OtherClientsDoNotWaitForFastProducers) {
   constexpr std::uint64_t kProducers = 40;
   constexpr std::uint64_t kPuts = 100;
   std::string puts;
@@ -207,7 +207,7 @@ TEST_F(SlowSync, NobodyElseWaitsForProducersThatAreAheadOfTheDisk) {
 }
 
 // Files become removable faster than the disk removes them, but the size of the folder is limited.
-TEST_F(SlowSync, NobodyElseWaitsForTheFolderToGetSmaller) {
+TEST_F(SlowSync, OtherClientsDoNotWaitForCompaction) {
   constexpr std::uint64_t kFileBytes = 16384;
   constexpr std::uint64_t kPairs = 3000;
   ASSERT_TRUE(start({"-s", std::to_string(kFileBytes), "-f", "10"})) << server_.failure();

@@ -106,7 +106,7 @@ TEST_F(BenchRun, ATimeEndsTheRunToo) {
   expect_empty_server();
 }
 
-TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
+TEST_F(BenchRun, TheBackgroundExistsAndIsRemovedAgain) {
   ASSERT_TRUE(start());
   ASSERT_TRUE(start_tool({"bench", "--ready=50", "--delayed=60", "--idle-tubes=70", "--waiting=8",
                           "--waiting-together=9", "--idle-connections=10", "--watch=11", "-c2",
@@ -145,7 +145,7 @@ TEST_F(BenchRun, ReservesFromAllTubesInTheModeThatWasAskedFor) {
   EXPECT_GE(server_stat("cmd-watch"), 2U * 7 * 6);
 }
 
-TEST_F(BenchRun, AServerWithoutReserveModesIsToldFrom) {
+TEST_F(BenchRun, AServerWithoutReserveModesIsDetected) {
   ASSERT_TRUE(start({"--no-extensions"}));
   const Ending ending = bench({"--reserve-mode", "weighted", "-n", "10"});
   EXPECT_EQ(ending.status, (ExitStatus{.code = 1}));
@@ -166,7 +166,7 @@ TEST_F(BenchRun, EachJobHasAKeyOfItsOwnIfThatIsAskedFor) {
   expect_empty_server();
 }
 
-TEST_F(BenchRun, AServerWithoutKeysIsToldFrom) {
+TEST_F(BenchRun, AServerWithoutKeysIsDetected) {
   ASSERT_TRUE(start({"--no-extensions"}));
   const Ending ending = bench({"--unique", "-n", "10"});
   EXPECT_EQ(ending.status, (ExitStatus{.code = 1}));
@@ -271,7 +271,7 @@ TEST_F(BenchRun, AServerThatDiesEndsIt) {
   EXPECT_TRUE(ending.error.starts_with("haricot bench: ")) << ending.error;
 }
 
-TEST_F(BenchRun, NobodyThereIsSaid) {
+TEST_F(BenchRun, AMissingServerIsReported) {
   const Ending ending = bench({}, "unix:" + folder_.file("nobody"));
   EXPECT_EQ(ending.status.code, 3);
   EXPECT_NE(ending.error.find("cannot connect to unix:"), std::string::npos) << ending.error;

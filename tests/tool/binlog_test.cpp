@@ -54,7 +54,7 @@ std::string bytes_of(const std::string& path) {
   return bytes.str();
 }
 
-TEST_F(HaricotBinlog, CheckTellsFilesAndTubesAndThatAllIsSound) {
+TEST_F(HaricotBinlog, CheckReportsFilesAndTubesOfASoundFolder) {
   const std::string folder = written_folder();
   const std::string before = bytes_of(folder + "/binlog.1");
   const Ending ending = run_tool({"binlog", "check", folder});
@@ -66,7 +66,7 @@ TEST_F(HaricotBinlog, CheckTellsFilesAndTubesAndThatAllIsSound) {
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
 }
 
-TEST_F(HaricotBinlog, CheckTellsDamageAndEndsWithOne) {
+TEST_F(HaricotBinlog, CheckReportsDamageWithStatusOne) {
   const std::string folder = written_folder();
   const std::string path = folder + "/binlog.1";
   std::string bytes = bytes_of(path);
@@ -83,7 +83,7 @@ TEST_F(HaricotBinlog, CheckTellsDamageAndEndsWithOne) {
 }
 
 // An incomplete record at the end, as after a crash, is not damage; monitors can distinguish them.
-TEST_F(HaricotBinlog, CheckTellsATornEndAndEndsWithTwo) {
+TEST_F(HaricotBinlog, CheckReportsATornEndWithStatusTwo) {
   const std::string folder = written_folder();
   const std::string path = folder + "/binlog.1";
   constexpr std::size_t kRecord = 84;  // Size of a deletion or a seal.
@@ -114,7 +114,7 @@ TEST_F(HaricotBinlog, CheckTellsATornEndAndEndsWithTwo) {
   EXPECT_TRUE(open.output.ends_with("\nsound\n")) << open.output;
 }
 
-TEST_F(HaricotBinlog, CheckTellsAFileThatStandsTwiceAndTouchesNothing) {
+TEST_F(HaricotBinlog, CheckReportsADuplicateFileAndChangesNothing) {
   const std::string folder = written_folder();
   const std::string bytes = bytes_of(folder + "/binlog.1");
   std::ofstream(folder + "/binlog.5", std::ios::binary) << bytes;
@@ -145,7 +145,7 @@ TEST_F(HaricotBinlog, NamesOfFilesDoNotSteerATerminal) {
   }
 }
 
-TEST_F(HaricotBinlog, CheckTellsAFileUnderAWrongName) {
+TEST_F(HaricotBinlog, CheckReportsAFileUnderAWrongName) {
   const std::string folder = written_folder();
   ASSERT_EQ(std::rename((folder + "/binlog.1").c_str(), (folder + "/binlog.4").c_str()), 0);
   const Ending ending = run_tool({"binlog", "check", folder});
@@ -156,7 +156,7 @@ TEST_F(HaricotBinlog, CheckTellsAFileUnderAWrongName) {
   }
 }
 
-TEST_F(HaricotBinlog, CheckTellsAMissingFile) {
+TEST_F(HaricotBinlog, CheckReportsAMissingFile) {
   const std::string folder = written_folder();
   ASSERT_TRUE(start({"-b", folder}));
   EXPECT_EQ(connect()->put("more"), "INSERTED 7\r\n");
@@ -219,7 +219,7 @@ void make_unidentified(const std::string& folder) {
   std::filesystem::remove(folder + "/lock");
 }
 
-TEST_F(HaricotBinlog, ARepairReadsAFileOfWhichNothingTellsWhatItIs) {
+TEST_F(HaricotBinlog, ARepairReadsAnUnidentifiedFile) {
   const std::string folder = written_folder();
   make_unidentified(folder);
   const std::string before = bytes_of(folder + "/binlog.1");
@@ -276,7 +276,7 @@ TEST_F(HaricotBinlog, ARepairOfASoundFolderIsSureOfAll) {
   EXPECT_EQ(ending.output, "5 jobs written to " + folder_.path() + "/repaired, unsure of 0\n");
 }
 
-TEST_F(HaricotBinlog, ARepairSaysWhichJobsMayHaveBeenDeleted) {
+TEST_F(HaricotBinlog, ARepairReportsJobsThatMayHaveBeenDeleted) {
   const std::string folder = written_folder();
   std::string bytes = bytes_of(folder + "/binlog.1");
   const std::size_t deletion = bytes.size() - 2 * 84;  // The record before the seal.
@@ -291,7 +291,7 @@ TEST_F(HaricotBinlog, ARepairSaysWhichJobsMayHaveBeenDeleted) {
       << ending.output;
 }
 
-TEST_F(HaricotBinlog, AFolderThatIsNotThereIsTold) {
+TEST_F(HaricotBinlog, AMissingFolderIsReported) {
   const Ending ending = run_tool({"binlog", "check", folder_.path() + "/nowhere"});
   EXPECT_EQ(ending.status.code, 6);
   EXPECT_NE(ending.error.find("nowhere"), std::string::npos) << ending.error;

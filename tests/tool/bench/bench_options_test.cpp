@@ -126,7 +126,7 @@ TEST(BenchOptions, TakingNeedsACountBecauseTheJobsComeFirst) {
   EXPECT_FALSE(load({"--workload", "take", "--seconds", "5"}).good);
 }
 
-TEST(BenchOptions, WhatDoesNotGoTogetherIsRefused) {
+TEST(BenchOptions, ConflictingFlagsAreRefused) {
   EXPECT_EQ(load({"-n5", "--seconds=5"}).error, "--count and --seconds exclude each other");
   EXPECT_FALSE(load({"-c", "2", "--tubes", "3"}).good);
   EXPECT_FALSE(load({"--depth", "1000", "--body-size", "2M"}).good);
@@ -164,7 +164,7 @@ TEST(BenchOptions, BadValuesAreRefusedByName) {
   }
 }
 
-TEST(BenchOptions, HelpTellsEveryFlagAndIsNotStoppedByTheRest) {
+TEST(BenchOptions, HelpListsEveryFlagDespiteOtherErrors) {
   EXPECT_EQ(parse({"-h"}).options.action, BenchOptions::Action::show_help);
   EXPECT_EQ(parse({"--workload", "take", "--seconds=5", "--help"}).options.action,
             BenchOptions::Action::show_help);

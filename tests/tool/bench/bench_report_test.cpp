@@ -58,14 +58,14 @@ TEST(BenchReport, NothingMeasuredIsNoDivisionByZero) {
   EXPECT_FALSE(holds(json, "inf")) << json;
 }
 
-TEST(BenchReport, AnInterruptedRunSaysSo) {
+TEST(BenchReport, ReportsAnInterruption) {
   BenchResult result = result_of(10);
   result.was_interrupted = true;
   EXPECT_TRUE(holds(text_report({}, result), "INTERRUPTED"));
   EXPECT_TRUE(holds(json_report({}, result), "\"interrupted\":true"));
 }
 
-TEST(BenchReport, AClientWithoutTimeLeftSaysSo) {
+TEST(BenchReport, ReportsAClientWithoutIdleTime) {
   BenchResult result = result_of(10);
   result.client_cpu_ns = 1'000'000'000;
   EXPECT_FALSE(holds(text_report({}, result), "was busy all the time"));

@@ -102,7 +102,7 @@ TEST(Histogram, AddingPutsTheSamplesOfTwoTogether) {
   EXPECT_GE(sum.value_at(0.31), 1'000U);
 }
 
-TEST(HistogramDeathTest, OnlyWhatWasCountedIsTakenAway) {
+TEST(HistogramDeathTest, OnlyCountedValuesCanBeSubtracted) {
   Histogram small;
   Histogram large;
   large.record(10);

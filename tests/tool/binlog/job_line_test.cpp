@@ -79,7 +79,7 @@ TEST(JobLine, Utf8StaysAsItIs) {
             "\"body\":\"b\xc3\xb6hne \xe2\x82\xac \xf0\x9f\xab\x98\"");
 }
 
-TEST(JobLine, WhatIsNotUtf8ComesInBase64) {
+TEST(JobLine, OtherBytesThanUtf8AreInBase64) {
   EXPECT_EQ(body_in_json("\xff"), "\"body_base64\":\"/w==\"");
   EXPECT_EQ(body_in_json("\xff\xfe"), "\"body_base64\":\"//4=\"");
   EXPECT_EQ(body_in_json("\xff\xfe\xfd"), "\"body_base64\":\"//79\"");

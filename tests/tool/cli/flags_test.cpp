@@ -48,7 +48,7 @@ TEST(Flags, LettersCanBeJoined) {
   EXPECT_EQ(read({"-an", "7", "--all"}).seen, "a()n(7)a()");
 }
 
-TEST(Flags, WhatIsNoFlagIsAnOperand) {
+TEST(Flags, OtherWordsAreOperands) {
   const Outcome outcome = read({"one", "-a", "-", "--", "-n", "--all"});
   EXPECT_TRUE(outcome.good);
   EXPECT_EQ(outcome.seen, "a()");

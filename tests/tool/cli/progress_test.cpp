@@ -126,7 +126,7 @@ TEST(Progress, DoesNotWaitForAStoppedTerminal) {
   for (const int descriptor : {before, reader, writer}) ::close(descriptor);
 }
 
-TEST(Progress, SaysAtOnceWhatIsDone) {
+TEST(Progress, ReportsEachActionAtOnce) {
   EXPECT_EQ(Stderr(true).written_by([] {
     Progress progress("read", false);
     progress.say("reading");

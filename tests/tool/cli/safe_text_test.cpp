@@ -12,7 +12,7 @@ TEST(SafeText, AWordIsPrintableAscii) {
   EXPECT_EQ(safe_word("a\x1b[2J\nb\x7f\xc3\xa9"), "a\\x1b[2J\\x0ab\\x7f\\xc3\\xa9");
 }
 
-TEST(SafeText, LinesKeepWhatDoesNotSteer) {
+TEST(SafeText, LinesKeepHarmlessCharacters) {
   EXPECT_EQ(safe_lines("a\tb\nh\xc3\xa9"), "a\tb\nh\xc3\xa9");
   EXPECT_EQ(safe_lines("a\r\x1b[2J\x07"), "a\\x0d\\x1b[2J\\x07");
 }
@@ -26,7 +26,7 @@ TEST(SafeText, TheSecondSetOfControlCharactersGoesToo) {
             "\\x9b2J");
 }
 
-TEST(SafeText, WhatIsNotSeenAndTurnsTheRestRoundIsShown) {
+TEST(SafeText, InvisibleAndDirectionalCharactersAreShown) {
   EXPECT_EQ(safe_lines("cod\xe2\x80\xaegpj.exe"), "cod\\xe2\\x80\\xaegpj.exe");  // U+202E
   EXPECT_EQ(safe_lines("a\xe2\x81\xa6z"), "a\\xe2\\x81\\xa6z");                  // U+2066
   EXPECT_EQ(safe_lines("a\xe2\x80\x8bz"), "a\\xe2\\x80\\x8bz");                  // U+200B

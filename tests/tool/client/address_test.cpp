@@ -13,7 +13,7 @@ std::string found(const std::string& text) {
   return address ? address->name() : "failed: " + error;
 }
 
-TEST(Address, WhatIsLeftOutIsFilledIn) {
+TEST(Address, MissingPartsGetDefaults) {
   EXPECT_EQ(found("127.0.0.1:1234"), "127.0.0.1:1234");
   EXPECT_EQ(found("127.0.0.1"), "127.0.0.1:11300");
   EXPECT_EQ(found(":1234"), "127.0.0.1:1234");
@@ -55,7 +55,7 @@ TEST(Address, APortIsANumberUpTo65535OrAName) {
     EXPECT_FALSE(Address::check(text, error)) << text;
 }
 
-TEST(Address, ConnectingToNobodySaysWhere) {
+TEST(Address, AFailedConnectionReportsTheAddress) {
   std::string error;
   const std::optional<Address> address = Address::find("unix:/no/such/folder/socket", error);
   ASSERT_TRUE(address);

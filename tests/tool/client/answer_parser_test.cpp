@@ -188,7 +188,7 @@ TEST(AnswerParser, ABodyOfAnotherSizeDoesNotMatch) {
   EXPECT_TRUE(parse("RESERVED 1 0\r\n\r\n", 1, "")[0].body_matches);
 }
 
-TEST(AnswerParser, WhatNoServerSendsIsMalformed) {
+TEST(AnswerParser, InvalidAnswersAreMalformed) {
   for (const char* bytes :
        {"\r\n", "DELETED\n", "deleted\r\n", "DELETED \r\n", "DELETED 1\r\n", "INSERTED\r\n",
         "INSERTED \r\n", "INSERTED x\r\n", "INSERTED -1\r\n", "INSERTED 1 \r\n",

@@ -20,7 +20,7 @@ TEST(Growth, IsTheNewerHalfAboveTheOlder) {
   EXPECT_FALSE(grows({9, 8, 7, 6}));
 }
 
-TEST(Growth, IsNotToldFromFewerThanFour) {
+TEST(Growth, NeedsFourSamples) {
   EXPECT_FALSE(grows({}));
   EXPECT_FALSE(grows({1, 2, 3}));
 }

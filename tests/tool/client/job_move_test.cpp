@@ -18,7 +18,7 @@ StatsText job(const std::string& state, const std::string& counters) {
 constexpr const char* kNone = "reserves: 0\ntimeouts: 0\nreleases: 0\nburies: 1\nkicks: 0\n";
 constexpr const char* kReserved = "reserves: 1\ntimeouts: 0\nreleases: 0\nburies: 1\nkicks: 0\n";
 
-TEST(PlaceAtReserve, IsWhatItWasIfNobodyCameBetween) {
+TEST(PlaceAtReserve, IsUnchangedIfNoOtherClientIntervened) {
   for (const Place place : kPlaces) {
     EXPECT_EQ(place_at_reserve(job(std::string(name_of(place)), kNone), job("reserved", kReserved)),
               place);
@@ -152,7 +152,7 @@ TEST_F(HeldJobMoveTest, IsAnotherOnesIfItIsHeldNoMore) {
   expect_over(Outcome::stayed, {"job 7 stays in tube mail: another client took it meanwhile"});
 }
 
-TEST_F(JobMoveTest, ADelayedJobKeepsWhatIsLeftOfItsDelay) {
+TEST_F(JobMoveTest, ADelayedJobKeepsTheRestOfItsDelay) {
   reserve("delayed", "time-left: 99\n");
   EXPECT_EQ(asked_now(), "use news\r\nput 9 100 60 5 try:3\r\nhello\r\n");
 }
@@ -168,7 +168,7 @@ TEST_F(JobMoveTest, ABuriedJobIsNeverReady) {
   expect_over(Outcome::moved);
 }
 
-TEST_F(JobMoveTest, ACopyThatCannotBeBuriedIsTold) {
+TEST_F(JobMoveTest, ACopyThatCannotBeBuriedIsReported) {
   reserve("buried");
   answer(ReplyCode::inserted, 12, "INSERTED 12");
   answer(ReplyCode::out_of_memory, 0, "OUT_OF_MEMORY");
@@ -176,7 +176,7 @@ TEST_F(JobMoveTest, ACopyThatCannotBeBuriedIsTold) {
   expect_over(Outcome::moved, {"job 12 in tube news could not be buried: OUT_OF_MEMORY"});
 }
 
-TEST_F(JobMoveTest, WhoIsGoneOrNotMeantIsLeftAlone) {
+TEST_F(JobMoveTest, OtherAndMissingJobsAreNotMoved) {
   begin();
   move_->take({{}, {ReplyCode::not_found, 0, "NOT_FOUND", ""}, {}});
   expect_over(Outcome::gone);
@@ -187,7 +187,7 @@ TEST_F(JobMoveTest, WhoIsGoneOrNotMeantIsLeftAlone) {
   expect_over(Outcome::gone);
 }
 
-TEST_F(JobMoveTest, AServerWithoutReserveJobIsTold) {
+TEST_F(JobMoveTest, AServerWithoutReserveJobIsReported) {
   for (const ReplyCode code : {ReplyCode::bad_format, ReplyCode::unknown_command}) {
     begin();
     move_->take({{}, {code, 0, "X", ""}, {}});
@@ -233,7 +233,7 @@ TEST_F(JobMoveTest, ACopyInAnotherTubeGoesAgain) {
   EXPECT_EQ(move_->refused()->code, ReplyCode::out_of_memory);
 }
 
-TEST_F(JobMoveTest, ACopyThatAWorkerHasTakenInAnotherTubeIsTold) {
+TEST_F(JobMoveTest, ACopyThatAWorkerHasReservedInAnotherTubeIsReported) {
   reserve("ready");
   use_ = ReplyCode::out_of_memory;
   answer(ReplyCode::inserted, 12, "INSERTED 12");
@@ -246,7 +246,7 @@ TEST_F(JobMoveTest, ACopyThatAWorkerHasTakenInAnotherTubeIsTold) {
 }
 
 // The move puts the job into the wrong tube, so a key of that tube has no effect.
-TEST_F(JobMoveTest, AKeyThatIsTakenInAnotherTubeIsNotTold) {
+TEST_F(JobMoveTest, AKeyThatIsTakenInAnotherTubeIsNotReported) {
   reserve("ready");
   use_ = ReplyCode::out_of_memory;
   answer(ReplyCode::inserted, 12, "INSERTED 12 READY");
@@ -281,7 +281,7 @@ TEST_F(JobMoveTest, AJobWhoseTtrHasEndedStaysAndItsCopyGoes) {
   }
 }
 
-TEST_F(JobMoveTest, OneThatIsLostSaysWhereItsJobMayBe) {
+TEST_F(JobMoveTest, ALostMoveReportsThePlaceOfTheJob) {
   using Answers = std::vector<std::pair<ReplyCode, std::uint64_t>>;
   const std::string stays = "job 7 stays in tube mail, and may be ready";
   const std::tuple<const char*, Answers, std::string> ends[] = {

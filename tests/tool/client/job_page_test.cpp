@@ -53,7 +53,7 @@ TEST(JobPage, KeysOfANewerServerThatHaveLinesBelowThemArePassedOver) {
   EXPECT_EQ(page->jobs[1].json_members(), R"("id":6)");
 }
 
-TEST(JobPage, WhatIsNoListOfJobsIsRefused) {
+TEST(JobPage, InvalidListsOfJobsAreRefused) {
   for (const char* text :
        {"", "---\n", "---\nnext: 0\n", "---\nnext: x\njobs: []\n", "jobs: []\n",
         "---\njobs:\n  id: 5\n", "---\njobs:\n- tube: a\n", "---\njobs:\n- id: 5\n  tube\n",

@@ -31,14 +31,14 @@ TEST(JsonObject, EscapesAreRead) {
   EXPECT_EQ(text_of(R"({"a":"\u0000"})"), std::string(1, '\0'));
 }
 
-TEST(JsonObject, WhatOurWriterWritesComesBack) {
+TEST(JsonObject, TheOutputOfOurWriterCanBeRead) {
   std::string all;
   for (int i = 0; i < 128; ++i) all += static_cast<char>(i);
   all += "\xc2\x85\xc3\xa4\xf0\x9f\x98\x80";
   EXPECT_EQ(text_of("{\"a\":" + json_string(all) + "}"), all);
 }
 
-TEST(JsonObject, WhatIsNoJsonIsRefused) {
+TEST(JsonObject, InvalidJsonIsRefused) {
   for (const std::string_view line : {"",
                                       "{",
                                       "}",

@@ -18,7 +18,7 @@ TEST(ListTable, CellsStandBelowTheirTitles) {
             "   7     12 mail");
 }
 
-TEST(ListTable, WhatIsNotThereIsADash) {
+TEST(ListTable, AMissingValueIsADash) {
   EXPECT_EQ(row_of(kColumns, *StatsText::parse("---\nid: 1234567\n")), "1234567      - -");
 }
 

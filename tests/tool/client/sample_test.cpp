@@ -56,7 +56,7 @@ TEST(Sample, AServerThatWasStartedAnewHasNoRates) {
   }
 }
 
-TEST(Sample, WhatAnOldServerDoesNotCountHasNoRate) {
+TEST(Sample, AMissingCounterHasNoRate) {
   const Sample before = sample_at(1000, "pid: 5\nuptime: 5\ntotal-jobs: 10\n");
   const Sample now = sample_at(2000, "pid: 5\nuptime: 6\ntotal-jobs: 11\n");
   const ServerRates rates = rates_between(before, now);

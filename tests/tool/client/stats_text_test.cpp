@@ -30,13 +30,13 @@ TEST(StatsText, NumbersAreReadWhole) {
   EXPECT_EQ(stats->decimal("b"), std::nullopt);
 }
 
-TEST(StatsText, WhatIsNoReportIsRefused) {
+TEST(StatsText, InvalidReportsAreRefused) {
   for (const char* text : {"", "---\n", "a: 1\n", "---\na\n", "---\n: 1\n", "---\na: 1\n\n"}) {
     EXPECT_FALSE(StatsText::parse(text)) << text;
   }
 }
 
-TEST(StatsText, JsonTypesFollowTheMeaningNotTheLooks) {
+TEST(StatsText, JsonTypesFollowTheMeaningOfTheKey) {
   const auto job = StatsText::parse("---\nid: 12\ntube: 34\npri: 5\n");
   EXPECT_EQ(job->json_members(), R"("id":12,"tube":"34","pri":5)");
   const auto client = StatsText::parse("---\nid: 12\naddress: \"7\"\nused: \"34\"\n");
@@ -64,7 +64,7 @@ TEST(StatsText, NamesThatWouldBreakACommandAreRefused) {
   EXPECT_TRUE(parse_list("---\n- " + std::string(200, 'x') + "\n"));
 }
 
-TEST(ServerWords, NameHaricotdIfItTellsItsVersion) {
+TEST(ServerWords, NameHaricotdIfItReportsItsVersion) {
   const StatsText theirs = *StatsText::parse("---\nversion: 1.12\n");
   EXPECT_EQ(server_kind(theirs), "beanstalkd");
   EXPECT_EQ(server_words(theirs), "beanstalkd 1.12");
@@ -76,7 +76,7 @@ TEST(ServerWords, NameHaricotdIfItTellsItsVersion) {
   EXPECT_EQ(short_server_words(ours), "haricotd 2.3.4");
 }
 
-TEST(ServerWords, AreSafeToPrintWhateverTheServerSays) {
+TEST(ServerWords, AreSafeToPrintForAnyAnswer) {
   const StatsText odd = *StatsText::parse("---\nversion: \x1b[2J\nharicot-version: \x1b]0;x\x07\n");
   for (const std::string& words : {server_words(odd), short_server_words(odd)}) {
     EXPECT_EQ(words.find('\x1b'), std::string::npos) << words;

@@ -21,7 +21,7 @@ std::string names(const std::vector<TubeStats>& tubes) {
   return text;
 }
 
-TEST(TubeStats, AreMadeOfWhatTheServerSays) {
+TEST(TubeStats, AreMadeFromTheAnswerOfTheServer) {
   const TubeStats made =
       *tube_stats("mail",
                   "---\nname: mail\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\n"
@@ -39,7 +39,7 @@ TEST(TubeStats, AreMadeOfWhatTheServerSays) {
   EXPECT_EQ(made.paused_s, 1U);  // The tube is paused for less than a second.
 }
 
-TEST(TubeStats, WhatIsNoReportMakesNone) {
+TEST(TubeStats, InvalidReportsMakeNone) {
   EXPECT_FALSE(tube_stats("mail", ""));
   EXPECT_FALSE(tube_stats("mail", "name: mail\n"));
 }
@@ -132,7 +132,7 @@ TEST(TubeStats, TheTableIsAlignedAndGrowsWithItsNumbers) {
             "       0      0        0       0      0       0      -        -      - a\\x1b[2J");
 }
 
-TEST(TubeStats, JsonHasNullForWhatWasNotMeasured) {
+TEST(TubeStats, JsonHasNullForMissingValues) {
   TubeStats made = *tube_stats("12", "---\nname: 12\npause: 0\n");
   made.put_rate = 0.5;
   EXPECT_EQ(to_json(made), R"({"name":"12","pause":0,"put-rate":0.500,"delete-rate":null})");

@@ -31,7 +31,7 @@ std::string ids_of(const SeenClients& seen, const ClientView& view, std::size_t 
   return ids;
 }
 
-TEST(ClientScreen, WhoHoldsMostJobsStandsFirst) {
+TEST(ClientScreen, TheClientWithMostJobsIsFirst) {
   EXPECT_EQ(ids_of(three(), {}), "231");
   EXPECT_EQ(ids_of(three(), {.reversed = true}), "132");
   EXPECT_EQ(order_of(three(), {}).text, "3 connections by jobs");
@@ -92,7 +92,7 @@ TEST(ClientScreen, ColumnsOnTheRightLeaveFirst) {
   EXPECT_EQ(lines_of(1), " |\n |\n");
 }
 
-TEST(ClientScreen, NothingThatAServerSaysSteersATerminal) {
+TEST(ClientScreen, NoAnswerOfAServerControlsTheTerminal) {
   SeenClients seen;
   for (const char* const text :
        {"---\nid: \x1b[2J\njobs: 1\x1b\nused: \"a\x1b]0;b\a\"\n", "---\nx: \x9b\n"}) {

@@ -17,7 +17,7 @@ TopState server_with(int ready, const std::string& more = "") {
   return state;
 }
 
-TEST(ServerSum, AddsWhatCanBeAddedUp) {
+TEST(ServerSum, AddsAdditiveValues) {
   const std::vector<TopState> servers = {server_with(3), server_with(4, "draining: true\n")};
   TopState sum;
   add_up(servers, sum);

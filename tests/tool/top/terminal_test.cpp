@@ -82,7 +82,7 @@ ScreenStyle style_with(std::vector<std::pair<const char*, const char*>> variable
   return Terminal::style();
 }
 
-TEST(Terminal, ThereAreColoursUnlessSomebodyWantsNone) {
+TEST(Terminal, ColoursCanBeTurnedOff) {
   EXPECT_TRUE(style_with({{"TERM", "xterm"}}).colours);
   EXPECT_TRUE(style_with({{"TERM", "xterm"}, {"NO_COLOR", ""}}).colours);
   EXPECT_FALSE(style_with({{"TERM", "xterm"}, {"NO_COLOR", "1"}}).colours);
@@ -90,7 +90,7 @@ TEST(Terminal, ThereAreColoursUnlessSomebodyWantsNone) {
   EXPECT_FALSE(style_with({{"TERM", "xterm-mono"}}).colours);
 }
 
-TEST(Terminal, TheLocaleSaysWhetherThereIsUtf8) {
+TEST(Terminal, TheLocaleDeterminesUtf8) {
   EXPECT_FALSE(style_with({}).utf8);
   EXPECT_TRUE(style_with({{"LANG", "de_DE.UTF-8"}}).utf8);
   EXPECT_TRUE(style_with({{"LC_CTYPE", "C.utf8"}, {"LANG", "C"}}).utf8);

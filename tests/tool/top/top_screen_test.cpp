@@ -41,7 +41,7 @@ TEST(TopScreen, TheSummaryOfABatchIsFourLines) {
                        "connections: 6, 7 producers, 8 workers, 9 waiting, - new a second"}));
 }
 
-TEST(TopScreen, WhatNeedsAttentionStandsInTheFirstLineOfABatch) {
+TEST(TopScreen, WarningsAreInTheFirstLineOfABatch) {
   TopState state = state_with({});
   state.sample.server = *StatsText::parse("---\ndraining: true\nbinlog-refusing: 1\n");
   EXPECT_EQ(batch_summary(state)[0],
@@ -122,7 +122,7 @@ TEST(TopScreen, TheHeadHasMemoryIfItIsKnown) {
   EXPECT_NE(draw_top(state, {}, {}, {})[3].text().find("memory 38.1 MiB"), std::string::npos);
 }
 
-TEST(TopScreen, WhatIsWrongHasItsPlaceBeforeALongAddress) {
+TEST(TopScreen, AnErrorIsShownBeforeALongAddress) {
   TopState state = state_with({});
   state.address = "unix:/" + std::string(100, 'x');
   state.sample.server = *StatsText::parse("---\ndraining: true\nmemory-full: 1\n");

@@ -32,7 +32,7 @@ TEST(TubeMarks, JobsWithoutAWorkerAreMarked) {
   EXPECT_EQ(marks_of(waiting_jobs("default", 2), {}), Marks{});
 }
 
-TEST(TubeMarks, ATubeHasAWorkerIfSomebodyHoldsAJobOrNothingIsKnown) {
+TEST(TubeMarks, ATubeHasAWorkerIfAJobIsHeldOrNothingIsKnown) {
   TubeStats held = waiting_jobs("mail", 0);
   held.reserved = 1;
   EXPECT_EQ(marks_of(held, {}), Marks{});

@@ -5,7 +5,7 @@
 namespace haricot::tool {
 namespace {
 
-TEST(JobLog, AWordIsWhatAShellReads) {
+TEST(JobLog, AWordIsQuotedForAShell) {
   EXPECT_EQ(shell_word("a-b_c/d.e=f:g,h+i@j%k"), "a-b_c/d.e=f:g,h+i@j%k");
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("a b"), "'a b'");

@@ -33,7 +33,7 @@ class OutletTest : public testing::Test {
   os::Descriptor writing_;
 };
 
-TEST_F(OutletTest, AFullPipeMakesNobodyWait) {
+TEST_F(OutletTest, AFullPipeBlocksNoWriter) {
   Outlet outlet(writing_.get());
   std::string all;
   for (int i = 0; i < 50'000; ++i) all += std::to_string(i) + "\n";

@@ -60,7 +60,7 @@ TEST(WorkPlan, ABodyThatNoArgumentCanHaveIsRefused) {
   EXPECT_EQ(words_for(plan, std::string(128 * 1024, 'x')), std::nullopt);
 }
 
-TEST(WorkPlan, AProgramIsToldOfItsJob) {
+TEST(WorkPlan, AProgramGetsTheFactsAboutItsJob) {
   const WorkJob job{
       .id = 7, .body = "x", .tube = "mail", .priority = 5, .ttr_s = 60, .reserves = 2};
   EXPECT_EQ(environment_of(job),
@@ -68,7 +68,7 @@ TEST(WorkPlan, AProgramIsToldOfItsJob) {
                    "HARICOT_JOB_RESERVES=2", "HARICOT_JOB_TTR=60"}));
 }
 
-TEST(WorkPlan, AProgramIsLookedForAsTheSystemDoes) {
+TEST(WorkPlan, AProgramIsFoundLikeByTheSystem) {
   EXPECT_EQ(look_for_program("sh", "/nowhere:/bin:/usr/bin"), 0);
   EXPECT_EQ(look_for_program("sh", nullptr), 0);
   EXPECT_EQ(look_for_program("/bin/sh", ""), 0);

@@ -10,7 +10,7 @@ std::string error_of(const std::string& json) {
   return ActionRequest::read(json, error) ? "" : error;
 }
 
-TEST(ActionRequest, ReadsWhatAnActionNeeds) {
+TEST(ActionRequest, ReadsTheMembersOfAnAction) {
   std::string error;
   const auto kick = ActionRequest::read(
       "{\"server\":\"a:1\",\n\"action\":\"kick\",\"tube\":\"mail\",\"count\":10}", error);

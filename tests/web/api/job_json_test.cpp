@@ -35,7 +35,7 @@ TEST(ClientJson, HasNumbersAndTexts) {
             R"("watching":2,"jobs":1,"commands":18446744073709551615})");
 }
 
-TEST(ClientJson, TextsAreEscapedAndWhatIsMissingOrNoNumberIsNull) {
+TEST(ClientJson, TextsAreEscapedAndMissingOrInvalidNumbersAreNull) {
   const auto stats = tool::StatsText::parse(
       "---\nid: 1\naddress: </script>\"\\\x01\x7f\nused: \xff\nage: -1\njobs: 1e9\n");
   EXPECT_EQ(client_json(*stats),

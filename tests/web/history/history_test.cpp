@@ -43,7 +43,7 @@ TEST(Track, KeepsAnHour) {
   EXPECT_FALSE(track.at(1500).has_value());
 }
 
-TEST(Track, WhatNobodyLookedAtHasNoPoints) {
+TEST(Track, ATimeWithoutSamplesHasNoPoints) {
   Track track;
   track.add(1000, ready(1), counts(0, 0));
   track.add(1001, ready(2), counts(0, 0));

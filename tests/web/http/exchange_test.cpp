@@ -78,7 +78,7 @@ TEST_F(ExchangeTest, LetsNoByteOfAValueEndAHeader) {
   EXPECT_NE(take(*exchange).find("Location: a??Set-Cookie: x?\r\n"), std::string::npos);
 }
 
-TEST_F(ExchangeTest, SaysWhetherTheConnectionGoesOn) {
+TEST_F(ExchangeTest, ReportsIfTheConnectionStaysOpen) {
   const auto ends = begin({.keeps_alive = false});
   ends->respond({});
   EXPECT_TRUE(ends->has_to_close());
@@ -160,7 +160,7 @@ TEST_F(ExchangeTest, GivesUpAPeerThatReadsTooSlowly) {
   exchange->leave();
 }
 
-TEST_F(ExchangeTest, TellsOnceThatThePeerIsGone) {
+TEST_F(ExchangeTest, ReportsOnceThatThePeerIsGone) {
   const auto exchange = begin();
   int gone = 0;
   exchange->on_gone = [&, exchange] {
@@ -213,7 +213,7 @@ TEST_F(ExchangeTest, LogsAnActionEvenWhenThePeerIsGone) {
   EXPECT_EQ(acts_, (std::vector<std::string>{"10.0.0.1:5/kick/a:11300/tube=mail/done=1"}));
 }
 
-TEST_F(ExchangeTest, KeepsNoMemoryOfWhatHasLeft) {
+TEST_F(ExchangeTest, KeepsNoMemoryOfSentBytes) {
   const auto exchange = begin();
   exchange->begin_stream("text/plain");
   std::string all;

@@ -156,7 +156,7 @@ TEST(RequestParser, RefusesHeadersThatTwoProgramsCouldReadInTwoWays) {
   EXPECT_EQ(status_of(get("/", "A: \xc3\xa9 b\tc\r\n")), 200);
 }
 
-TEST(RequestParser, RefusesWhatIsTooLong) {
+TEST(RequestParser, RefusesLongRequests) {
   const std::string line(kHeadMax, 'a');
   EXPECT_EQ(status_of("GET /" + line + " HTTP/1.1\r\n"), 414);
   EXPECT_EQ(status_of(get("/", "A: " + line + "\r\n")), 431);
@@ -233,7 +233,7 @@ TEST(RequestParser, RefusesChunksThatAreNone) {
   EXPECT_EQ(status_of(chunked(extensions)), 413);
 }
 
-TEST(RequestParser, KnowsWhetherTheConnectionGoesOn) {
+TEST(RequestParser, KnowsIfTheConnectionStaysOpen) {
   const auto keeps = [](const std::string& version, const std::string& headers) {
     return Reading("GET / HTTP/" + version + "\r\nHost: a\r\n" + headers + "\r\n")
         .request->keeps_alive;
@@ -247,7 +247,7 @@ TEST(RequestParser, KnowsWhetherTheConnectionGoesOn) {
   EXPECT_TRUE(keeps("1.0", "Connection: keep-alive\r\n"));
 }
 
-TEST(RequestParser, TellsWhoWaitsForAContinue) {
+TEST(RequestParser, ReportsAnExpectedContinue) {
   RequestParser parser(kHeadMax);
   (void)parser.feed(post("Expect: 100-Continue\r\nContent-Length: 1\r\n", ""));
   ASSERT_TRUE(parser.has_head());

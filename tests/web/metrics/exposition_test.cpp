@@ -20,14 +20,14 @@ std::string written(bool is_openmetrics) {
   return text.take();
 }
 
-TEST(Exposition, IsWhatPrometheusReads) {
+TEST(Exposition, IsValidForPrometheus) {
   EXPECT_EQ(written(false),
             "# HELP jobs_total Jobs.\n# TYPE jobs_total counter\njobs_total{server=\"a\"} 3\n"
             "jobs_total 4\n# HELP age_seconds An age.\n# TYPE age_seconds gauge\n"
             "age_seconds{server=\"a\",tube=\"b\"} 0.25\n");
 }
 
-TEST(Exposition, IsWhatOpenMetricsWants) {
+TEST(Exposition, IsValidOpenMetrics) {
   EXPECT_EQ(written(true),
             "# HELP jobs Jobs.\n# TYPE jobs counter\njobs_total{server=\"a\"} 3\n"
             "jobs_total 4\n# HELP age_seconds An age.\n# TYPE age_seconds gauge\n"
@@ -39,7 +39,7 @@ TEST(Exposition, ValuesOfLabelsAreEscaped) {
   EXPECT_EQ(label("x", "<b>%41{,}é"), "x=\"<b>%41{,}é\"");
 }
 
-TEST(Exposition, WhatNoReaderTakesOrATerminalObeysIsReplaced) {
+TEST(Exposition, InvalidAndControlCharactersAreReplaced) {
   EXPECT_EQ(label("x", "a\nb\x1b[2Jc\u202e"), "x=\"a\ufffdb\ufffd[2Jc\ufffd\"");
   EXPECT_EQ(label("x", "caf\xe9 \xf0\x9f"), "x=\"caf\ufffd \ufffd\ufffd\"");
 }

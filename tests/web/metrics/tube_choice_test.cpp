@@ -106,7 +106,7 @@ TEST_F(TubeChoiceTest, SumsShowTheOldestJobThatNoPauseExplains) {
   EXPECT_EQ(sum[TubeField::unattended], 200U);
 }
 
-TEST(ShareRoom, ServersShareWhatTheModestLeave) {
+TEST(ShareRoom, ServersShareTheRoomThatOthersLeave) {
   using Shares = std::vector<std::size_t>;
   EXPECT_EQ(share_room({1000, 1000}, 1000), (Shares{500, 500}));
   EXPECT_EQ(share_room({1000, 10, 1000}, 1000), (Shares{495, 10, 495}));
@@ -114,7 +114,7 @@ TEST(ShareRoom, ServersShareWhatTheModestLeave) {
   EXPECT_EQ(share_room({}, 1000), Shares{});
 }
 
-TEST_F(TubeChoiceTest, WhatDoesNotMatchIsNotThere) {
+TEST_F(TubeChoiceTest, OtherTubesAreLeftOut) {
   std::string error;
   const auto pattern = NamePattern::make("t.*|emails", error);
   add("t1", 1);

@@ -52,7 +52,7 @@ TEST(NamePattern, MatchesTheWholeName) {
   }
 }
 
-TEST(NamePattern, RefusesWhatItDoesNotSupport) {
+TEST(NamePattern, RefusesUnsupportedSyntax) {
   std::string error;
   for (const char* text :
        {"",    "(",      ")",     "a)",      "(a",      "[",   "[a",     "[b-a]", "[[:nope:]]",

@@ -54,7 +54,7 @@ TEST_F(PipelineTest, SixtyFourQuestionsAreUnderWayAtMost) {
   EXPECT_EQ(send(), "delete 1\r\ndelete 1\r\n");
 }
 
-TEST_F(PipelineTest, WhatPeopleAskHasABound) {
+TEST_F(PipelineTest, RequestsOfViewersAreLimited) {
   for (std::size_t i = 0; i < Pipeline::kWaitingMax; ++i) pipeline_.ask(question("delete 1"));
   EXPECT_FALSE(pipeline_.can_ask(1));
 }
@@ -68,7 +68,7 @@ TEST_F(PipelineTest, OnlySoMuchOfABodyIsKept) {
             (std::vector<std::string>{"peek 1: FOUND 1 5 hel", "peek 2: FOUND 2 5 world"}));
 }
 
-TEST_F(PipelineTest, AServerThatSaysALittleNowAndThenIsLateAllTheSame) {
+TEST_F(PipelineTest, AServerThatSendsRarelyIsLate) {
   EXPECT_EQ(pipeline_.deadline(), Instant::never());
   pipeline_.ask(question("peek 1"));
   send();
@@ -107,7 +107,7 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
   EXPECT_EQ(answers_.back(), "delete 1: DELETED ");
 }
 
-TEST_F(PipelineTest, WhatIsForATubeIsAskedWhenTheTubeIsUsed) {
+TEST_F(PipelineTest, ACommandForATubeFollowsItsUse) {
   Question use = question("use mail");
   use.followers = 2;
   pipeline_.ask(question("peek 1"));

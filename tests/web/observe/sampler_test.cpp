@@ -133,7 +133,7 @@ class SamplerTest : public ::testing::Test {
   Sampler sampler_{pipeline_, facts_, {.labels = labels_, .key = {1, 2}}};
 };
 
-TEST_F(SamplerTest, AsksABeanstalkdForTubesOnlyWhileSomebodyLooks) {
+TEST_F(SamplerTest, SamplesTubesOfABeanstalkdOnlyForAViewer) {
   server_.is_haricot = false;
   server_.tubes = {{"default", {}}};
   restart();
@@ -170,7 +170,7 @@ TEST_F(SamplerTest, SamplesTheTubesOfAHaricotdAlways) {
   }
 }
 
-TEST_F(SamplerTest, PagesThatNeverEndAreCutAndToldInTheRow) {
+TEST_F(SamplerTest, EndlessPagesAreCutAndReportedInTheRow) {
   restart();
   run();
   server_.endless = true;
@@ -266,7 +266,7 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
 }
 
 // The connection stays, as when a server hands over to the next one.
-TEST_F(SamplerTest, AServerThatWasTakenOverIsAskedWhatItKnows) {
+TEST_F(SamplerTest, AServerThatWasTakenOverIsQueriedForItsCommands) {
   server_.is_haricot = false;
   server_.tubes = {{"mail", {}}};
   restart();
@@ -286,7 +286,7 @@ TEST_F(SamplerTest, AServerThatWasTakenOverIsAskedWhatItKnows) {
   EXPECT_TRUE(facts_.tubes->has_details);
 }
 
-TEST_F(SamplerTest, WhatALabelHasCountedStaysWhenItsTubesGo) {
+TEST_F(SamplerTest, TheCountersOfALabelSurviveItsTubes) {
   server_.tubes = {{"emails-1", {.puts = 100, .deletes = 90}}, {"default", {.puts = 7}}};
   restart();
   run();
@@ -355,7 +355,7 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   EXPECT_EQ(facts_.tubes->rows.size(), 4U);
 }
 
-TEST_F(SamplerTest, AServerThatTellsNoStatisticsIsNotUp) {
+TEST_F(SamplerTest, AServerWithoutStatisticsIsNotUp) {
   restart();
   sampler_.advance(now_);
   pipeline_.sent(pipeline_.output(now_).size());

@@ -45,7 +45,7 @@ TEST(TubeReader, PassesOverKeysThatItDoesNotKnow) {
   EXPECT_EQ(row[TubeField::ready], 2U);
 }
 
-TEST(TubeReader, RefusesWhatIsNoReport) {
+TEST(TubeReader, RefusesInvalidReports) {
   TubeRow row;
   EXPECT_FALSE(read_tube("", row));
   EXPECT_FALSE(read_tube("current-jobs-ready: 2\n", row));
@@ -61,14 +61,14 @@ TEST(TubeReader, ReadsAPage) {
   EXPECT_EQ(page.tubes, (std::vector<std::string>{"mail 3", "a(b);$ 4"}));
 }
 
-TEST(TubeReader, AStarSaysTheEnd) {
+TEST(TubeReader, AStarMarksTheEnd) {
   const Page page = read("---\nnext: \"*\"\ntubes: []\n");
   EXPECT_TRUE(page.is_good);
   EXPECT_EQ(page.next, "");
   EXPECT_TRUE(page.tubes.empty());
 }
 
-TEST(TubeReader, PassesOverWhatANewerServerSays) {
+TEST(TubeReader, SkipsFieldsOfNewerServers) {
   const Page page = read(
       "---\nnext: \"*\"\nother:\n- name: \"no\"\n  more: 1\ntubes:\n- name: \"mail\"\n  list:\n"
       "  - 1\n  current-jobs-ready: 3\n");
@@ -76,19 +76,19 @@ TEST(TubeReader, PassesOverWhatANewerServerSays) {
   EXPECT_EQ(page.tubes, std::vector<std::string>{"mail 3"});
 }
 
-TEST(TubeReader, RefusesWhatIsNoPage) {
+TEST(TubeReader, RefusesInvalidPages) {
   EXPECT_FALSE(read("").is_good);
   EXPECT_FALSE(read("---\ntubes: []\n").is_good);
   EXPECT_FALSE(read("---\nnext: \"a b\"\ntubes: []\n").is_good);
 }
 
-TEST(TubeReader, LeavesOutATubeThatNobodyCouldAskFor) {
+TEST(TubeReader, SkipsTubesWithInvalidNames) {
   const Page page = read("---\nnext: \"*\"\ntubes:\n- name: \"a\x01\"\n- name: \"b\"\n");
   EXPECT_EQ(page.tubes, std::vector<std::string>{"b 0"});
 }
 
 // For any answer, the reader returns only names that can be sent in a command, and ends.
-TEST(TubeReader, ReadsWhateverAServerSaysToItsEnd) {
+TEST(TubeReader, ReadsAnyAnswerToItsEnd) {
   const std::string good =
       "---\nnext: \"work\"\ntubes:\n- name: \"mail\"\n  current-jobs-ready: 3\n"
       "- name: \"work\"\n  total-jobs: 18446744073709551615\n  pause: -1\n";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr HashKey kKey = {1, 2};
 
-TEST(TubeRows, GiveBackWhatWasAdded) {
+TEST(TubeRows, ReturnTheAddedRows) {
   TubeRows rows(kKey);
   TubeRow row;
   row.name = "mail";

@@ -66,7 +66,7 @@ TEST(Site, TakesTheBaseOffAPath) {
   EXPECT_EQ(judge(site, request(Method::get, "/a/b/a/b/both")), "404");
 }
 
-TEST(Site, SaysWhyNotInTheFormOfThePath) {
+TEST(Site, RefusesInTheFormOfThePath) {
   Site site({}, routes());
   Request for_programs = request(Method::get, "/api/\"x");
   const Response json = *site.judge(for_programs, "peer", Instant()).refused;

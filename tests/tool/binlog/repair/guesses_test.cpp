@@ -66,7 +66,7 @@ class Guesses : public ::testing::Test {
   std::vector<Guess> guesses_;
 };
 
-TEST_F(Guesses, AreNotMadeWhereTheFilesSayWhatTheyAre) {
+TEST_F(Guesses, AreNotNeededForIdentifiedFiles) {
   put(1, known_file(1));
   put(2, headless(known_file(2)));
   put(3, known_file(3));
