@@ -59,8 +59,8 @@ void print_state_versions() {
 
 // A service manager keeps a state until a start succeeds.
 constexpr const char* kKept =
-    "the connections and jobs of the server before are kept; "
-    "set the cause right, and the next try has them";
+    "the connections and jobs of the previous server are kept; "
+    "remove the cause, and the next start takes them over";
 
 // Reports why the server does not start, also to a previous server that waits for it.
 int fail(os::Log& log, os::LastServer& last, const std::string& message, int status) {
@@ -386,8 +386,7 @@ int serve_or_fail(const os::Options& options, os::Log& log) {
   try {
     return serve(options, log);
   } catch (const std::bad_alloc&) {
-    log.event(os::Level::error, "no-memory",
-              {{"hint", "the server has ended; give it more memory"}});
+    log.event(os::Level::error, "no-memory", {{"hint", "give the server more memory"}});
     log.flush();
     return EXIT_FAILURE;
   }

@@ -135,7 +135,7 @@ bool Binlog::record_what_no_file_has(std::string& error) {
     wait_for_syncs();
     if (!stream_.is_refusing()) return true;
   }
-  error = "not all jobs of the server before could be written: ";
+  error = "not all jobs of the previous server could be written: ";
   error += stream_.refusal().why().empty() ? kNoSpace : stream_.refusal().why();
   return false;
 }

@@ -159,8 +159,8 @@ bool BinlogFolder::tell_of_wait(Instant began) {
       Level::warning, "volume-waits",
       {{"error", failure.empty() ? "no answer from the volume" : failure},
        {"milliseconds", milliseconds_of(now - began)},
-       {"seconds_to_the_end", fence_->patience().count() / 1'000'000'000},
-       {"hint", "clients wait until the volume answers; see its network, quorum and mount"}});
+       {"fence_timeout_s", fence_->patience().count() / 1'000'000'000},
+       {"hint", "clients wait until the volume answers; check its network, quorum and mount"}});
   log_.flush();
   return true;
 }
@@ -177,12 +177,11 @@ Instant BinlogFolder::next_fence_check(Instant now) const {
 
 void BinlogFolder::log_fenced() {
   const bool is_known = fence_->cause() == FolderFence::Cause::another_server;
-  log_.event(
-      Level::error, "fenced",
-      {{"error", fence_->why()},
-       {"hint", is_known ? "another server has the jobs; do not restart this one by itself"
-                         : "nobody may have the jobs: see the volume from this machine, and "
-                           "that no other server has the folder, before you start this one"}});
+  log_.event(Level::error, "fenced",
+             {{"error", fence_->why()},
+              {"hint", is_known ? "another server has the jobs; do not restart this one by itself"
+                                : "no server may be serving these jobs: check the volume, and make "
+                                  "sure that no other server runs, before restarting"}});
   log_.flush();
 }
 
@@ -218,7 +217,7 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
         log_.event(Level::warning, "binlog-in-doubt",
                    {{"file", file},
                     {"jobs", problem.jobs},
-                    {"hint", "deleted jobs may have come back; see haricot binlog check"}});
+                    {"hint", "deleted jobs may have come back; run haricot binlog check"}});
         break;
       case Kind::emptied:
       case Kind::displaced:
@@ -255,18 +254,17 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
       log_.event(Level::error, "binlog-refusing",
                  {{"doing", notice.doing},
                   {"error", notice.error},
-                  {"hint", "changes are refused and tried again; see the disk of -b"}});
+                  {"hint", "changes are refused and retried; check the disk of -b"}});
       break;
     case Kind::gone:
-      log_.event(
-          Level::error, "binlog-gone",
-          {{"error", notice.error},
-           {"hint", "the jobs live in memory only; do not stop the server, see the runbook"}});
+      log_.event(Level::error, "binlog-gone",
+                 {{"error", notice.error},
+                  {"hint", "jobs exist in memory only; do not stop the server, see the runbook"}});
       break;
     case Kind::not_back:
       log_.event(Level::error, "binlog-not-back",
                  {{"error", notice.error},
-                  {"hint", "changes are refused and tried again; do not stop the server"}});
+                  {"hint", "changes are refused and retried; do not stop the server"}});
       break;
     case Kind::recovered:
       log_.event(Level::info, "binlog-recovered", {{"file", notice.file}});

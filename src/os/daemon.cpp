@@ -378,7 +378,7 @@ void Daemon::complain_of_limit() {
   ++refused_;
   if (!limit_complaint_.take(now_)) return;
   log_.event(Level::warning, "connections-refused",
-             {{"count", refused_}, {"hint", "as many are open as --connections-max allows"}});
+             {{"count", refused_}, {"hint", "the limit of --connections-max is reached"}});
   refused_ = 0;
 }
 
@@ -422,7 +422,7 @@ void Daemon::log_spent_jobs() {
                 {"last", spent.last_id},
                 {"tube", spent.tube},
                 {"others", spent.others},
-                {"hint", "their tries are used up: look at them, then kick or delete them"}});
+                {"hint", "their tries are used up: inspect them, then kick or delete them"}});
   }
 }
 
@@ -432,8 +432,8 @@ void Daemon::log_oversized() {
   if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
   const char* hint = puts.largest_bytes > kJobBytesMaxLimit
-                         ? "no server takes jobs of this size"
-                         : "to take jobs of so many bytes, start with -z (--max-job-size)";
+                         ? "no server accepts jobs of this size"
+                         : "to accept jobs of this size, start with -z (--max-job-size)";
   log_.event(Level::warning, "job-too-big",
              {{"puts", puts.count},
               {"bytes", puts.largest_bytes},
@@ -450,7 +450,7 @@ void Daemon::log_draining() {
   draining_logged_ = service_.is_draining();
   if (draining_logged_) {
     log_.event(Level::info, "drain");
-    notifier_.status("drain mode: no new jobs are taken");
+    notifier_.status("drain mode: no new jobs are accepted");
   } else {
     log_.event(Level::info, "drain-ended");
     notifier_.status("serving");
@@ -476,7 +476,7 @@ void Daemon::log_memory() {
   log_.event(Level::warning, "memory-full",
              {{"used", engine.memory().used_bytes()},
               {"refused", engine.counts().refused_puts},
-              {"hint", "puts are refused: the server has taken what --memory-max allows"}});
+              {"hint", "puts are refused: the limit of --memory-max is reached"}});
   memory_shortage_logged_ = true;
 }
 

@@ -41,7 +41,7 @@ FolderDisk::Identity FolderDisk::identity_of_open(FileHandle file) {
 }
 
 DiskStatus FolderDisk::fail_as_lost() {
-  return fail_because("the folder is another server's");
+  return fail_because("the folder belongs to another server");
 }
 
 DiskStatus FolderDisk::fail_because(std::string why) {
@@ -71,18 +71,18 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
       has_name ? identity_of(named) == identity_of(folder) : is_closed_to_us && folder.st_nlink > 0;
   if (is_here) {
     (void)fail_because(exists ? name + " in " + path_ + " is another file than before"
-                              : "there is no " + name + " in " + path_ + " any more");
+                              : name + " in " + path_ + " no longer exists");
     return Presence::file_gone;
   }
   (void)fail_because(has_name ? path_ + " is another folder than before"
-                              : "there is no folder " + path_ + " any more");
+                              : "the folder " + path_ + " no longer exists");
   return Presence::folder_gone;
 }
 
 // If the lock's file is gone, another server may have taken the lock, and the folder with it.
 Presence FolderDisk::look_for_lock() {
   if (lock_ == nullptr || lock_->is_in(folder_.get())) return Presence::there;
-  (void)fail_because("there is no lock in " + path_ + " any more");
+  (void)fail_because("the lock in " + path_ + " no longer exists");
   return Presence::lock_gone;
 }
 
@@ -100,7 +100,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
   if (::fstat(folder_.get(), &open) != 0) return fail(errno, "look at", path_);
   if (::stat(path_.c_str(), &named) != 0) {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || open.st_nlink == 0;
-    if (is_gone) return fail_because("there is no folder " + path_ + " any more");
+    if (is_gone) return fail_because("the folder " + path_ + " no longer exists");
     named = open;  // This user cannot search the path, but the folder exists.
   }
   if (identity_of(named) == identity_of(open)) {
@@ -115,7 +115,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
     return DiskStatus::ok;
   }
   if (fence_ != nullptr) return fail_because(path_ + " is another folder than before");
-  if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is no folder");
+  if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is not a folder");
   if (named.st_dev != open.st_dev) {
     return fail_because(path_ + " is on another file system than before");
   }

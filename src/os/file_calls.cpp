@@ -48,7 +48,7 @@ int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
 }  // namespace
 
 const char* reason_of(int error) {
-  if (error == kNoPlainFile) return "it is no plain file";
+  if (error == kNoPlainFile) return "it is not a regular file";
   if (error == ELOOP) return "it is a symbolic link, which haricotd does not follow";
   return std::strerror(error);
 }

@@ -140,8 +140,7 @@ FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner,
     return Begun::failed;
   }
   if (before >= binlog::kEpochLast - 1) {
-    error =
-        "the epochs of the folder are used up; `haricot binlog copy` writes the jobs to a new one";
+    error = "the folder has no epoch left; `haricot binlog copy` writes the jobs to a new one";
     return Begun::failed;
   }
   epoch_ = binlog::epoch_after(before);
@@ -180,7 +179,7 @@ FolderFence::Found FolderFence::look(std::string& why) const {
   }
   const auto found = epoch_in(page);
   if (!found) {
-    why = "the file epoch cannot be understood";
+    why = "the file epoch is malformed";
     return Found::failed;
   }
   if (*found == Epoch{epoch_, owner_}) return Found::good;
@@ -257,7 +256,7 @@ void FolderFence::fence_if_stuck() {
   if (since == kNever || read_boot_clock() - since <= patience_.count()) return;
   std::string why = failure();
   if (why.empty()) {
-    why = "the volume has stood still for " + std::to_string(patience_.count() / 1'000'000'000) +
+    why = "the volume has not answered for " + std::to_string(patience_.count() / 1'000'000'000) +
           " s";
   }
   give_up(Cause::volume, std::move(why));

@@ -190,7 +190,7 @@ LockStatus FolderLock::take(int folder_descriptor) {
   for (int round = 0; round < kRoundsMax; ++round) {
     struct flock lock = whole_file();
     if (::fcntl(file.get(), F_SETLK, &lock) == 0) {
-      if (::fstat(file.get(), &identity_) != 0) return fail("look at the file lock");
+      if (::fstat(file.get(), &identity_) != 0) return fail("stat the file lock");
       if (!is_in(folder_descriptor)) {
         // A server that was refused has removed the file that it had created.
         file = open_or_make(folder_descriptor);

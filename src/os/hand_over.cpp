@@ -48,7 +48,7 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
   const Bodies bodies = identity.folder.empty() ? Bodies::in_state : Bodies::in_journal;
   ServiceTransfer(service).write(writer, bodies);
   if (!writer.end()) {
-    error = "there is no memory for the state";
+    error = "not enough memory for the state";
     return false;
   }
   return parcel.add(descriptors, error) && parcel.finish(parts, error);

@@ -30,7 +30,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
     return false;
   }
   if (lock.take(disk.descriptor()) != LockStatus::taken) {
-    error = lock.why_not("of the server before");
+    error = lock.why_not("of the previous server");
     return false;
   }
   const Instant now = read_clock();
@@ -49,7 +49,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
     is_good = transfer.read_session(reader_, this, false, now, session);
   }
   if (!is_good || !transfer.finish(reader_, now, false) || !transfer.is_at_rest()) {
-    error = "the folder of the server before has other jobs than its state";
+    error = "the folder of the previous server has other jobs than its state";
     return false;
   }
   auto bytes = std::make_unique<std::string>();

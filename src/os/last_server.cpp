@@ -67,11 +67,11 @@ bool LastServer::ask(const std::string& path, std::string& error) {
 bool LastServer::has_folder(const std::string& identity, std::string& error) const {
   if (!is_running() || state_->identity().folder == identity) return true;
   if (identity.empty()) {
-    error = "the server before has a binlog, and this one has no -b";
+    error = "the previous server has a binlog, and this one has no -b";
   } else if (state_->identity().folder.empty()) {
-    error = "the server before has no binlog, and this one has -b";
+    error = "the previous server has no binlog, and this one has -b";
   } else {
-    error = "the server before has another folder than that of -b";
+    error = "the previous server has another folder than that of -b";
   }
   return false;
 }
@@ -87,12 +87,12 @@ bool LastServer::bring_jobs(const ServerInfo& info, std::string& error) {
     error = kNoMemory;
   }
   if (!is_good) {
-    error = "cannot move the jobs of the server before out of its folder: " + error;
+    error = "cannot move the jobs of the previous server out of its folder: " + error;
     return false;
   }
   log_.event(
       Level::info, "jobs-moved",
-      {{"hint", "the folder of the server before still has the jobs: start no server on it"}});
+      {{"hint", "the folder of the previous server still has the jobs: start no server on it"}});
   return true;
 }
 
@@ -108,7 +108,7 @@ bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
     case ServiceTransfer::Read::broken:
       break;
   }
-  error = was_short ? kNoMemory : "the state of the server before cannot be used";
+  error = was_short ? kNoMemory : "the state of the previous server cannot be used";
   if (!is_running() && !was_short) {
     log_.event(Level::warning, "hand-over-refused",
                {{"message", error + ": the next start begins without it"}});
@@ -121,17 +121,17 @@ bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
 bool LastServer::may_go_on_without_jobs(const StateTransfer& transfer, std::string& error) {
   const std::string& before = state_->identity().folder;
   if (is_running()) {
-    error = "the binlog has other jobs than the server before";
+    error = "the binlog has other jobs than the previous server";
     return false;
   }
   if (transfer.jobs() == 0) return true;
   if (before != folder_) {
     error = "the folder of -b has other jobs, and cannot take the " +
-            std::to_string(transfer.jobs()) + " jobs of the server before: name an empty folder";
+            std::to_string(transfer.jobs()) + " jobs of the previous server: name an empty folder";
     return false;
   }
   log_.event(Level::warning, "hand-over-refused",
-             {{"message", "the binlog has other jobs than the server before: all are ready"},
+             {{"message", "the binlog has other jobs than the previous server: all are ready"},
               {"jobs", transfer.jobs()},
               {"holds", transfer.holds_dropped()}});
   return true;

@@ -68,7 +68,7 @@ class LastServer {
   void refuse(std::string_view why) { request_.refuse(why); }
 
  private:
-  static constexpr const char* kNoMemory = "there is no memory for the state of the server before";
+  static constexpr const char* kNoMemory = "not enough memory for the state of the previous server";
 
   void forget_stored();
   bool may_go_on_without_jobs(const StateTransfer& transfer, std::string& error);

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kInherited = " (inherited)";
 
 constexpr std::string_view kOtherUser =
-    ": the server before has the port as another user; only root can share it";
+    ": the previous server has the port as another user; only root can share it";
 
 // Maximum number of tries to find a free port for all addresses of a name.
 constexpr int kPortAttemptsMax = 100;
@@ -175,12 +175,12 @@ bool may_be_socket(const std::string& path, bool& is_there, std::string& error) 
   struct stat status {};
   is_there = false;
   if (!is_unix_path(path)) {
-    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
+    error = "the path of a unix socket must have 1 to 107 bytes: " + path;
     return false;
   }
   is_there = ::lstat(path.c_str(), &status) == 0;
   if (!is_there || S_ISSOCK(status.st_mode)) return true;
-  error = path + " is there and is not a socket";
+  error = path + " exists and is not a socket";
   return false;
 }
 
@@ -313,7 +313,7 @@ std::optional<Listener> Listener::open_for_messages(const std::string& path,
   const bool is_given = owner == nullptr || ::geteuid() != 0 ||
                         ::lchown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0;
   if (!is_given || ::chmod(path.c_str(), 0600) != 0) {
-    error = failure("cannot set who may use " + path);
+    error = failure("cannot set the permissions of " + path);
     return std::nullopt;
   }
   if (!listener->begin(error)) return std::nullopt;

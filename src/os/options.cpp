@@ -69,7 +69,7 @@ class Parser {
   bool socket_path(const FlagText& flag, std::string_view value) {
     if (!is_unix_path(value)) {
       return fail("the path of --" + std::string(flag.name) +
-                  " has to have 1 to 107 bytes: " + std::string(value));
+                  " must have 1 to 107 bytes: " + std::string(value));
     }
     options_.*kMember = value;
     return true;

@@ -160,7 +160,7 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
     // A peek advances past the bytes that it has returned, without consuming them.
     const int from_first = 0;
     if (::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_first, sizeof from_first) != 0) {
-      error = failure("cannot look into the sockets of the parcel");
+      error = failure("cannot peek at the sockets of the parcel");
       return false;
     }
     while (true) {
@@ -175,7 +175,7 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
         return false;
       }
       if (!message.move_to(copies) || copies.size() - before != count) {
-        error = "not all descriptors of the parcel can be had: too many are open";
+        error = "cannot receive all descriptors of the parcel: too many are open";
         errno = EMFILE;
         return false;
       }

@@ -104,7 +104,7 @@ bool become_user(const std::string& name, std::string& error, bool& no_such_user
   if (!is_entirely(user, group) && !change_to(name, user, group, error)) return false;
   // Going back must be impossible.
   if (user != 0 && (::setuid(0) == 0 || ::geteuid() != user || ::getegid() != group)) {
-    error = "became " + name + ", but could still go back to root";
+    error = "became " + name + ", but can still return to root";
     return false;
   }
   return true;

@@ -46,7 +46,7 @@ bool wants_sandbox(const Options& options) {
 }
 
 std::string Sandbox::enter() const {
-  if (kIsSanitized) return "this build has a sanitizer in it";
+  if (kIsSanitized) return "this build contains a sanitizer";
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return std::string("new privileges cannot be dropped: ") + std::strerror(errno);
   }

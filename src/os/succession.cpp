@@ -12,7 +12,7 @@
 namespace haricot::os {
 namespace {
 
-constexpr const char* kBusy = "what is under way takes too long, or the disk fails";
+constexpr const char* kBusy = "unfinished work takes too long, or the disk fails";
 
 }  // namespace
 
@@ -88,7 +88,7 @@ bool Succession::give_to_manager(std::string& error) {
     is_stored = is_stored && notifier_.store(part.name, part.descriptor.get());
   }
   if (is_stored && notifier_.wait_until_read()) return true;
-  error = "the service manager takes nothing";
+  error = "the service manager does not accept the state";
   return false;
 }
 
@@ -99,7 +99,7 @@ bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& erro
     const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
     return pack(daemon_, service_, identity_, socket, binlog_, parts, error);
   } catch (const std::bad_alloc&) {
-    error = "there is no memory for the state";
+    error = "not enough memory for the state";
     return false;
   }
 }

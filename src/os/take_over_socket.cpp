@@ -107,12 +107,12 @@ bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration pa
   const int socket = peer_.get();
   Room room;
   if (parts.size() > DescriptorMessage::kDescriptorsMax || !say(socket, words, descriptors)) {
-    error = std::string("the next server cannot be given the descriptors: ") + std::strerror(errno);
+    error = std::string("cannot send the descriptors to the next server: ") + std::strerror(errno);
   } else if (const bool has_answered = wait_for_words(socket, patience, notifier);
              is_asked_to_end()) {
-    error = "this server is told to end";
+    error = "this server is stopping";
   } else if (!has_answered) {
-    error = "the next server is silent";
+    error = "the next server does not answer";
   } else {
     const std::string_view answer = hear(socket, room);
     if (answer == kMine && say(socket, kYours)) return true;
@@ -142,7 +142,7 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket ||
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    error = "no server can be asked on " + path + ": " + std::strerror(errno);
+    error = "cannot connect to a server on " + path + ": " + std::strerror(errno);
     return false;
   }
   if (!say(socket.get(), kTakeOver) || !notifier.wait_for(socket.get(), kAnswerPatience)) {
@@ -156,11 +156,11 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
   std::vector<Descriptor> descriptors;
   const bool is_whole = bytes > 0 && message.move_to(descriptors);
   if (words.starts_with(kNo)) {
-    error = "the server before gives nothing: " + std::string(words.substr(kNo.size()));
+    error = "the previous server refuses: " + std::string(words.substr(kNo.size()));
     return false;
   }
   if (!is_whole || !words.starts_with(kParts)) {
-    error = "the server has ended before it gave anything";
+    error = "the previous server exited before it sent anything";
     return false;
   }
   const std::vector<std::string> names = split_names(words.substr(kParts.size()));
@@ -185,7 +185,7 @@ bool TakeOverRequest::agree(std::string& error) {
     socket_.reset();
     return true;
   }
-  error = "the server before does not wait any more";
+  error = "the previous server no longer waits";
   return false;
 }
 

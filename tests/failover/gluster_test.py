@@ -136,7 +136,7 @@ class Gluster(unittest.TestCase):
             self.assertEqual(client.socket.recv(1), b"")
         log = self.volume.log_of(first)
         self.assertLess(log.index("event=volume-waits"), log.index("event=fenced"))
-        self.assertIn("nobody may have the jobs", log)
+        self.assertIn("no server may be serving these jobs", log)
         with self.assertRaises(ConnectionRefusedError):
             Client(first.address, PORT)
         # The process still exists, because a check of the fence hangs. The agent reports a failure.

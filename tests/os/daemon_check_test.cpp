@@ -72,7 +72,7 @@ TEST_F(Check, StatusIsThatOfTheStart) {
   expect_refused({"-p", "0", "-b", file}, 10, "Not a directory");
   expect_refused({"-p", "0", "-l", "203.0.113.1"}, 111, "cannot listen on 203.0.113.1:0");
   expect_refused({"-p", "0", "--listen-also", "203.0.113.1"}, 111, "cannot listen on 203.0.113.1");
-  expect_refused({"-l", "unix:" + file}, 111, "is there and is not a socket");
+  expect_refused({"-l", "unix:" + file}, 111, "exists and is not a socket");
   expect_refused({"-l", "unix:" + folder_.file("no/socket")}, 111, "cannot listen on");
   expect_refused({"-p", "0", "-u", "nobody-has-this-name"}, 33, "there is no user");
 }

@@ -157,7 +157,7 @@ TEST_F(DaemonFence, AVolumeThatFailsForTooLongIsGivenUp) {
   EXPECT_EQ(server_.wait_exit(kEnd), kFenced);
   EXPECT_TRUE(client->at_eof());
   EXPECT_TRUE(has_said("cannot read the file epoch")) << server_.standard_error();
-  EXPECT_TRUE(has_said("nobody may have the jobs")) << server_.standard_error();
+  EXPECT_TRUE(has_said("no server may be serving these jobs")) << server_.standard_error();
   EXPECT_FALSE(has_said("another server has the jobs"));
 }
 

@@ -126,7 +126,7 @@ TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {
   ASSERT_NE(at, std::string::npos) << said;
   EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
   EXPECT_EQ(said.substr(at + words.size()),
-            "puts=1 bytes=101 limit=100 tube=mail hint=\"to take jobs of so many bytes, start with "
+            "puts=1 bytes=101 limit=100 tube=mail hint=\"to accept jobs of this size, start with "
             "-z (--max-job-size)\"\n");
 }
 

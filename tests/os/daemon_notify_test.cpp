@@ -63,7 +63,7 @@ TEST_F(DaemonNotify, DrainModeIsAStatus) {
   ASSERT_TRUE(start_with(notifying())) << server_.failure();
   ASSERT_EQ(manager_.receive_until("READY=1").size(), 1u);
   ASSERT_TRUE(server_.signal(SIGUSR1));
-  EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are taken").size(), 1u);
+  EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are accepted").size(), 1u);
 }
 
 TEST_F(DaemonNotify, TheEndOfDrainModeIsAStatusToo) {
@@ -71,7 +71,7 @@ TEST_F(DaemonNotify, TheEndOfDrainModeIsAStatusToo) {
   ASSERT_EQ(manager_.receive_until("READY=1").size(), 1u);
   const Client client = connect();
   EXPECT_EQ(client->ask("drain"), "DRAINING\r\n");
-  EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are taken").size(), 1u);
+  EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are accepted").size(), 1u);
   EXPECT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
   EXPECT_EQ(manager_.receive_until("STATUS=serving").size(), 1u);
 }

@@ -32,8 +32,8 @@ struct Outcome {
   std::string_view words = {};  // In the log of a start that does not serve.
 };
 constexpr Outcome kServes{};
-constexpr Outcome kNoFolderBefore{20, "the server before has no binlog"};
-constexpr Outcome kOtherFolder{20, "the server before has another folder"};
+constexpr Outcome kNoFolderBefore{20, "the previous server has no binlog"};
+constexpr Outcome kOtherFolder{20, "the previous server has another folder"};
 constexpr Outcome kUnknown{10, "is not known here"};
 constexpr Outcome kFull{10, "not all jobs"};
 constexpr Outcome kOtherJobs{20, "has other jobs"};
@@ -66,7 +66,7 @@ const std::vector<Change> kChanges = {
      {"-b", "EMPTY", "-s", "4096"},
      kServes,
      kNoFolderBefore},
-    {"BinlogOff", Before::in_folder, {}, kServes, {20, "the server before has a binlog"}},
+    {"BinlogOff", Before::in_folder, {}, kServes, {20, "the previous server has a binlog"}},
     {"BinlogMoves", Before::in_folder, {"-b", "EMPTY"}, kServes, kOtherFolder},
     {"BinlogOnWithOtherJobs", Before::in_memory, {"-b", "OTHER"}, kOtherJobs, kNoFolderBefore},
     {"BinlogMovesToOtherJobs", Before::in_folder, {"-b", "OTHER"}, kOtherJobs, kOtherFolder},

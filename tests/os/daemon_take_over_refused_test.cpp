@@ -142,7 +142,7 @@ TEST_P(TakeOver, AServerThatIsToldToEndMeanwhileEnds) {
   ASSERT_TRUE(next.say("mine"));
   EXPECT_EQ(next.hear(), "");
   EXPECT_EQ(server_.wait_exit(), kGood);
-  expect_refusal(server_, "this server is told to end");
+  expect_refusal(server_, "this server is stopping");
 }
 
 TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
@@ -150,7 +150,7 @@ TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
                                               "--take-over=" + path()};
   const Ending ending = run_to_end(arguments);
   EXPECT_EQ(ending.status, kNotTakenOver);
-  EXPECT_NE(ending.error.find("no server can be asked on " + path()), std::string::npos)
+  EXPECT_NE(ending.error.find("cannot connect to a server on " + path()), std::string::npos)
       << ending.error;
 }
 
@@ -162,8 +162,8 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
   const std::vector<std::string> address(arguments_.begin(), arguments_.begin() + 4);
   std::vector<std::string> with_other = address;
   with_other.insert(with_other.end(), {"-b", other.path()});
-  const std::string why = GetParam() ? "the server before has another folder than that of -b"
-                                     : "the server before has no binlog, and this one has -b";
+  const std::string why = GetParam() ? "the previous server has another folder than that of -b"
+                                     : "the previous server has no binlog, and this one has -b";
   const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& reason) {
     ServerProcess& next = launch_next(arguments);
     EXPECT_EQ(next.wait_exit(), kNotTakenOver) << next.standard_error();
@@ -173,7 +173,7 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
     next_.pop_back();
   };
   refuses(with_other, why);
-  if (GetParam()) refuses(address, "the server before has a binlog, and this one has no -b");
+  if (GetParam()) refuses(address, "the previous server has a binlog, and this one has no -b");
   // An address that is not available: nothing is lost either.
   std::vector<std::string> elsewhere = binlog_;
   elsewhere.insert(elsewhere.end(), {"-l", "203.0.113.1", "-p", "1"});

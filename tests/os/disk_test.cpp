@@ -246,7 +246,7 @@ TEST_F(FolderDiskTest, SaysInPlainWordsWhyItOpensNoLinkAndNoPipe) {
   EXPECT_EQ(disk_.last_error(),
             "cannot read link: it is a symbolic link, which haricotd does not follow");
   EXPECT_EQ(disk_.read("pipe", bytes), DiskStatus::failed);
-  EXPECT_EQ(disk_.last_error(), "cannot read pipe: it is no plain file");
+  EXPECT_EQ(disk_.last_error(), "cannot read pipe: it is not a regular file");
   EXPECT_EQ(disk_.open_existing("link", file), DiskStatus::failed);
   EXPECT_EQ(disk_.last_error(),
             "cannot open link: it is a symbolic link, which haricotd does not follow");

@@ -356,7 +356,7 @@ TEST_F(FencedDisk, ATakenNameOfAFileOfTheBinlogFences) {
   EXPECT_EQ(disk_.rename("binlog.8.tmp", "binlog.4"), DiskStatus::failed);
   EXPECT_EQ(disk_.create("binlog.7.tmp", file), DiskStatus::failed);
   EXPECT_EQ(disk_.remove("binlog.9.tmp"), DiskStatus::failed);
-  EXPECT_EQ(disk_.last_error(), "the folder is another server's");
+  EXPECT_EQ(disk_.last_error(), "the folder belongs to another server");
   EXPECT_FALSE(fs::exists(path("binlog.4")) || fs::exists(path("binlog.7.tmp")));
   EXPECT_TRUE(fs::exists(path("binlog.9.tmp")));
 }

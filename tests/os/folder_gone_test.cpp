@@ -100,13 +100,13 @@ TEST_F(FolderGone, ALockThatIsRemovedIsMissedAndTakenAgain) {
 TEST_F(FolderGone, AFolderThatIsRemovedIsMissedAndNotMade) {
   fs::remove_all(path_);
   EXPECT_EQ(look(), Presence::folder_gone);
-  EXPECT_TRUE(has_error("there is no folder " + path_));
+  EXPECT_TRUE(has_error("the folder " + path_ + " no longer exists"));
   EXPECT_EQ(go_back(), DiskStatus::failed);
   EXPECT_FALSE(fs::exists(path_));
   std::ofstream(path_) << "a file";
   EXPECT_EQ(look(), Presence::folder_gone);
   EXPECT_EQ(go_back(), DiskStatus::failed);
-  EXPECT_TRUE(has_error("is no folder"));
+  EXPECT_TRUE(has_error("is not a folder"));
 }
 
 TEST_F(FolderGone, AFolderThatIsMadeAnewIsGoneTo) {

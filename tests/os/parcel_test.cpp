@@ -167,7 +167,7 @@ TEST(Parcel, SaysIfTheProcessMayNotOpenSoMany) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_FALSE(has_all);
   EXPECT_LT(copies.size(), 100U);
-  EXPECT_EQ(error, "not all descriptors of the parcel can be had: too many are open");
+  EXPECT_EQ(error, "cannot receive all descriptors of the parcel: too many are open");
   copies.clear();
   expect_marks(*parcel, 100);
 }

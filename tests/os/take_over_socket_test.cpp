@@ -95,11 +95,11 @@ TEST_F(TakeOverSocketTest, ANextOneThatIsSilentGetsNothingMore) {
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   std::string error;
   EXPECT_FALSE(socket_->give(parts(), Duration::milliseconds(20), notifier_, error));
-  EXPECT_EQ(error, "the next server is silent");
+  EXPECT_EQ(error, "the next server does not answer");
   is_given_up = true;
   next.join();
   EXPECT_FALSE(has_agreed);
-  EXPECT_EQ(next_error, "the server before does not wait any more");
+  EXPECT_EQ(next_error, "the previous server no longer waits");
 }
 
 TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
@@ -112,7 +112,7 @@ TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   socket_->refuse("not now");
   refused.join();
-  EXPECT_EQ(next_error, "the server before gives nothing: not now");
+  EXPECT_EQ(next_error, "the previous server refuses: not now");
   EXPECT_TRUE(came.empty());
 
   std::thread refusing([&] {

@@ -107,7 +107,7 @@ TEST_P(BinlogGone, AMissingFolderIsReportedOnceAndUsedWhenItReturns) {
   EXPECT_EQ(connect()->ask("delete 1"), kRefused);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(put(), kRefused);
   EXPECT_EQ(lines_with("event=binlog-gone"), 1U) << server_.standard_error();
-  EXPECT_NE(server_.standard_error().find("there is no folder " + folder() + " any more"),
+  EXPECT_NE(server_.standard_error().find("the folder " + folder() + " no longer exists"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder())) << "the server must not make it";
 

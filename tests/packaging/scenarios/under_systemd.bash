@@ -120,7 +120,7 @@ equal "jobs" "$(stat_of current-jobs-ready)" 51
 
 step "drain mode"
 systemctl kill -s USR1 "$unit"
-drains() { [[ $(property StatusText) == "drain mode: no new jobs are taken" ]]; }
+drains() { [[ $(property StatusText) == "drain mode: no new jobs are accepted" ]]; }
 eventually drains
 equal "a put" "$(ask 'put 0 0 60 1' x)" DRAINING
 systemctl restart "$unit"
