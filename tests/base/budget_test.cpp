@@ -5,7 +5,7 @@
 namespace haricot {
 namespace {
 
-TEST(Budget, IsUsedUpByWhateverIsDone) {
+TEST(Budget, IsUsedUpByEachKindOfWork) {
   std::uint64_t done = 7;
   const Budget budget(done, 10);
   done += 4;

@@ -153,7 +153,7 @@ TEST(ByteBuffer, ASteadyStreamThroughItDoesNotMakeItGrow) {
   EXPECT_LE(highest - lowest, 4096);
 }
 
-TEST(ByteBuffer, DoesWhatAStringWouldDo) {
+TEST(ByteBuffer, BehavesLikeAString) {
   test::Random random;
   ByteBuffer buffer;
   std::string model;

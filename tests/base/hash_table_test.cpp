@@ -29,7 +29,7 @@ TEST(HashTable, FindsNothingInANewOne) {
   EXPECT_EQ(find(table, 1, 1), nullptr);
 }
 
-TEST(HashTable, TellsElementsOfOneHashApart) {
+TEST(HashTable, DistinguishesElementsOfEqualHash) {
   HashTable<Entry> table;
   std::deque<Entry> entries;
   for (int i = 0; i < 100; ++i) {
@@ -88,7 +88,7 @@ TEST(HashTable, WithoutMemoryForItsFirstBucketItRefuses) {
   EXPECT_TRUE(table.insert(entry));
 }
 
-TEST(HashTable, WithoutMemoryForMoreBucketsItGoesOnWithLongerChains) {
+TEST(HashTable, WithoutMemoryForMoreBucketsChainsGetLonger) {
   HashTable<Entry> table;
   std::vector<Entry> entries(1000);
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -122,7 +122,7 @@ TEST(HashTableDeathTest, TakingOutAnElementThatIsNotInItEndsTheProgram) {
   EXPECT_DEATH(table.erase(out), "nullptr");
 }
 
-TEST(HashTable, DoesWhatAMapWouldDo) {
+TEST(HashTable, BehavesLikeAMap) {
   test::Random random;
   HashTable<Entry> table;
   std::map<int, Entry> model;

@@ -81,7 +81,7 @@ TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
 //        1
 //     10    2        4 replaces 11, and has to rise above 10.
 //   11 12  3 4
-TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
+TEST(IndexedHeap, AReplacementMayRise) {
   IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   for (const std::uint32_t key : {1u, 10u, 2u, 11u, 12u, 3u, 4u}) push(heap, {key, key}, indexes);
@@ -149,7 +149,7 @@ TEST(IndexedHeapDeathTest, RemovingBehindTheEndEndsTheProgram) {
   EXPECT_DEATH(heap.remove(1, indexes), "index");
 }
 
-TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
+TEST(IndexedHeap, BehavesLikeASortedSet) {
   test::Random random;
   IndexedHeap<HeapEntry> heap;
   Indexes indexes;

@@ -66,7 +66,7 @@ TEST(IntrusiveList, AnElementIsInOneListPerHook) {
   size.remove(bead);
 }
 
-TEST(IntrusiveList, AppendingMovesAllBehindWhatIsThere) {
+TEST(IntrusiveList, AppendingMovesAllToTheEnd) {
   std::array<Bead, 4> beads{{{1, {}, {}}, {2, {}, {}}, {3, {}, {}}, {4, {}, {}}}};
   ByColor first;
   ByColor second;
@@ -145,7 +145,7 @@ TEST(IntrusiveListDeathTest, DestroyingAListThatHoldsSomethingEndsTheProgram) {
       "empty");
 }
 
-TEST(IntrusiveList, DoesWhatTwoVectorsWouldDo) {
+TEST(IntrusiveList, BehavesLikeTwoVectors) {
   test::Random random;
   std::array<Bead, 40> beads;
   for (int i = 0; i < 40; ++i) beads[static_cast<std::size_t>(i)].number = i;

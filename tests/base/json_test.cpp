@@ -20,12 +20,12 @@ TEST(Json, NoControlCharacterStaysOneOfATerminalsOwnNeither) {
   EXPECT_EQ(json_string("\xc2\xa0"), "\"\xc2\xa0\"");
 }
 
-TEST(Json, WhatIsNotSeenIsEscaped) {
+TEST(Json, InvisibleCharactersAreEscaped) {
   EXPECT_EQ(json_string("a\xe2\x80\xae\xc2\xad"), "\"a\\u202e\\u00ad\"");
   EXPECT_EQ(json_string("\xf3\xa0\x81\x81"), "\"\\udb40\\udc41\"");
 }
 
-TEST(Json, WhatIsNoUtf8IsReplaced) {
+TEST(Json, InvalidUtf8IsReplaced) {
   EXPECT_EQ(json_string("a\xff"
                         "b\xc3"),
             R"("a\ufffdb\ufffd")");

@@ -54,7 +54,7 @@ TEST_F(KeptPiecesTest, GivesNoneThatIsTooSmallOrMuchTooLarge) {
   EXPECT_EQ(kept_.bytes(), 0U);
 }
 
-TEST_F(KeptPiecesTest, WhatIsNeededAgainAndAgainNeverGoes) {
+TEST_F(KeptPiecesTest, APieceInRegularUseIsKept) {
   KeptPieces::Piece piece{std::malloc(kMebibyte), kMebibyte};
   for (int i = 0; i < 5; ++i) {
     kept_.keep(piece.memory, piece.bytes);
@@ -66,7 +66,7 @@ TEST_F(KeptPiecesTest, WhatIsNeededAgainAndAgainNeverGoes) {
   std::free(piece.memory);
 }
 
-TEST_F(KeptPiecesTest, WhatNobodyNeedsGoesAfterTheSecondTime) {
+TEST_F(KeptPiecesTest, AnUnusedPieceIsFreedAfterTwoPeriods) {
   keep(kMebibyte);
   kept_.age();
   keep(2 * kMebibyte);

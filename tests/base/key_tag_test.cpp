@@ -89,7 +89,7 @@ TEST(KeyTag, IsKeptWithItsTimeInOneForm) {
   EXPECT_EQ(text.view(), "idp:other");
 }
 
-TEST(TagText, SaysWhereItsTagsStand) {
+TEST(TagText, ReportsThePositionsOfItsTags) {
   const std::string line = "idp:key con:lane:02 try:3";
   JobTags read;
   ASSERT_TRUE(read_tags(line, read));

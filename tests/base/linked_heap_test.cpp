@@ -112,7 +112,7 @@ TEST(LinkedHeap, ForgetsAllItsElements) {
   pair.check();
 }
 
-TEST(LinkedHeap, DoesWhatASetDoes) {
+TEST(LinkedHeap, BehavesLikeASet) {
   test::Random random;
   for (int round = 0; round < 20; ++round) {
     const auto size = static_cast<std::uint32_t>(1 + random.below(60));

@@ -28,7 +28,7 @@ TEST(LittleEndian, TheLowestByteComesFirst) {
             0x0807060504030201u);
 }
 
-TEST(LittleEndian, WhatIsStoredIsLoaded) {
+TEST(LittleEndian, AStoredNumberIsLoaded) {
   for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{255},
                                     std::uint64_t{0x8000000000000000}, ~std::uint64_t{0}}) {
     EXPECT_EQ(load_little_endian<std::uint64_t>(stored(value).data()), value);

@@ -93,7 +93,7 @@ TEST_F(MemoryTest, AFreeLargePieceGoesBackOverManyCalls) {
   EXPECT_EQ(Memory::kept_bytes(), 0U);
 }
 
-TEST_F(MemoryTest, WhatIsKeptForLaterRefusesNobody) {
+TEST_F(MemoryTest, ReservedMemoryCausesNoRefusal) {
   Memory::give_all_back();
   (void)Memory::take_refusal();
   Memory::limit(20'000'000);

@@ -32,7 +32,7 @@ TEST(PagedArray, ANewOneHoldsNoMemory) {
   EXPECT_EQ(live_allocations(), before);
 }
 
-TEST(PagedArray, KeepsWhatIsPushedOverManyPages) {
+TEST(PagedArray, KeepsElementsOverManyPages) {
   Array array;
   fill(array, 5 * Array::kPageElements + 3);
   for (std::uint32_t i = 0; i < array.size(); ++i) ASSERT_EQ(array[i], i);
@@ -184,7 +184,7 @@ TEST(PagedArrayDeathTest, PoppingFromAnEmptyOneEndsTheProgram) {
   EXPECT_DEATH(array.pop_back(), "size_ > 0");
 }
 
-TEST(PagedArray, DoesWhatAVectorWouldDo) {
+TEST(PagedArray, BehavesLikeAVector) {
   test::Random random;
   Array array;
   std::vector<std::uint64_t> model;

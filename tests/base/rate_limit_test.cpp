@@ -14,14 +14,14 @@ TEST(RateLimit, AllowsOneAnInterval) {
   EXPECT_TRUE(limit.take(Instant::at(17)));
 }
 
-TEST(RateLimit, WhatWasNotDoneForLongIsNotMadeUpFor) {
+TEST(RateLimit, IdleIntervalsAreNotMadeUpFor) {
   RateLimit limit(Duration::nanoseconds(10), Instant::at(0));
   EXPECT_TRUE(limit.take(Instant::at(100)));
   EXPECT_FALSE(limit.take(Instant::at(109)));
   EXPECT_TRUE(limit.take(Instant::at(110)));
 }
 
-TEST(RateLimit, AllowsAsManyAnIntervalAsItIsTold) {
+TEST(RateLimit, AllowsTheSetNumberInEachInterval) {
   RateLimit limit(Duration::nanoseconds(10), Instant::at(0), 2);
   EXPECT_TRUE(limit.take(Instant::at(5)));
   EXPECT_TRUE(limit.take(Instant::at(14)));

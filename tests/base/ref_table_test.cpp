@@ -15,7 +15,7 @@ namespace {
 enum class Ref : std::uint32_t {};
 using Table = RefTable<int, Ref>;
 
-TEST(RefTable, FindsWhatWasAdded) {
+TEST(RefTable, FindsAddedElements) {
   Table table;
   int one = 1;
   int two = 2;

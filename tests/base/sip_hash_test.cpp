@@ -18,7 +18,7 @@ std::string counting_bytes(std::size_t bytes) {
   return text;
 }
 
-TEST(SipHash, OfTwoAndFourRoundsIsWhatItsAuthorsPublished) {
+TEST(SipHash, OfTwoAndFourRoundsMatchesTheReference) {
   const auto hash = [](std::size_t bytes) {
     return SipHash<2, 4>::of(kPublishedKey, counting_bytes(bytes));
   };
@@ -30,7 +30,7 @@ TEST(SipHash, OfTwoAndFourRoundsIsWhatItsAuthorsPublished) {
   EXPECT_EQ(hash(15), 0xa129ca6149be45e5U);
 }
 
-TEST(SipHash, OfOneAndThreeRoundsIsWhatOthersComputeAsWell) {
+TEST(SipHash, OfOneAndThreeRoundsMatchesOtherImplementations) {
   EXPECT_EQ((SipHash<1, 3>::of(kPublishedKey, "")), 0xabac0158050fc4dcU);
   // Results of Python 3.11 with PYTHONHASHSEED=0, which is a key of zeros.
   const HashKey zeros;

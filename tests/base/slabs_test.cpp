@@ -66,7 +66,7 @@ TEST(Slabs, PiecesAreApartAndKeepTheirBytes) {
   EXPECT_EQ(slabs.empty_bytes(), 0U);
 }
 
-TEST(Slabs, WhatComesAndGoesIsKept) {
+TEST(Slabs, SlabsOfFluctuatingUseAreKept) {
   Slabs slabs;
   void* const first = slabs.allocate(60'000);
   slabs.free(first);
@@ -79,7 +79,7 @@ TEST(Slabs, WhatComesAndGoesIsKept) {
   }
 }
 
-TEST(Slabs, WhatNobodyNeedsGoesAfterTwoTimes) {
+TEST(Slabs, AnUnusedSlabIsFreedAfterTwoPeriods) {
   Slabs slabs;
   std::vector<void*> pieces;
   for (int i = 0; i < 800; ++i) pieces.push_back(slabs.allocate(60'000));
@@ -125,7 +125,7 @@ TEST(Slabs, SmallPiecesGoBackToo) {
   EXPECT_EQ(slabs.taken_bytes(), 0U);
 }
 
-TEST(Slabs, CountWhatWasEverInUse) {
+TEST(Slabs, CountTheMostInUse) {
   Slabs slabs;
   void* const small = slabs.allocate(40);
   EXPECT_LE(slabs.taken_bytes(), 16U * 1024);

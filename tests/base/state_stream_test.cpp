@@ -65,7 +65,7 @@ std::string written(const Thing& thing) {
   return collected.bytes;
 }
 
-TEST(StateStream, WhatIsReadIsWhatWasWritten) {
+TEST(StateStream, ReadsBackTheWrittenValues) {
   const Thing thing = some_thing();
   const std::string bytes = written(thing);
   StateReader reader(bytes);
@@ -126,7 +126,7 @@ TEST(StateStream, ValuesThatCannotBeAreRefused) {
   EXPECT_EQ(refused(std::uint32_t{100}, std::string("before")), "");
 }
 
-TEST(StateStream, GivesThePiecesOnAndLongValuesWhole) {
+TEST(StateStream, PassesPiecesOnAndLongValuesWhole) {
   Collected collected;
   StateWriter writer(collected.sink());
   const std::string body(3 * StateWriter::kPieceBytes, 'x');

@@ -86,7 +86,7 @@ TEST(Instant, NeverIsLaterThanEverything) {
 }
 
 // The result is never too small, and a second too large only in the last 67 ms before that second.
-TEST(CoarseInstant, TellsTheSecondsThatHavePassed) {
+TEST(CoarseInstant, CountsThePassedSeconds) {
   for (std::int64_t begin = 0; begin < 2'000'000'000; begin += 31'415'927) {
     const Instant then = Instant::at(7'000'000'000 + begin);
     const CoarseInstant coarse(then);

@@ -49,7 +49,7 @@ class OneTimer : public ::testing::Test {
   Timer timer_{kKind, &owner_};
 };
 
-TEST_F(OneTimer, KnowsWhoseItIs) {
+TEST_F(OneTimer, KnowsItsOwner) {
   EXPECT_EQ(timer_.kind(), kKind);
   EXPECT_EQ(timer_.owner(), &owner_);
   EXPECT_FALSE(timer_.is_set());
@@ -225,7 +225,7 @@ Instant earliest(const std::deque<ModelTimer>& timers) {
   return first;
 }
 
-TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
+TEST(TimerWheel, BehavesLikeAListOfDeadlines) {
   test::Random random;
   for (int round = 0; round < 20; ++round) {
     Instant now = Instant() + random_distance(random);

@@ -32,7 +32,7 @@ TEST(Utf8, EveryCharacterHasOneForm) {
   }
 }
 
-TEST(Utf8, WhatIsCutOffIsNone) {
+TEST(Utf8, ATruncatedCharacterIsInvalid) {
   for (const char* text : {"\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xe2.", "\xe2\x82.", "\x80",
                            "\xc1\xbf", "\xf5\x80\x80\x80", "\xff"}) {
     EXPECT_EQ(first_character(text).bytes, 0U);
