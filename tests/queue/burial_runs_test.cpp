@@ -41,7 +41,7 @@ class Burials {
   std::uint32_t last_ = 0;
 };
 
-TEST(BurialRuns, TellWhenTheOnlyJobWasBuried) {
+TEST(BurialRuns, KeepTheTimeOfTheOnlyBurial) {
   Burials burials;
   EXPECT_FALSE(burials.runs.oldest().has_value());
   burials.add(7 * kSecondOfBurials);
@@ -50,7 +50,7 @@ TEST(BurialRuns, TellWhenTheOnlyJobWasBuried) {
   EXPECT_FALSE(burials.runs.oldest().has_value());
 }
 
-TEST(BurialRuns, TellTheFirstJobWithinATenthOrASecond) {
+TEST(BurialRuns, KeepTheTimeOfTheFirstBurialWithinATenthOrASecond) {
   test::Random chance(11);
   for (int round = 0; round < 40; ++round) {
     Burials burials;

@@ -67,7 +67,7 @@ TEST_F(EngineBatches, AReserveTakesJobsAsReservesWouldOneByOne) {
   EXPECT_EQ(engine.counts().workers, 1U);
 }
 
-TEST_F(EngineBatches, AReserveTakesWhatFitsAndTheFirstJobInAnyCase) {
+TEST_F(EngineBatches, AReserveTakesJobsThatFitAndAlwaysTheFirst) {
   Client& client = world.connect();
   for (int i = 0; i < 5; ++i) world.put(client, {.body = "12345"});
   struct Room {
@@ -152,7 +152,7 @@ TEST_F(EngineBatches, AClientWithVeryManyWatchesGetsTheSame) {
 
 // Deletes --------------------------------------------------------------------------------------
 
-TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
+TEST_F(EngineBatches, ADeleteCountsFoundAndMissingJobs) {
   Client& client = world.connect();
   Client& other = world.connect();
   const JobId own = world.put(client);
@@ -227,7 +227,7 @@ TEST_F(EngineBatches, ATouchOfVeryManyJobsIsDividedAmongTurnsAndLosesNone) {
   EXPECT_EQ(engine.counts().timeouts, kJobs);
 }
 
-TEST_F(EngineBatches, WhoClosesInTheMiddleOfATouchGivesItsJobsBack) {
+TEST_F(EngineBatches, ClosingInTheMiddleOfATouchReleasesTheJobs) {
   constexpr std::uint32_t kJobs = 2 * Engine::kJobsPerCall;
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < kJobs; ++i) world.put(client);
@@ -242,7 +242,7 @@ TEST_F(EngineBatches, WhoClosesInTheMiddleOfATouchGivesItsJobsBack) {
 // Clients that watch very many tubes are notified of each tube that a deletion changes. The batch
 // continues in later turns instead of doing all of that in one, and no watcher sees a tube whose
 // notification is pending.
-TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {
+TEST_F(EngineBatches, ADeleteThatNotifiesManyWatchersTakesSeveralTurns) {
   constexpr std::uint32_t kTubes = WatchIndex::kManyFrom;
   Client& client = world.connect();
   Ids ids;
@@ -333,7 +333,7 @@ TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
   }
 }
 
-TEST_F(EngineBatchInParts, WhatWaitsForTheDiskGoesOnAndIsAnsweredOnce) {
+TEST_F(EngineBatchInParts, ABatchThatWaitsForTheDiskContinuesAndIsAnsweredOnce) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   engine.go_on_with_tasks(world.now);
   EXPECT_TRUE(client.is_busy());
@@ -351,7 +351,7 @@ TEST_F(EngineBatchInParts, WhatWaitsForTheDiskGoesOnAndIsAnsweredOnce) {
   EXPECT_TRUE(world.exists(ids[4]));
 }
 
-TEST_F(EngineBatchInParts, WhatTheDiskRefusesThenIsAnsweredAsAFailure) {
+TEST_F(EngineBatchInParts, ABatchThatTheDiskRefusesIsAnsweredAsAFailure) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   journal.refuse_from(1, JournalStatus::failed);
   engine.go_on_with_tasks(world.now);
@@ -400,7 +400,7 @@ TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
   EXPECT_EQ(scan(~JobId{0}, 10), Ids{});
 }
 
-TEST_F(EngineBatches, AScanLooksAtABoundedNumberOfJobs) {
+TEST_F(EngineBatches, AScanExaminesABoundedNumberOfJobs) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < Looks::kScanned + 5; ++i) world.put(client);
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
@@ -415,7 +415,7 @@ TEST_F(EngineBatches, AScanLooksAtABoundedNumberOfJobs) {
   EXPECT_EQ(scanned.next, 0U);
 }
 
-TEST_F(EngineBatches, AScanShowsOnlyWhatIsInTheTubeAndInTheState) {
+TEST_F(EngineBatches, AScanShowsOnlyJobsOfTheTubeAndState) {
   Client& client = world.connect();
   const JobId held = world.put(client);
   ASSERT_EQ(world.reserve(client), held);
@@ -435,7 +435,7 @@ TEST_F(EngineBatches, AScanShowsOnlyWhatIsInTheTubeAndInTheState) {
   EXPECT_EQ(scan(1, 9, nullptr, JobState::ready), (Ids{ready, other}));
 }
 
-TEST_F(EngineBatches, AListHasTheOrderOfServiceWhateverTheOrderOfArrival) {
+TEST_F(EngineBatches, AListHasTheOrderOfServiceInEveryOrderOfArrival) {
   Client& client = world.connect();
   for (const std::uint32_t number : {5U, 3U, 9U, 1U, 7U, 3U}) {
     world.put(client, {.priority = number});

@@ -274,7 +274,7 @@ TEST_F(EngineClients, AWaitWithoutTimeoutNeverEndsByItself) {
   EXPECT_TRUE(worker.is_waiting());
 }
 
-TEST_F(EngineClients, StopWaitingTimesOutOnlyWhoWaits) {
+TEST_F(EngineClients, StopWaitingTimesOutOnlyWaitingClients) {
   Client& worker = world.connect();
   engine.stop_waiting(worker, Delivery::Kind::timed_out);
   EXPECT_TRUE(world.take_deliveries().empty());
@@ -315,7 +315,7 @@ TEST_F(EngineClients, ADeliveryToAClosedClientIsDroppedAndItsJobGivenBack) {
 // Memory ------------------------------------------------------------------------------------------
 
 // Each allocation of each call fails once: the call reports it, or has its full effect.
-TEST_F(EngineClients, WithoutMemoryACommandSaysSoAndChangesNothing) {
+TEST_F(EngineClients, WithoutMemoryACommandFailsAndChangesNothing) {
   Client& client = world.connect();
   const std::string name = "a-name-that-is-too-long-to-stand-in-a-string";
   int failures = 0;

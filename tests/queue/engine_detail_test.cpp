@@ -58,7 +58,7 @@ TEST_F(EngineDetail, TheOldestReadyJobIsNotTheOneThatIsServedFirst) {
 }
 
 // Far more jobs than are scanned, and then fewer again, removed in various orders.
-TEST_F(EngineDetail, TheOldestOfManyIsToldWithinATenth) {
+TEST_F(EngineDetail, TheAgeOfTheOldestOfManyIsReportedWithinATenth) {
   Client& client = world.connect();
   std::vector<std::pair<JobId, Instant>> jobs;
   for (std::uint32_t i = 0; i < 1500; ++i) {
@@ -92,7 +92,7 @@ TEST_F(EngineDetail, AFlushLeavesNothingBehind) {
   EXPECT_PRED2(is_near, oldest_ready(), 10u);
 }
 
-TEST_F(EngineDetail, WaitsAndWorkAreToldInMilliseconds) {
+TEST_F(EngineDetail, WaitsAndWorkAreReportedInMilliseconds) {
   Client& client = world.connect();
   Client& other = world.connect();
   const JobId id = world.put(client);
@@ -173,7 +173,7 @@ TEST_F(EngineDetail, WithoutMemoryNothingIsCountedAndNothingFails) {
   EXPECT_EQ(oldest_buried(), 2u);
 }
 
-TEST_F(EngineDetail, ATubeThatNobodyHasWorkedOnHasNoTimes) {
+TEST_F(EngineDetail, AnUnusedTubeHasNoTimes) {
   Client& client = world.connect();
   for (int i = 0; i < 200; ++i) world.put(client);
   EXPECT_EQ(engine.find_tube("default")->times, nullptr);

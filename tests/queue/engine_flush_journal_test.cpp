@@ -54,7 +54,7 @@ TEST_F(EngineFlush, ThatIsRefusedAtOnceHasNotBegun) {
 }
 
 // The client is answered at once. No job returns, and the rest stays invisible.
-TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
+TEST_F(EngineFlush, ThatIsRefusedLaterContinuesUntilAllIsRecorded) {
   for (const bool in_a_turn : {false, true}) {
     Client& client = world.connect();
     Client& worker = world.connect();
@@ -122,7 +122,7 @@ TEST_F(EngineFlush, ThatWaitsForAnotherIsRefusedWithIt) {
   engine.check_invariants();
 }
 
-TEST_F(EngineFlush, ThatIsRefusedGoesOnWithoutItsClient) {
+TEST_F(EngineFlush, ThatIsRefusedContinuesWithoutItsClient) {
   Client& client = world.connect();
   put_many(client, 10);
   journal.refuse_from(4, JournalStatus::failed);

@@ -61,7 +61,7 @@ TEST_F(EngineFlush, IsOfOneTube) {
   EXPECT_EQ(world.flush(client, "default", kAll).jobs, 0U);
 }
 
-TEST_F(EngineFlush, RecordsEachDeletionWithWhatTheJobWas) {
+TEST_F(EngineFlush, RecordsEachDeletionWithTheStateOfTheJob) {
   Client& client = world.connect();
   world.put(client);
   world.put(client, {.delay_s = 9});
@@ -166,7 +166,7 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 4 * kSlice)}));
 }
 
-TEST_F(EngineFlush, LeavesWhatComesBehindIt) {
+TEST_F(EngineFlush, LeavesLaterJobs) {
   Client& client = world.connect();
   Client& other = world.connect();
   const Ids held = hold(other, 4);
@@ -225,7 +225,7 @@ TEST_F(EngineFlush, ADelayedJobDoesNotBecomeReadyAnyMore) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, kSlice + 10)}));
 }
 
-TEST_F(EngineFlush, WorkersGetWhatComesBehindIt) {
+TEST_F(EngineFlush, WorkersGetLaterJobs) {
   Client& client = world.connect();
   Client& worker = world.connect();
   ASSERT_EQ(engine.pause("default", 5, world.now), Outcome::done);
@@ -240,7 +240,7 @@ TEST_F(EngineFlush, WorkersGetWhatComesBehindIt) {
   finish();
 }
 
-TEST_F(EngineFlush, AClientWithVeryManyWatchesIsToldThatNothingIsOffered) {
+TEST_F(EngineFlush, AClientWithVeryManyWatchesLearnsThatNoJobIsOffered) {
   Client& watcher = world.connect();
   for (int i = 0; i < 1500; ++i) {
     ASSERT_EQ(engine.watch(watcher, "t" + std::to_string(i)), Outcome::done);
@@ -258,7 +258,7 @@ TEST_F(EngineFlush, AClientWithVeryManyWatchesIsToldThatNothingIsOffered) {
   finish();
 }
 
-TEST_F(EngineFlush, GoesOnWithoutItsClient) {
+TEST_F(EngineFlush, ContinuesWithoutItsClient) {
   Client& client = world.connect();
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
   put_many(client, 3 * kSlice);

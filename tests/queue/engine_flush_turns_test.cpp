@@ -26,7 +26,7 @@ class FlushTurns : public test::EngineFlush {
   Client& producer = world.connect();
 };
 
-TEST_F(FlushTurns, TheSecondWaitsForTheFirstAndNobodyElseDoes) {
+TEST_F(FlushTurns, OnlyTheSecondWaitsForTheFirst) {
   bury_many(producer, 3);
   Client& first = flush_stuck();
   bury_many(producer, 4);

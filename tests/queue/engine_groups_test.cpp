@@ -101,7 +101,7 @@ TEST_F(EngineGroupsTest, TheEndOfManyHoldsIsNoLongTurn) {
   EXPECT_EQ(world.state(again), JobState::delayed);
 }
 
-TEST_F(EngineGroupsTest, AHeldJobThatIsFlushedMeanwhileOnlyStopsToWait) {
+TEST_F(EngineGroupsTest, AFlushedHeldJobOnlyStopsWaiting) {
   const JobId first = put("grp:g");
   for (int i = 0; i < 5000; ++i) world.put(client, {.tags = "aft:g"});
   remove(first);

@@ -24,7 +24,7 @@ TEST_F(EngineInvariantsDeathTest, SeesAWrongNumber) {
   EXPECT_DEATH((++tube().reserved, engine.check_invariants()), "reserved");
 }
 
-TEST_F(EngineInvariantsDeathTest, SeesAJobThatIsNotWhereItsStateSays) {
+TEST_F(EngineInvariantsDeathTest, DetectsAJobOutsideOfThePlaceOfItsState) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   EXPECT_DEATH((job(id).set_state(JobState::buried), engine.check_invariants()), "state");

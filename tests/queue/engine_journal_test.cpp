@@ -146,7 +146,7 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
   EXPECT_EQ(journal.asked, 7u);
 }
 
-TEST_F(EngineJournal, WhatARestartUndoesIsNotRecorded) {
+TEST_F(EngineJournal, ChangesThatARestartUndoesAreNotRecorded) {
   Client& client = world.connect();
   Client& other = world.connect();
   const JobId id = world.put(client, {.delay_s = 2, .ttr_s = 5});
@@ -331,7 +331,7 @@ TEST_F(EngineJournal, TakingAJobOutOfItsPlaceByIdIsRecorded) {
   EXPECT_EQ(journal.written.back().state, JobState::reserved);
 }
 
-TEST_F(EngineJournal, AKickThatIsRefusedMidwayAnswersWhatItKicked) {
+TEST_F(EngineJournal, AKickThatIsRefusedMidwayReturnsTheKickedJobs) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 10; ++i) world.put(client, {.delay_s = 10 + i});
   journal.refuse_from(4, JournalStatus::full);
@@ -344,7 +344,7 @@ TEST_F(EngineJournal, AKickThatIsRefusedMidwayAnswersWhatItKicked) {
   EXPECT_FALSE(client.is_busy());
 }
 
-TEST_F(EngineJournal, ALongKickThatIsRefusedLaterAnswersWhatItKicked) {
+TEST_F(EngineJournal, ALongKickThatIsRefusedLaterReturnsTheKickedJobs) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 3 * Engine::kJobsPerCall; ++i) world.put(client, {.delay_s = 100});
   journal.refuse_from(Engine::kJobsPerCall + 6, JournalStatus::failed);
@@ -355,7 +355,7 @@ TEST_F(EngineJournal, ALongKickThatIsRefusedLaterAnswersWhatItKicked) {
   EXPECT_GT(engine.next_event(), world.now);
 }
 
-TEST_F(EngineJournal, TimeGoesOnWithoutTheJournal) {
+TEST_F(EngineJournal, DeadlinesFireWithoutTheJournal) {
   Client& client = world.connect();
   const JobId delayed = world.put(client, {.delay_s = 5});
   const JobId held = world.put(client, {.ttr_s = 5});

@@ -87,7 +87,7 @@ TEST_F(EngineKeys, AJobHoldsItsKeyInEveryState) {
   EXPECT_EQ(engine.counts().total_jobs, 4U);
 }
 
-TEST_F(EngineKeys, WhatMovesAJobLeavesItsKey) {
+TEST_F(EngineKeys, MovingAJobKeepsItsKey) {
   const JobId id = put();
   ASSERT_EQ(world.reserve(worker), id);
   ASSERT_EQ(engine.release(worker, id, 1, 5, world.now), Outcome::done);
@@ -147,7 +147,7 @@ TEST_F(EngineKeys, AJobThatIsRaisedKeepsItsDelayAndItsTurnAmongTheBuried) {
 }
 
 // The top of a tube's heap is all that clients with many watches see of it.
-TEST_F(EngineKeys, WhoWatchesManyTubesSeesThatAJobIsRaised) {
+TEST_F(EngineKeys, ARaisedJobIsOfferedToAClientWithManyWatches) {
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom + 1; ++i) {
     ASSERT_EQ(engine.watch(worker, "tube-" + std::to_string(i)), Outcome::done);
   }
@@ -187,7 +187,7 @@ TEST_F(EngineKeys, TheOtherTagsOfADuplicateHaveNoEffect) {
   EXPECT_EQ(world.report(second).tags, "con:l idp:second");
 }
 
-TEST_F(EngineKeys, WhoWaitsForATubeThatIsPausedGetsTheRaisedJobFirst) {
+TEST_F(EngineKeys, ARaisedJobOfAPausedTubeIsDeliveredFirst) {
   ASSERT_EQ(engine.pause("default", 5, world.now), Outcome::done);
   world.wait(worker);
   put("idp:first", 10);

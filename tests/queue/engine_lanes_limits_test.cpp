@@ -32,7 +32,7 @@ class EngineLaneLimitsTest : public EngineTags {
   Client& worker = world.connect();
 };
 
-TEST_F(EngineLaneLimitsTest, AHigherLimitServesThoseWhoWaitAtOnce) {
+TEST_F(EngineLaneLimitsTest, AHigherLimitServesWaitingClientsAtOnce) {
   for (int i = 0; i < 4; ++i) put("con:a");
   ASSERT_EQ(world.reserve(worker), 1U);
   const std::vector<Client*> workers = waiting_workers(3);

@@ -57,14 +57,14 @@ TEST_F(EngineLanesTest, OneJobOfAKeyIsReservedAtATime) {
   EXPECT_EQ(world.reserve(other), second);
 }
 
-TEST_F(EngineLanesTest, SoManyAreReservedAsThePutSays) {
+TEST_F(EngineLanesTest, ThePutLimitsTheReservedJobs) {
   const Ids ids{put("a", 2), put("a", 2), put("a", 2)};
   EXPECT_EQ(world.reserve(worker), ids[0]);
   EXPECT_EQ(world.reserve(other), ids[1]);
   EXPECT_EQ(world.reserve(worker), 0U);
 }
 
-TEST_F(EngineLanesTest, OthersGetWhatIsBehindABlockedJob) {
+TEST_F(EngineLanesTest, JobsBehindABlockedJobAreDelivered) {
   const JobId first = put("a", 1, 0);
   const JobId blocked = put("a", 1, 0);
   const JobId of_other_key = put("b", 1, 5);
@@ -347,7 +347,7 @@ TEST_F(EngineLanesTest, AFlushTakesBlockedJobsAndLeavesReservedOnes) {
 }
 
 // While the jobs of a flush are freed in pieces, the lane continues without them.
-TEST_F(EngineLanesTest, ALaneGoesOnWhileALongFlushHasItsJobs) {
+TEST_F(EngineLanesTest, ALaneContinuesDuringALongFlush) {
   constexpr std::uint32_t kJobs = 3 * Engine::kJobsPerCall;
   for (std::uint32_t i = 0; i < kJobs; ++i) {
     world.put(producer, {.tags = i % 2 == 0 ? "con:a" : "con:b"});
@@ -403,7 +403,7 @@ TEST_F(EngineLanesTest, TheLimitOfMemoryCountsLanes) {
 // Cost --------------------------------------------------------------------------------------------
 
 // Neither a reserve nor the end of a reservation visits blocked jobs.
-TEST_F(EngineLanesTest, BlockedJobsAreNotLookedAt) {
+TEST_F(EngineLanesTest, BlockedJobsAreNotExamined) {
   constexpr std::uint32_t kJobs = 100'000;
   for (std::uint32_t i = 0; i < kJobs; ++i) {
     world.put(producer, {.priority = i % 7, .tags = "con:a"});

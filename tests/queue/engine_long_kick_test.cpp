@@ -63,7 +63,7 @@ TEST_F(LongKick, EndsWhereNoJobIsLeft) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 99)}));
 }
 
-TEST_F(LongKick, OfBuriedJobsDoesNotGoOnWithDelayedOnes) {
+TEST_F(LongKick, OfBuriedJobsDoesNotContinueWithDelayedOnes) {
   Client& client = world.connect();
   for (const JobId id : hold(client, kSlice + 1))
     ASSERT_EQ(engine.bury(client, id, 1), Outcome::done);
@@ -148,7 +148,7 @@ TEST_F(LongKick, AShortOneDoesNotWaitForTheEndOfALongOne) {
 }
 
 // Kicks of equal size are done in the order of their arrival.
-TEST_F(LongKick, WhoCameFirstIsServedFirst) {
+TEST_F(LongKick, TheFirstKickIsServedFirst) {
   Gots expected;
   for (int i = 0; i < 7; ++i) {
     Client& client = world.connect();
@@ -161,7 +161,7 @@ TEST_F(LongKick, WhoCameFirstIsServedFirst) {
   EXPECT_EQ(world.take_deliveries(), expected);
 }
 
-TEST_F(LongKick, SharesACallWithWhatNobodyWaitsFor) {
+TEST_F(LongKick, SharesACallWithBackgroundTasks) {
   Client& holder = world.connect();
   Client& client = world.connect();
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);

@@ -95,7 +95,7 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   EXPECT_EQ(world.engine.counts().refused_puts, 1U);
 }
 
-TEST_F(EngineMemory, WhatMemoryRefusesIsAShortageUntilAsLargeABodyIsTakenOrThereIsRoom) {
+TEST_F(EngineMemory, ShortageEndsWhenABodyOfThatSizeFits) {
   Engine& engine = world.engine;
   engine.memory().limit(1'000'000);
   Memory::limit(1'000'000);
@@ -151,7 +151,7 @@ TEST_F(EngineMemory, NothingButAPutAsksForIt) {
   EXPECT_EQ(world.engine.jobs().memory_bytes(), 0U);
 }
 
-TEST_F(EngineMemory, WhatAJournalBringsBackIsLetIn) {
+TEST_F(EngineMemory, RestoredJobsAreAdmitted) {
   world.engine.memory().limit(1);
   RestoredJob job;
   job.id = 7;

@@ -12,7 +12,7 @@ namespace {
 using test::EnginePair;
 using test::Random;
 
-TEST(Engine, DoesWhatTheModelDoes) {
+TEST(Engine, MatchesTheModel) {
   Random random;
   for (int round = 0; round < 12; ++round) {
     // With few jobs clients wait for them; with many there is always one.

@@ -111,7 +111,7 @@ TEST_F(EngineShortage, ReleaseWithADelayIsRefusedWithoutMemory) {
   EXPECT_EQ(world.state(id), JobState::delayed);
 }
 
-TEST_F(EngineShortage, DelayGoesOnWithoutMemory) {
+TEST_F(EngineShortage, DelayContinuesWithoutMemory) {
   Client& client = world.connect();
   const JobId first = world.put(client, {.delay_s = 1});
   const JobId second = world.put(client, {.delay_s = 1});

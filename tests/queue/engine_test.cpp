@@ -91,7 +91,7 @@ TEST_F(EngineCommands, ReserveGivesTheSmallestPriorityThenTheSmallestId) {
   EXPECT_EQ(world.reserve(client), 0u);
 }
 
-TEST_F(EngineCommands, ReserveLooksAtAllWatchedTubesAndAtNoOthers) {
+TEST_F(EngineCommands, ReserveTakesJobsOfAllWatchedTubesOnly) {
   Client& producer = world.connect();
   Client& worker = world.connect();
   std::vector<JobId> ids;
@@ -177,7 +177,7 @@ TEST_F(EngineCommands, ReserveJobDoesNotFindAReservedOrMissingJob) {
 
 // delete ------------------------------------------------------------------------------------------
 
-TEST_F(EngineCommands, RemoveTakesAnyJobThatNobodyElseHolds) {
+TEST_F(EngineCommands, RemoveTakesAnyJobThatNoOtherClientHolds) {
   Client& client = world.connect();
   Client& other = world.connect();
   const JobId ready = world.put(client);
@@ -246,7 +246,7 @@ TEST_F(EngineCommands, AReleasedJobGoesBackInFrontOfLaterOnes) {
   EXPECT_EQ(world.reserve(client), second);
 }
 
-TEST_F(EngineCommands, WhatOneClientHoldsDoesNotExistForAnother) {
+TEST_F(EngineCommands, AHeldJobDoesNotExistForOtherClients) {
   Client& holder = world.connect();
   Client& other = world.connect();
   const JobId held = world.put(holder);

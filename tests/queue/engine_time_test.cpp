@@ -107,7 +107,7 @@ TEST_F(EngineTime, WithNothingToDoThereIsNoEvent) {
 
 // DEADLINE_SOON -----------------------------------------------------------------------------------
 
-TEST_F(EngineTime, AHolderInItsLastSecondIsToldAtOnce) {
+TEST_F(EngineTime, AReserveInTheLastSecondOfAJobFailsAtOnce) {
   Client& client = world.connect();
   hold(client, 1, 3);
   world.pass_ms(1999);
@@ -139,7 +139,7 @@ TEST_F(EngineTime, AJobInAPausedTubeDoesNotKeepTheWarningBack) {
   EXPECT_EQ(engine.reserve(client, Instant::never(), world.now).outcome, Outcome::deadline_soon);
 }
 
-TEST_F(EngineTime, AWaitingHolderIsToldWhenItsLastSecondBegins) {
+TEST_F(EngineTime, AWaitEndsWhenTheLastSecondOfAHeldJobBegins) {
   Client& client = world.connect();
   const JobId id = hold(client, 1, 5)[0];
   world.wait_s(client, 100);
@@ -170,7 +170,7 @@ TEST_F(EngineTime, ATimeoutBeforeTheLastSecondIsATimeout) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(client)}));
 }
 
-TEST_F(EngineTime, AWaitingHolderThatIsLookedAtTooLateGetsItsJobBack) {
+TEST_F(EngineTime, AWaitingHolderThatIsCheckedTooLateGetsItsJobBack) {
   Client& client = world.connect();
   const JobId id = hold(client, 1, 5)[0];
   world.wait(client);
@@ -182,7 +182,7 @@ TEST_F(EngineTime, AWaitingHolderThatIsLookedAtTooLateGetsItsJobBack) {
 }
 
 // Its heap becomes empty while it waits, and must keep the room for the awaited job.
-TEST_F(EngineTime, AWaitingHolderWhoseJobsAllTimeOutHasRoomForTheOneItWaitsFor) {
+TEST_F(EngineTime, AWaitingHolderWhoseJobsTimeOutHasRoomForANewOne) {
   Client& client = world.connect();
   Client& producer = world.connect();
   ASSERT_EQ(engine.use(client, "unwatched"), Outcome::done);

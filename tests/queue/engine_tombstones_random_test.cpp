@@ -183,7 +183,7 @@ class EngineTombstonesRandom : public test::EngineKeys {
   std::map<Place, Left> left;
 };
 
-TEST_F(EngineTombstonesRandom, DoesWhatTheModelDoes) {
+TEST_F(EngineTombstonesRandom, MatchesTheModel) {
   for (int i = 0; i < 20'000; ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
     step();

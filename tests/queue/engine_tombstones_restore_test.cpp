@@ -84,7 +84,7 @@ TEST_F(EngineRestoreOfTombstones, TheOneWithTheHighestIdHasTheKey) {
   EXPECT_EQ(holder(client, "idp:over"), 0U);
 }
 
-TEST_F(EngineRestoreOfTombstones, WhatIsDroppedBeforeItIsPlacedLeavesNothing) {
+TEST_F(EngineRestoreOfTombstones, AJobDroppedBeforeItIsPlacedLeavesNoTombstone) {
   const std::uint64_t before = world.engine.memory().used_bytes();
   const JobRef tombstone_ref = world.engine.restoring().restore_tombstone(
       {.ref = JobRef::none, .id = 5, .tube_name = "t", .key = "k", .seconds = 1, .end = in(1)});

@@ -79,7 +79,7 @@ TEST_F(EngineTombstones, WithoutATimeAKeyEndsWithItsJob) {
 }
 
 // Before expired tombstones are freed.
-TEST_F(EngineTombstones, AKeyWhoseTimeIsOverCountsForNothing) {
+TEST_F(EngineTombstones, AnExpiredKeyIsIgnored) {
   const JobId first = leave("idp:k:5");
   world.now = world.now + Duration::seconds(5);
   EXPECT_EQ(engine.jobs().tombstones(), 1U);
@@ -95,7 +95,7 @@ TEST_F(EngineTombstones, AKeyWhoseTimeIsOverCountsForNothing) {
   EXPECT_EQ(again("idp:k"), taken());
 }
 
-TEST_F(EngineTombstones, TimeDropsWhatIsOver) {
+TEST_F(EngineTombstones, ExpiredTombstonesAreDropped) {
   const Instant begin = world.now;
   leave("idp:a:3");
   leave("idp:b:2");
@@ -260,7 +260,7 @@ TEST_F(EngineTombstones, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   EXPECT_EQ(again("idp:third"), taken());
 }
 
-TEST_F(EngineTombstones, WhatABatchLeavesIsWork) {
+TEST_F(EngineTombstones, TombstonesOfABatchCountAsWork) {
   const auto steps_of = [&](const char* time) {
     std::vector<JobId> ids;
     for (int i = 0; i < 20; ++i) ids.push_back(put("idp:" + std::to_string(i) + time));
@@ -344,7 +344,7 @@ TEST_F(EngineTombstones, ARefusedDeleteLeavesEverythingAsItWas) {
   EXPECT_EQ(again(), deleted(id));
 }
 
-TEST_F(EngineTombstones, WhatTheRecordsOfKeysWillTakeIsKnown) {
+TEST_F(EngineTombstones, TheSizeOfTheRecordsOfKeysIsKnown) {
   EXPECT_EQ(journal.promised_keys(), TombstoneRoom{});
   put("idp:none");
   EXPECT_EQ(journal.promised_keys(), TombstoneRoom{});
@@ -362,7 +362,7 @@ TEST_F(EngineTombstones, WhatTheRecordsOfKeysWillTakeIsKnown) {
 
 // Memory ------------------------------------------------------------------------------------------
 
-TEST_F(EngineTombstones, WhatRemainsTakesMemory) {
+TEST_F(EngineTombstones, TombstonesTakeMemory) {
   const JobId id = put("idp:k:60");
   // The body of a tombstone is the name of the tube.
   const std::uint64_t with_job = engine.memory().used_bytes();

@@ -163,7 +163,7 @@ TEST_F(EngineTries, LastReleaseReportsBurialOnlyIfTheJobHasItsOwnLimit) {
   engine.check_invariants();
 }
 
-TEST_F(EngineTries, RoomForABurialIsKeptForJobsThatMayComeToIt) {
+TEST_F(EngineTries, RoomForABurialIsReservedForEachLimitedJob) {
   Client& client = world.connect();
   const JobId plain = world.put(client);
   EXPECT_FALSE(journal.put_room.may_be_buried);
@@ -264,7 +264,7 @@ TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
-TEST_F(EngineLateBurials, ThoseThatTheDiskHeldUpShareWhatCommandsMayMove) {
+TEST_F(EngineLateBurials, JobsDelayedByTheDiskShareTheBudgetOfCommands) {
   bury_late(JournalStatus::later);
   journal.accept();
   engine.go_on_with_tasks(world.now);
@@ -289,7 +289,7 @@ TEST_F(EngineTries, ATryEndsWithoutItsRecordToo) {
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
-TEST_F(EngineTries, ABurialIsToldToTheLog) {
+TEST_F(EngineTries, ABurialIsReportedForTheLog) {
   Client& client = world.connect();
   const JobId id = world.put(client, {.tags = "try:1"});
   ASSERT_EQ(take(client), id);

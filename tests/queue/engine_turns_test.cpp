@@ -74,7 +74,7 @@ TEST_F(EngineTurns, PausedTubeAnswersAtOnceThoughItWasBehind) {
   EXPECT_EQ(engine.reserve(late, world.now, world.now).outcome, Outcome::timed_out);
 }
 
-TEST_F(EngineTurns, WaitThatEndsMeanwhileGetsItsJob) {
+TEST_F(EngineTurns, AWaitThatEndsBetweenTurnsGetsItsJob) {
   make_behind();
   Client& late = world.connect();
   world.wait(late, world.now + Duration::milliseconds(5));

@@ -74,7 +74,7 @@ TEST_F(EngineWeightsTest, PriorityCountsWithinATubeOnly) {
   EXPECT_EQ(from["c"], 2);
 }
 
-TEST_F(EngineWeightsTest, FifoIsAsBeforeWhateverTheWeightsAre) {
+TEST_F(EngineWeightsTest, FifoIgnoresTheWeights) {
   EXPECT_EQ(world.set_weighted(worker, false), Outcome::done);
   fill("a", 50);
   fill("c", 50, {.priority = 1});
@@ -240,7 +240,7 @@ TEST_F(EngineModeChange, ToTheModeThatItHasCostsNothing) {
   EXPECT_LT(engine.steps(), kTubes / 10);
 }
 
-TEST_F(EngineModeChange, KnowsWhatTheTubesOfferAtItsEnd) {
+TEST_F(EngineModeChange, KnowsTheOffersOfTheTubesAtItsEnd) {
   for (const bool weighted : {true, false, true}) {
     int turns = 0;
     change(weighted, [&](int turn) {
@@ -269,7 +269,7 @@ TEST_F(EngineModeChange, EndsWithItsClient) {
   EXPECT_EQ(engine.find_tube(name(1)), nullptr);
 }
 
-TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
+TEST_F(EngineModeChange, IsRefusedWholeWithoutMemory) {
   for (std::int64_t succeed = 0; succeed < 20; ++succeed) {
     Outcome outcome = Outcome::done;
     {

@@ -51,7 +51,7 @@ TEST_F(FlushesTest, HaveTheJobsOfTheirStatesAndNoOthers) {
   for (const JobRef ref : {later_ready, later_buried, delayed}) destroy(ref);
 }
 
-TEST_F(FlushesTest, TellTheJournalWhenADelayedJobWouldHaveBecomeReady) {
+TEST_F(FlushesTest, RecordTheDueTimeOfADelayedJob) {
   const JobRef soon = make_delayed(Duration::seconds(1));
   take({.delayed = true});
   const JobRef later = make_delayed(Duration::seconds(5));

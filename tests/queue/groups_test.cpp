@@ -52,7 +52,7 @@ TEST_F(GroupsTest, EachChangeOfPlaceIsCounted) {
   destroy(ref);
 }
 
-TEST_F(GroupsTest, WhatHasWaitedIsFoundInItsOrderWhenTheGroupEnds) {
+TEST_F(GroupsTest, WaitingJobsAreReleasedInTheirOrderWhenTheGroupEnds) {
   const JobRef member = make_ready("grp:g");
   const JobRef refs[] = {make_held("aft:g", "g"), make_held("aft:g", "g"), make_held("aft:g", "g")};
   EXPECT_EQ(groups.find("g")->held, 3U);

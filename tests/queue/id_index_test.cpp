@@ -180,7 +180,7 @@ TEST(IdIndexDeathTest, ErasingAnIdThatIsNotInItEndsTheProgram) {
   EXPECT_DEATH(index.erase(500), "leaf");
 }
 
-TEST(IdIndex, DoesWhatAMapWouldDo) {
+TEST(IdIndex, BehavesLikeAMap) {
   test::Random random;
   const std::int64_t before = live_allocations();
   IdIndex index;

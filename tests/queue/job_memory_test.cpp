@@ -27,7 +27,7 @@ TEST_F(JobMemoryTest, TheLastByteThatFitsIsAdmittedAndARefusalIsCounted) {
   EXPECT_EQ(state.counts.refused_puts, 1U);
 }
 
-TEST_F(JobMemoryTest, AShortageEndsWhenWhatWasRefusedFitsAndAnEighthIsFree) {
+TEST_F(JobMemoryTest, AShortageEndsWhenTheRefusedJobFitsAndAnEighthIsFree) {
   memory.limit(100 * state.jobs.memory_bytes_for(4));
   std::vector<JobRef> jobs;
   while (memory.admit_put(4, 0)) jobs.push_back(make_ready());

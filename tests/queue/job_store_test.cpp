@@ -132,7 +132,7 @@ TEST(JobStore, ALargeBodyIsNotCopied) {
   EXPECT_EQ(store.body(ref).data(), bytes);
 }
 
-TEST(JobStore, ALargeBodyOutlivesItsJobWhereSomebodyHoldsIt) {
+TEST(JobStore, ALargeBodyOutlivesItsJobWhileItIsReferenced) {
   BlobRef held;
   {
     JobStore store;
@@ -155,7 +155,7 @@ TEST(JobStoreDeathTest, ABodyOfTheWrongKindForItsSizeEndsTheProgram) {
                "kInlineBodyBytesMax");
 }
 
-TEST(JobStore, CountersGoOnBeyondWhatAJobHolds) {
+TEST(JobStore, CountersContinueBeyondTheRangeOfAJob) {
   JobStore store;
   const JobRef ref = create(store, 1, "body");
   store[ref].set_state(JobState::buried);
@@ -185,7 +185,7 @@ TEST(JobStore, EachCounterIsItsOwn) {
   }
 }
 
-TEST(JobStore, CountersThatAreSetAreThoseThatAreTold) {
+TEST(JobStore, CountersThatAreSetAreReported) {
   JobStore store;
   const JobRef ref = create(store, 1, "body");
   store[ref].set_state(JobState::buried);
@@ -262,7 +262,7 @@ TEST(JobStore, AFailedCreationChangesNothing) {
   EXPECT_GT(failures, 100);
 }
 
-TEST(JobStore, ABlobThatCouldNotBecomeAJobIsLetGo) {
+TEST(JobStore, ABlobThatCouldNotBecomeAJobIsFreed) {
   JobStore store;
   const BlobRef blob = blob_of(std::string(5000, 'x'));
   JobRef ref = JobRef::none;
@@ -336,7 +336,7 @@ TEST(JobStore, RemembersWhereAHeapMovedAJobTo) {
   EXPECT_EQ(store[ref].heap_index(), 12345u);
 }
 
-TEST(JobStore, DoesWhatAMapWouldDo) {
+TEST(JobStore, BehavesLikeAMap) {
   test::Random random;
   JobStore store;
   struct Known {

@@ -83,7 +83,7 @@ TEST_F(JobWaitsTest, EachBurialEndsTheWait) {
   world.engine.check_invariants();
 }
 
-TEST_F(JobWaitsTest, WhatKeepsTheJobAliveDoesNotEndTheWait) {
+TEST_F(JobWaitsTest, ChangesOfALivingJobDoNotEndTheWait) {
   const JobId id = world.put(owner, {.ttr_s = 1});
   ASSERT_EQ(wait_job(waiting, id), Outcome::waiting);
   ASSERT_EQ(world.reserve(owner), id);
@@ -113,7 +113,7 @@ TEST_F(JobWaitsTest, TheTimeEndsTheWait) {
   EXPECT_EQ(world.take_deliveries(), Gots{});
 }
 
-TEST_F(JobWaitsTest, WhoseJobHasEndedIsToldThatAndNotThatTheTimeIsOver) {
+TEST_F(JobWaitsTest, TheEndOfTheJobPrecedesTheTimeout) {
   const JobId id = world.put(owner);
   ASSERT_EQ(wait_job(waiting, id, 5), Outcome::waiting);
   world.pass_ms(4'999);
@@ -149,7 +149,7 @@ TEST_F(JobWaitsTest, AHolderMayWaitForItsOwnJob) {
   EXPECT_EQ(world.take_deliveries(), (Gots{buried(waiting)})) << "and no DEADLINE_SOON before";
 }
 
-TEST_F(JobWaitsTest, VeryManyAreToldInPieces) {
+TEST_F(JobWaitsTest, VeryManyAreAnsweredInPieces) {
   constexpr std::size_t kMany = 4'000;
   const JobId id = world.put(owner);
   for (std::size_t i = 0; i < kMany; ++i) {

@@ -25,7 +25,7 @@ TEST(NoJournal, HoldsNoAnswerBack) {
   EXPECT_EQ(journal.records(), journal.safe_records());
 }
 
-TEST(NoJournal, HasNoNumbersToTell) {
+TEST(NoJournal, HasNoStatistics) {
   const NoJournal journal;
   EXPECT_EQ(journal.numbers().oldest_index, 0u);
   EXPECT_EQ(journal.numbers().current_index, 0u);

@@ -78,7 +78,7 @@ TEST_F(LongTasksTest, DoNoMoreThanTheBudget) {
   EXPECT_EQ(jobs_done_, 7U + 3 * kStep);
 }
 
-TEST_F(LongTasksTest, ThatNobodyWaitsForTakeHalfOfTheBudget) {
+TEST_F(LongTasksTest, BackgroundOnesTakeHalfOfTheBudget) {
   for (const char name : {'a', 'b', 'c'}) begin(name, 100 * kStep);
   begin('x', 100 * kStep, &client_);
   EXPECT_EQ(tasks_.awaited(), 1U);
@@ -89,7 +89,7 @@ TEST_F(LongTasksTest, ThatNobodyWaitsForTakeHalfOfTheBudget) {
   EXPECT_EQ(work(2 * kStep), "ayY");
 }
 
-TEST_F(LongTasksTest, LeaveToTheAwaitedWhatTheOthersDoNotNeed) {
+TEST_F(LongTasksTest, LeaveTheUnusedRestToAwaitedOnes) {
   begin('a', 1);
   begin('x', 100 * kStep, &client_);
   EXPECT_EQ(work(4 * kStep + 1), "aAxxxx");
@@ -149,7 +149,7 @@ TEST_F(LongTasksTest, ThatWaitTakeNothingOfTheBudgetOfTheOthers) {
   EXPECT_EQ(work(4 * kStep), "aaaa");
 }
 
-TEST_F(LongTasksTest, GoOnInTheOrderInWhichTheyWerePutAside) {
+TEST_F(LongTasksTest, ContinueInTheOrderOfTheirSuspension) {
   begin('a', kStep, &client_);
   begin('b', kStep, &other_client_);
   begin('c', kStep);
@@ -161,7 +161,7 @@ TEST_F(LongTasksTest, GoOnInTheOrderInWhichTheyWerePutAside) {
   EXPECT_EQ(work(100 * kStep), "bBaA");
 }
 
-TEST_F(LongTasksTest, ThoseOfOneTubeGoOnWithoutTheOthers) {
+TEST_F(LongTasksTest, ThoseOfOneTubeContinueWithoutTheOthers) {
   begin('a', kStep, &client_, &tube_);
   begin('b', kStep, &other_client_);
   tasks_.put_aside(*tasks_.find(client_));
@@ -189,7 +189,7 @@ TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
   EXPECT_EQ(work(2 * kStep), "ab");
 }
 
-TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
+TEST_F(LongTasksTest, ContinueWithoutTheirClient) {
   begin('a', 2 * kStep, &client_, &tube_);
   begin('x', 2 * kStep, &other_client_);
   tasks_.forget_client(*tasks_.find(client_));
@@ -212,7 +212,7 @@ TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
 }
 
 // Its memory is reused for the next one: a short task needs no allocation.
-TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
+TEST_F(LongTasksTest, OneContinuesAtOnceAndLeavesItsPlaceToTheNext) {
   tasks_.allocate_task();
   Chores::Task* const first = &tasks_.begin(&client_, &tube_);
   EXPECT_TRUE(first->is_new);

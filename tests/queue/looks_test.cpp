@@ -33,7 +33,7 @@ TEST_F(LooksTest, AListIsInTheOrderOfServing) {
   EXPECT_EQ(list(JobState::buried, 0), Refs{});
 }
 
-TEST_F(LooksTest, AScanCountsWhatItHasLookedAtAndGoesOnBehindIt) {
+TEST_F(LooksTest, AScanCountsExaminedJobsAndContinuesBehindThem) {
   Refs all;
   for (std::uint32_t i = 0; i < 5; ++i) all.push_back(i % 2 == 0 ? make_ready() : make_buried());
   Refs found;
@@ -58,7 +58,7 @@ TEST_F(LooksTest, ClientsComeInTheOrderOfTheirReferences) {
   EXPECT_EQ(found, (std::vector<const Client*>{&first, &second}));
 }
 
-TEST_F(LooksTest, AReportNamesTheHolderAndWhatIsLeftOfTheTtr) {
+TEST_F(LooksTest, AReportNamesTheHolderAndTheRestOfTheTtr) {
   Client& worker = open();
   const JobRef ref = make_ready();
   EXPECT_EQ(looks.peek_ready(worker), ref);

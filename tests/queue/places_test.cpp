@@ -43,7 +43,7 @@ TEST_F(PlacesTest, AJobIsInOnePlaceAtATime) {
   expect_counts(0, 0, 0, 0);
 }
 
-TEST_F(PlacesTest, BuriedJobsKeepTheirOrderWhoeverLeaves) {
+TEST_F(PlacesTest, BuriedJobsKeepTheirOrderWhenOthersLeave) {
   const JobRef first = make_buried();
   const JobRef second = make_buried();
   const JobRef third = make_buried();

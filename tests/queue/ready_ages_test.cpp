@@ -20,7 +20,7 @@ TEST(ReadyAges, HasNoOldestOfNone) {
 }
 
 // Compared with the instants themselves, from seconds to years, with jobs that leave in any order.
-TEST(ReadyAges, TellTheOldestWithinATenthOrASecond) {
+TEST(ReadyAges, ReportTheOldestWithinATenthOrASecond) {
   test::Random chance(3);
   for (int round = 0; round < 40; ++round) {
     std::int64_t now = static_cast<std::int64_t>(chance.below(1'000'000)) * kSecondOfAges;

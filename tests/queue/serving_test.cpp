@@ -7,7 +7,7 @@ namespace {
 
 class OffersTest : public test::Parts {};
 
-TEST_F(OffersTest, WhoWaitsGetsTheFirstJob) {
+TEST_F(OffersTest, AWaitingClientGetsTheFirstJob) {
   Client& first = open();
   Client& second = open();
   for (Client* client : {&first, &second}) {
@@ -24,7 +24,7 @@ TEST_F(OffersTest, WhoWaitsGetsTheFirstJob) {
   EXPECT_EQ(state.counts.reserved, 2U);
 }
 
-TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
+TEST_F(OffersTest, ATubeThatIsBehindContinuesAtItsTimer) {
   for (int i = 0; i < 5; ++i) {
     Client& client = open();
     ASSERT_TRUE(Places::allocate_reserved(client));

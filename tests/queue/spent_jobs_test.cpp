@@ -10,7 +10,7 @@ namespace {
 constexpr TubeRef kOne{1};
 constexpr TubeRef kOther{2};
 
-TEST(SpentJobCounts, TellATubeAtMostOnceAMinute) {
+TEST(SpentJobCounts, ReportATubeAtMostOnceAMinute) {
   const Instant start = Instant::at(1'000'000'000'000);
   SpentJobCounts counts;
   EXPECT_FALSE(counts.has_something_to_log());
@@ -44,7 +44,7 @@ TEST(SpentJobCounts, CountForEachTubeUntilItGoes) {
   EXPECT_EQ(counts.total(kOther), 1U);
 }
 
-TEST(SpentJobCounts, TellTenTubesAMinuteHoweverManyComeAndGo) {
+TEST(SpentJobCounts, ReportAtMostTenTubesAMinute) {
   const Instant start = Instant::at(1'000'000'000'000);
   SpentJobCounts counts;
   std::vector<SpentJobs> told;

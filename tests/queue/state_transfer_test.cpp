@@ -43,7 +43,7 @@ class Transfer : public EngineTest {
   std::vector<Client*> clients_;
 };
 
-TEST_F(Transfer, AnEmptyEngineGoesOn) {
+TEST_F(Transfer, AnEmptyEngineIsRestored) {
   go_on();
   EXPECT_EQ(next_.engine.jobs().size(), 0U);
   EXPECT_EQ(next_.put(next_.connect()), 1U);
@@ -89,7 +89,7 @@ TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
   }
 }
 
-TEST_F(Transfer, WhoWaitsLongestIsServedFirst) {
+TEST_F(Transfer, TheLongestWaitIsServedFirst) {
   Client& producer = connect();
   Client& second = connect();
   Client& first = connect();
@@ -103,7 +103,7 @@ TEST_F(Transfer, WhoWaitsLongestIsServedFirst) {
   (void)producer;
 }
 
-TEST_F(Transfer, WhoWaitsIsToldInTheWayInWhichHeAsked) {
+TEST_F(Transfer, AWaitKeepsItsKindOfAnswer) {
   Client& batch = connect();
   Client& abortable = connect();
   std::vector<JobRef> none;
@@ -120,7 +120,7 @@ TEST_F(Transfer, WhoWaitsIsToldInTheWayInWhichHeAsked) {
   EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(0), Delivery::Kind::reserved_in_batch}}));
 }
 
-TEST_F(Transfer, WhoWaitsForTheEndOfAJobGoesOnWaiting) {
+TEST_F(Transfer, JobWaitsContinue) {
   Client& client = connect();
   const JobId id = world.put(client);
   Client& waiting = connect();
@@ -175,7 +175,7 @@ TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
   EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after(0), another)}));
 }
 
-TEST_F(Transfer, TagsPausesAndKeysGoOn) {
+TEST_F(Transfer, TagsPausesAndKeysAreRestored) {
   Client& client = connect();
   const JobId one = world.put(client, {.tags = "con:lane"});
   const JobId two = world.put(client, {.tags = "con:lane"});
@@ -198,7 +198,7 @@ TEST_F(Transfer, TagsPausesAndKeysGoOn) {
   EXPECT_EQ(next_.state(tried), JobState::buried);
 }
 
-TEST_F(Transfer, GroupsAndWhatTheyHoldGoOn) {
+TEST_F(Transfer, GroupsAndTheirJobsAreRestored) {
   Client& client = connect();
   // The held job has a smaller id than the last job of its group.
   const JobId first = world.put(client, {.tags = "grp:g"});
@@ -233,7 +233,7 @@ TEST_F(Transfer, HeldJobsKeepTheirTurn) {
   EXPECT_EQ(next_.engine.jobs()[group->last_held].id, late);
 }
 
-TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
+TEST_F(Transfer, AJobOfALostHolderIsGivenToAWaitingClient) {
   Client& holder = connect();
   const JobId id = hold(holder, 1)[0];
   Client& waiting = connect();
@@ -254,7 +254,7 @@ TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
 }
 
 // A server that began with these numbers would overflow them.
-TEST_F(Transfer, NumbersThatNoServerComesToAreRefused) {
+TEST_F(Transfer, ImpossibleNumbersAreRefused) {
   const std::string state = engine_state(engine, {});
   constexpr std::size_t kNextId = 4;  // After the word of the entry.
   constexpr std::size_t kArrivals = 12;

@@ -37,14 +37,14 @@ void expect_near(const TimeSummary& summary, const Exact& exact) {
   EXPECT_PRED2(is_near, summary.max_ms, exact.max);
 }
 
-TEST(TimeHistogram, TellsNothingOfNothing) {
+TEST(TimeHistogram, ReportsNothingIfEmpty) {
   const TimeSummary summary = TimeHistogram().summary();
   EXPECT_EQ(summary.p50_ms, 0u);
   EXPECT_EQ(summary.p99_ms, 0u);
   EXPECT_EQ(summary.max_ms, 0u);
 }
 
-TEST(TimeHistogram, TellsAnyLengthWithinATenthInWholeMilliseconds) {
+TEST(TimeHistogram, ReportsAnyLengthWithinATenthInWholeMilliseconds) {
   for (std::uint64_t length = 1; length < (std::uint64_t{1} << 61); length += 1 + length / 97) {
     const std::uint32_t bucket = TimeHistogram::bucket_of(length);
     ASSERT_PRED2(is_near, TimeHistogram::milliseconds_of(bucket), length);
@@ -53,7 +53,7 @@ TEST(TimeHistogram, TellsAnyLengthWithinATenthInWholeMilliseconds) {
   }
 }
 
-TEST(TimeHistogram, WhatTookNoTimeIsZero) {
+TEST(TimeHistogram, NoTimeIsZero) {
   TimeHistogram histogram;
   histogram.add(0);
   EXPECT_EQ(histogram.summary().max_ms, 0u);
@@ -62,7 +62,7 @@ TEST(TimeHistogram, WhatTookNoTimeIsZero) {
   EXPECT_PRED2(is_near, histogram.summary().p99_ms, 20 * kMillisecond);
 }
 
-TEST(TimeHistogram, TellsTheMedianThePercentileAndTheLongest) {
+TEST(TimeHistogram, ReportsTheMedianThePercentileAndTheLongest) {
   test::Random chance(5);
   for (int round = 0; round < 50; ++round) {
     TimeHistogram histogram;
@@ -77,7 +77,7 @@ TEST(TimeHistogram, TellsTheMedianThePercentileAndTheLongest) {
   }
 }
 
-TEST(TimeHistogram, TellsThePeriodBeforeTogetherWithThisOneAndForgetsThoseBefore) {
+TEST(TimeHistogram, CoversThisPeriodAndTheOneBefore) {
   TimeHistogram histogram;
   for (int i = 0; i < 100; ++i) histogram.add(5000 * kMillisecond);
   histogram.end_period();

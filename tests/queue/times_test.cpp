@@ -15,7 +15,7 @@ TEST_F(TimesTest, ATubeHasNoneUntilThereIsSomethingToKeep) {
   EXPECT_NE(tube.times, nullptr);
 }
 
-TEST_F(TimesTest, TellHowLongAJobWaitedAndWasWorkedOn) {
+TEST_F(TimesTest, MeasureTheWaitAndTheWorkOfAJob) {
   Client& worker = open();
   const JobRef ref = make_ready();
   pass(Duration::seconds(4));
@@ -29,7 +29,7 @@ TEST_F(TimesTest, TellHowLongAJobWaitedAndWasWorkedOn) {
   EXPECT_NEAR(static_cast<double>(detail.worked.max_ms), 2000, 200);
 }
 
-TEST_F(TimesTest, CountManyByAgeAndForgetWhatAFlushTakes) {
+TEST_F(TimesTest, CountManyByAgeWithoutFlushedJobs) {
   for (std::uint32_t i = 0; i <= Times::kReadyLookedAt; ++i) make_ready();
   ASSERT_NE(tube.times, nullptr);
   ASSERT_NE(tube.times->ready, nullptr);

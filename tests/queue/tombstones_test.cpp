@@ -71,7 +71,7 @@ TEST_F(TombstonesTest, EndInTheirOrder) {
   EXPECT_EQ(keys.size(), 0U);
 }
 
-TEST_F(TombstonesTest, AreLetGoInAnyOrder) {
+TEST_F(TombstonesTest, AreReleasedInAnyOrder) {
   constexpr JobId kMany = 2000;
   std::vector<JobRef> refs;
   for (JobId id = 1; id <= kMany; ++id) {
@@ -91,7 +91,7 @@ TEST_F(TombstonesTest, AreLetGoInAnyOrder) {
   EXPECT_EQ(jobs.memory_bytes() + keys.memory_bytes(), 0U);
 }
 
-TEST_F(TombstonesTest, TellWhatTheirRecordsTake) {
+TEST_F(TombstonesTest, KnowTheSizeOfTheirRecords) {
   const JobRef one = add(1, "tube", "k", at(10));
   const JobRef other = add(2, "t", "key", at(10));
   EXPECT_EQ(keys.room_of({}), TombstoneRoom{});

@@ -76,7 +76,7 @@ TEST(TubeList, APageIsWrittenAgainOnlyBehindAChange) {
   EXPECT_EQ(list.pages()[5].view().data(), before[5].view().data());
 }
 
-TEST(TubeList, WhoAsksBehindAChangeGetsAListWithIt) {
+TEST(TubeList, AListRequestedAfterAChangeContainsIt) {
   TubeTable table;
   make_tubes(table, 4 * kPage);
   TubeList& list = table.list();

@@ -34,7 +34,7 @@ TEST(ReadyEntry, IsBehindAllOthersWhereItIsBlocked) {
   EXPECT_TRUE(blocked < ReadyEntry(1, 1, JobRef::none, true));
 }
 
-TEST(ReadyEntry, TellsWhatItWasMadeOf) {
+TEST(ReadyEntry, ReturnsItsConstructionArguments) {
   const JobId id = 0x7654'3210'fedc'ba98;
   for (const bool is_blocked : {false, true}) {
     const ReadyEntry entry(id, 0x89ab'cdef, JobRef{7}, is_blocked);

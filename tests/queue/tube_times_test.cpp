@@ -18,7 +18,7 @@ bool tells(const TubeTimes& times, Instant now) {
   return times.summary_of(times.queued, now).max_ms > 0;
 }
 
-TEST(TubeTimes, TellForFiveMinutesAtLeastAndForTenAtMost) {
+TEST(TubeTimes, CoverFiveToTenMinutes) {
   TubeTimes times(at_second(1000));
   add_length(times, at_second(1000));
   EXPECT_TRUE(tells(times, at_second(1300)));

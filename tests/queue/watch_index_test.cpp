@@ -49,7 +49,7 @@ class ManyWatches : public EngineTest {
 
 constexpr std::uint32_t kTubes = 20'000;
 
-TEST_F(ManyWatches, AReserveLooksAtFewTubes) {
+TEST_F(ManyWatches, AReserveExaminesFewTubes) {
   Client& client = watcher_of(kTubes);
   Client& producer = world.connect();
   EXPECT_LT(steps_of([&] { EXPECT_EQ(world.reserve(client), 0U); }), 100U);
@@ -77,7 +77,7 @@ TEST_F(ManyWatches, AWaitTouchesNoTubeAtItsBeginningAndNoneAtItsEnd) {
   EXPECT_EQ(engine.waiting_clients(world.tube("t5")), 0U);
 }
 
-TEST_F(ManyWatches, WhoWaitsWithManyAndWhoWaitsWithFewAreServedInTheOrderInWhichTheyCame) {
+TEST_F(ManyWatches, ClientsWithManyAndFewWatchesAreServedInOrder) {
   Client& producer = world.connect();
   std::vector<Client*> workers;
   for (int i = 0; i < 3; ++i) {
@@ -96,7 +96,7 @@ TEST_F(ManyWatches, WhoWaitsWithManyAndWhoWaitsWithFewAreServedInTheOrderInWhich
   EXPECT_EQ(engine.waiting_clients(world.tube("t3")), 0U);
 }
 
-TEST_F(ManyWatches, AJobThatIsHandedOverTellsEachWatcherOnceThatItIsGone) {
+TEST_F(ManyWatches, ADeliveredJobNotifiesEachWatcherOnce) {
   constexpr std::uint32_t kWatchers = 5;
   Client& producer = world.connect();
   for (std::uint32_t i = 0; i < kWatchers; ++i) world.wait(watcher_of(WatchIndex::kManyFrom));
@@ -160,7 +160,7 @@ TEST_F(ManyWatches, WatchingCostsTheSameHoweverManyWatchTheSame) {
   EXPECT_LT(steps_of(set_up), first + 100);
 }
 
-TEST_F(ManyWatches, WhoIgnoresEnoughHasFewAgain) {
+TEST_F(ManyWatches, IgnoringEnoughTubesEndsTheIndex) {
   Client& client = watcher_of(WatchIndex::kManyFrom);
   Client& producer = world.connect();
   std::uint32_t tubes = WatchIndex::kManyFrom;

@@ -21,7 +21,7 @@ TEST_F(WatchingTest, TheBestJobOfAllWatchedTubesComesNext) {
   EXPECT_EQ(watching.ignore(worker, "other"), Outcome::only_watched);
 }
 
-TEST_F(WatchingTest, WhoHasWaitedForLongestIsFirst) {
+TEST_F(WatchingTest, TheLongestWaitIsFirst) {
   Client& many = open();
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
     ASSERT_EQ(watching.watch(many, "t" + std::to_string(i)), Outcome::done);
@@ -38,7 +38,7 @@ TEST_F(WatchingTest, WhoHasWaitedForLongestIsFirst) {
   EXPECT_EQ(state.counts.waiting, 0U);
 }
 
-TEST_F(WatchingTest, AClientWithManyWatchesIsToldWhatATubeOffers) {
+TEST_F(WatchingTest, AClientWithManyWatchesLearnsTheOffersOfATube) {
   Client& many = open();
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
     ASSERT_EQ(watching.watch(many, "t" + std::to_string(i)), Outcome::done);
@@ -83,7 +83,7 @@ TEST_F(WatchingTest, AUsedTubeIsThereUntilAnotherOneIsUsed) {
   EXPECT_EQ(state.tubes.find("x"), nullptr);
 }
 
-TEST_F(WatchingTest, WhatAClosedClientWasToGetIsDropped) {
+TEST_F(WatchingTest, TheAnswerToAClosedClientIsDropped) {
   Client& client = open();
   watching.allocate_deliveries(0);
   watching.deliver({.client = &client, .kind = Delivery::Kind::kicked, .count = 5});
