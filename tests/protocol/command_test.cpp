@@ -307,7 +307,7 @@ TEST(ParseCommand, AWordWithGarbageBehindItIsBadFormat) {
       ParseResult::bad_format);
 }
 
-TEST(ParseCommand, WhatMatchesNoWordIsUnknown) {
+TEST(ParseCommand, AnUnmatchedWordIsUnknown) {
   expect_all(
       {
           "",
@@ -373,7 +373,7 @@ TEST(ParseCommand, PauseTubeNeedsNoBlankBeforeTheName) {
   expect_valid({"pause-tubet 5", {.verb = Verb::pause_tube, .seconds = 5, .tube = "t"}});
 }
 
-TEST(ParseCommand, QuitIgnoresWhatFollows) {
+TEST(ParseCommand, QuitIgnoresTrailingText) {
   for (const std::string_view line : {"quit", "quitx", "quit ", "quit now"}) {
     expect_valid({line, {.verb = Verb::quit}});
   }

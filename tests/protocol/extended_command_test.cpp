@@ -22,7 +22,7 @@ using test::expect_all;
 using test::expect_valid;
 using test::Valid;
 
-TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
+TEST(ParseExtendedCommand, AcceptsMissingOptionalParts) {
   const Valid rows[] = {
       {"flush-tube t", {.verb = Verb::flush_tube, .tube = "t"}},
       {"flush-tube t ready", {.verb = Verb::flush_tube, .tube = "t", .state = StateWord::ready}},
@@ -275,7 +275,7 @@ TEST(CommandSets, ALineIsKnownExactlyIfItBeginsWithAWord) {
   }
 }
 
-TEST(CommandSets, TheStandardOneHasOnlyWhatBeanstalkdHas) {
+TEST(CommandSets, TheStandardOneHasOnlyCommandsOfBeanstalkd) {
   for (const std::string_view line :
        {"capabilities", "flush-tube t", "scan-jobs 1 1", "delete-batch 1", "drain", "undrain",
         "list-jobs t ready 1", "flush-tube", "drainx", "delete-batch x"}) {
@@ -306,7 +306,7 @@ TEST(CommandSets, TheExtendedOneHasAllButTheOperatorsCommands) {
   expect_in_set(CommandSet::operators, "undrain", ParseResult::ok);
 }
 
-TEST(PutWithTags, IsReadOnceWithWhatTheTagsSay) {
+TEST(PutWithTags, IsReadOnceWithItsTags) {
   Command command;
   ASSERT_EQ(parse_command("put 1 2 3 4 idp:key con:lane:2 try:3", command), ParseResult::ok);
   EXPECT_EQ(command.tags, "idp:key con:lane:2 try:3");

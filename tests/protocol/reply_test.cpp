@@ -247,7 +247,7 @@ TEST(ReplyDeathTest, NoReplyHasNoLine) {
   EXPECT_DEATH(write_reply_line({.code = ReplyCode::none}, room), "none");
 }
 
-TEST(ReplyDeathTest, ALineHasRoomForWhatANameOrAStateMayBe) {
+TEST(ReplyDeathTest, ALineHasRoomForTheLongestNameOrState) {
   char room[kReplyLineBytesMax];
   const std::string name(201, 'x');
   EXPECT_DEATH(write_reply_line({.code = ReplyCode::now_using, .text = name}, room),
