@@ -47,7 +47,7 @@ TEST_F(DaemonHalfClose, ReserveIsTimedOutAtOnceWhenTheEndWasThereBefore) {
   EXPECT_EQ(answers_to_the_end(*client), "TIMED_OUT\r\nTIMED_OUT\r\nTIMED_OUT\r\n");
 }
 
-TEST_F(DaemonHalfClose, WhatWasSentBeforeItIsAnswered) {
+TEST_F(DaemonHalfClose, CommandsSentBeforeItAreAnswered) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client client = connect();
   client->send(

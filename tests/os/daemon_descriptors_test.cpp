@@ -75,7 +75,7 @@ TEST_F(DaemonDescriptors, TheSoftLimitIsRaisedToTheHardOne) {
   EXPECT_GT(hard, 40U);
 }
 
-TEST_F(DaemonDescriptors, WithoutAFreeOneItServesWhomItHasAndWaitsQuietly) {
+TEST_F(DaemonDescriptors, WithoutAFreeOneItServesItsClientsAndWaitsQuietly) {
   if (kIsSanitized) GTEST_SKIP() << "the sanitizer itself needs free descriptors for its checks";
   constexpr std::size_t kClients = 60;
   ASSERT_TRUE(start_with(through_shell("ulimit -n 32; exec \"$0\" \"$@\""))) << server_.failure();

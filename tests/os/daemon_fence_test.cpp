@@ -91,7 +91,7 @@ TEST_F(DaemonFence, AServerNoticesByItself) {
 
 // Everything that was answered before the second server read the folder exists there, under load.
 // The rest has no answer.
-TEST_F(DaemonFence, WhatAServerHasAcknowledgedUnderLoadIsTheNextOnes) {
+TEST_F(DaemonFence, TheNextServerHasEveryAcknowledgedJob) {
   ASSERT_TRUE(start(arguments()));
   Client client = connect();
   // Each put is acknowledged by itself, as fast as possible, until the server is fenced. The second
@@ -139,7 +139,7 @@ TEST_F(DaemonFence, NoChangeOfAJobIsAcknowledgedAtBoth) {
   EXPECT_EQ(connect_second()->ask("peek-buried"), "FOUND 1 7\r\nof both\r\n");
 }
 
-TEST_F(DaemonFence, AServerThatIsStoppedAfterItHasLostItsFolderSaysSo) {
+TEST_F(DaemonFence, AStoppedServerReportsTheLossOfItsFolder) {
   ASSERT_TRUE(start(arguments()));
   Client client = connect();
   EXPECT_EQ(client->put("of both"), "INSERTED 1\r\n");
@@ -161,7 +161,7 @@ TEST_F(DaemonFence, AVolumeThatFailsForTooLongIsGivenUp) {
   EXPECT_FALSE(has_said("another server has the jobs"));
 }
 
-TEST_F(DaemonFence, AServerThatWaitsForItsVolumeSaysSoAtOnceAndWhenItIsBack) {
+TEST_F(DaemonFence, AServerReportsTheBeginAndEndOfAWaitForItsVolume) {
   ASSERT_TRUE(start(arguments()));
   Client client = connect();
   EXPECT_EQ(client->put("one"), "INSERTED 1\r\n");

@@ -35,7 +35,7 @@ class HandOver : public HandOverTest {
   }
 };
 
-TEST_F(HandOver, ConnectionsJobsAndWaitsGoOn) {
+TEST_F(HandOver, KeepsConnectionsJobsAndWaits) {
   start_first();
   const Client producer = connect();
   const Client worker = connect();
@@ -84,7 +84,7 @@ TEST_F(HandOver, TheBinlogHasTheBodies) {
   EXPECT_EQ(client->ask("peek-buried"), "FOUND 1 3\r\none\r\n");
 }
 
-TEST_F(HandOver, AnswersThatNobodyHasReadComeAfterIt) {
+TEST_F(HandOver, UnreadAnswersArriveAfterIt) {
   start_first();
   const Client client = connect();
   const std::string body(65'000, 'x');

@@ -27,7 +27,7 @@ class DaemonLimits : public DaemonTest {
   }
 };
 
-TEST_F(DaemonLimits, ConnectionsBeyondTheLimitAreClosedAndLittleIsSaidOfIt) {
+TEST_F(DaemonLimits, ConnectionsBeyondTheLimitAreClosedAndRarelyLogged) {
   constexpr std::size_t kBeyond = 500;
   ASSERT_TRUE(start({"--connections-max", "20"})) << server_.failure();
   std::vector<Client> clients = connect(20);
@@ -150,7 +150,7 @@ TEST_F(DaemonLimits, PutsAtTheMemoryLimitAreRefusedAndNotBuried) {
   EXPECT_EQ(server_stat("total-jobs"), inserted);
 }
 
-TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreTold) {
+TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreLogged) {
   ASSERT_TRUE(start({"--memory-max=1m", "-z", "300000"})) << server_.failure();
   const Client client = connect();
   const std::string body = varied_bytes(200'000, 1);

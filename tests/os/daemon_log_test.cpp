@@ -47,7 +47,7 @@ TEST_F(DaemonLog, ClientsLeaveNoTraceInAQuietLog) {
   EXPECT_EQ(server_.standard_error(), before);
 }
 
-TEST_F(DaemonLog, OnceVerboseItTellsOfConnections) {
+TEST_F(DaemonLog, OnceVerboseItLogsConnections) {
   ASSERT_TRUE(start({"-V"})) << server_.failure();
   Client client = connect();
   client->ask("list-tube-used");
@@ -57,7 +57,7 @@ TEST_F(DaemonLog, OnceVerboseItTellsOfConnections) {
   EXPECT_FALSE(has_logged("list-tube-used"));
 }
 
-TEST_F(DaemonLog, TwiceVerboseItTellsOfCommandsInPrintableBytes) {
+TEST_F(DaemonLog, TwiceVerboseItLogsCommandsInPrintableBytes) {
   ASSERT_TRUE(start({"-VV"})) << server_.failure();
   const Client client = connect();
   client->ask("use a-tube");
@@ -72,7 +72,7 @@ TEST_F(DaemonLog, TwiceVerboseItTellsOfCommandsInPrintableBytes) {
   }
 }
 
-TEST_F(DaemonLog, DrainModeIsToldWhenItBeginsAndWhenItEnds) {
+TEST_F(DaemonLog, TheBeginAndTheEndOfDrainModeAreLogged) {
   ASSERT_TRUE(start({"--allow-drain"})) << server_.failure();
   const Client client = connect();
   EXPECT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
@@ -88,7 +88,7 @@ TEST_F(DaemonLog, DrainModeIsToldWhenItBeginsAndWhenItEnds) {
 }
 
 // Clients that may drain cannot fill the log, and its last line about draining is correct.
-TEST_F(DaemonLog, DrainModeThatComesAndGoesIsToldOnceASecond) {
+TEST_F(DaemonLog, FrequentChangesOfDrainModeAreLoggedOnceASecond) {
   ASSERT_TRUE(start({"--allow-drain"})) << server_.failure();
   const Client client = connect();
   const auto begin = std::chrono::steady_clock::now();
@@ -110,7 +110,7 @@ TEST_F(DaemonLog, DrainModeThatComesAndGoesIsToldOnceASecond) {
   EXPECT_LE(occurrences(said, begun) + occurrences(said, ended), seconds + 3) << said;
 }
 
-TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {
+TEST_F(DaemonLog, JobsThatAreTooBigAreLoggedOnceWithTheFlag) {
   ASSERT_TRUE(start({"-z", "100"})) << server_.failure();
   const Client client = connect();
   client->ask("use \"nobody's");
@@ -130,7 +130,7 @@ TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {
             "-z (--max-job-size)\"\n");
 }
 
-TEST_F(DaemonLog, JournaldIsToldNoTimeButAPriority) {
+TEST_F(DaemonLog, JournaldGetsAPriorityInsteadOfATime) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   struct stat status {};
@@ -173,7 +173,7 @@ TEST_F(DaemonLog, AsJsonEachLineIsAnObject) {
   EXPECT_EQ(begin, said.size());
 }
 
-TEST_F(DaemonLog, AFullPipeThatNobodyReadsDoesNotHoldUpTheServer) {
+TEST_F(DaemonLog, AFullPipeDoesNotBlockTheServer) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   ServerOptions options;

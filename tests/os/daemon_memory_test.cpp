@@ -93,7 +93,7 @@ TEST_F(DaemonMemory, RequestsOfClientsThatReadNothingWait) {
   expect_numbered_answers(*clients[0], kRequests);
 }
 
-TEST_F(DaemonMemory, WhoReadsLateGetsEveryAnswerInOrder) {
+TEST_F(DaemonMemory, ALateReaderGetsEveryAnswerInOrder) {
   constexpr int kRequests = 400'000;
   ASSERT_TRUE(start()) << server_.failure();
   const std::string requests = numbered_requests(kRequests);
@@ -122,7 +122,7 @@ TEST_F(DaemonMemory, ALargeJobThatManyPeekAtIsThereOnce) {
                       40 * kMebibyte);
 }
 
-TEST_F(DaemonMemory, WhatIsOnlyAnnouncedTakesNone) {
+TEST_F(DaemonMemory, AnAnnouncedBodyTakesNone) {
   ASSERT_TRUE(start({"-z", "1073741824"})) << server_.failure();
   const std::vector<Client> clients = connect(20);
   const Client other = connect();

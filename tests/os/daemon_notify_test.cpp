@@ -35,7 +35,7 @@ class DaemonNotify : public DaemonTest {
   NotifySocket manager_;
 };
 
-TEST_F(DaemonNotify, ItIsReadyWhenItAnswersAndSaysWhenItStops) {
+TEST_F(DaemonNotify, ReportsThatItIsReadyAndThatItStops) {
   ASSERT_TRUE(start_with(notifying())) << server_.failure();
   const auto messages = manager_.receive_until("READY=1");
   ASSERT_EQ(messages.size(), 1u);
@@ -76,7 +76,7 @@ TEST_F(DaemonNotify, TheEndOfDrainModeIsAStatusToo) {
   EXPECT_EQ(manager_.receive_until("STATUS=serving").size(), 1u);
 }
 
-TEST_F(DaemonNotify, ASocketThatIsNotThereIsToldAndNoReasonNotToServe) {
+TEST_F(DaemonNotify, AMissingSocketIsLoggedAndDoesNotPreventServing) {
   ServerOptions options = notifying();
   options.environment = {"NOTIFY_SOCKET=" + folder_.file("nobody")};
   ASSERT_TRUE(start_with(options)) << server_.failure();
@@ -98,7 +98,7 @@ TEST_F(DaemonNotify, TheWatchdogOfAnotherProcessHearsNothing) {
   EXPECT_EQ(manager_.receive(std::chrono::milliseconds(500)), std::nullopt);
 }
 
-TEST_F(DaemonNotify, AServerThatTurnsAllTheTimeDoesNotTellTheWatchdogMore) {
+TEST_F(DaemonNotify, ABusyServerDoesNotNotifyTheWatchdogMore) {
   ASSERT_TRUE(start_with(notifying({}, {"WATCHDOG_USEC=600000000"}))) << server_.failure();
   const Client client = connect();
   for (int i = 0; i < 200; ++i) ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
@@ -126,7 +126,7 @@ class DaemonNotifyReplay : public DaemonNotify {
 
 constexpr const char* kStrace = "/usr/bin/strace";
 
-TEST_F(DaemonNotifyReplay, ProgressIsToldBeforeItIsReady) {
+TEST_F(DaemonNotifyReplay, ProgressIsReportedBeforeItIsReady) {
   if (::access(kStrace, X_OK) != 0) GTEST_SKIP() << kStrace << " is missing";
   const std::string binlog = folder_.file("binlog");
   ASSERT_NO_FATAL_FAILURE(fill(binlog));

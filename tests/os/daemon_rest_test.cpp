@@ -55,7 +55,7 @@ class ServerAtRest : public DaemonTest {
   NotifySocket manager_;
 };
 
-TEST_F(ServerAtRest, TellsTheWatchdogWhileItWaitsForTheNextOne) {
+TEST_F(ServerAtRest, NotifiesTheWatchdogWhileItWaitsForTheNextOne) {
   ASSERT_NO_FATAL_FAILURE(start_watched({}));
   Talk next;
   ASSERT_TRUE(next.connect(path()));
@@ -73,7 +73,7 @@ class ServerWithASlowDisk : public ServerAtRest,
 INSTANTIATE_TEST_SUITE_P(Of, ServerWithASlowDisk, ::testing::Values("0", "1"),
                          [](const auto& of) { return std::string("Fsync") + of.param; });
 
-TEST_P(ServerWithASlowDisk, TellsTheWatchdogAndEndsNoTtrBeforeItReadsAgain) {
+TEST_P(ServerWithASlowDisk, NotifiesTheWatchdogAndEndsNoTtrBeforeItReadsAgain) {
   if (::access(kStrace, X_OK) != 0) GTEST_SKIP() << kStrace << " is missing";
   ASSERT_NO_FATAL_FAILURE(start_watched({"-b", jobs_.path(), "-f", GetParam()}));
   if (IsSkipped()) return;

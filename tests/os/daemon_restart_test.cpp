@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(By, EachClient, ::testing::ValuesIn(all_restarts()), []
          kNextNames[static_cast<int>(by.param.next)];
 });
 
-TEST_P(EachClient, KeepsWhatItHasAndNoMore) {
+TEST_P(EachClient, KeepsItsClientsAndNoMore) {
   ASSERT_NO_FATAL_FAILURE(start_first_one());
   act(Step::before);
   ASSERT_NO_FATAL_FAILURE(replace());

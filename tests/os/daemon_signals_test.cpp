@@ -90,7 +90,7 @@ TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
 }
 
 // SIGHUP asks a server to reload its settings. This one cannot, and must not lose the jobs.
-TEST_F(DaemonSignals, AServerThatIsToReloadSaysThatThereIsNothingAndGoesOn) {
+TEST_F(DaemonSignals, AReloadIsLoggedAndChangesNothing) {
   for (const char* flag : {"--sandbox", "--no-sandbox"}) {
     SCOPED_TRACE(flag);
     ASSERT_TRUE(start({flag})) << server_.failure();

@@ -46,7 +46,7 @@ TEST_F(DaemonUnixSocket, JobsGoOverIt) {
   EXPECT_TRUE(worker->at_eof());
 }
 
-TEST_F(DaemonUnixSocket, WhoIsOnItDrainsTheServerAndNobodyElse) {
+TEST_F(DaemonUnixSocket, OnlyItsClientsDrainTheServer) {
   ASSERT_TRUE(start({"--listen-also", "unix:" + path_})) << server_.failure();
   const Client remote = connect();
   WireClient local;
@@ -64,7 +64,7 @@ TEST_F(DaemonUnixSocket, WhoIsOnItDrainsTheServerAndNobodyElse) {
   EXPECT_TRUE(remote->put("x").starts_with("INSERTED"));
 }
 
-TEST_F(DaemonUnixSocket, WithoutExtensionsNobodyDrains) {
+TEST_F(DaemonUnixSocket, WithoutExtensionsNoClientDrains) {
   ASSERT_TRUE(start({"--no-extensions", "--listen-also", "unix:" + path_})) << server_.failure();
   WireClient local;
   ASSERT_TRUE(local.connect_unix(path_)) << local.failure();
@@ -80,7 +80,7 @@ TEST_F(DaemonUnixSocket, ItIsRemovedAtTheEnd) {
   EXPECT_FALSE(exists(path_));
 }
 
-TEST_F(DaemonUnixSocket, WhatACrashLeftOverIsReplaced) {
+TEST_F(DaemonUnixSocket, ASocketLeftByACrashIsReplaced) {
   ASSERT_TRUE(start_on(path_)) << server_.failure();
   server_.kill_hard();
   ASSERT_TRUE(exists(path_));

@@ -32,7 +32,7 @@ class DaemonStart : public DaemonTest {
   }
 };
 
-TEST_F(DaemonStart, AMistakeOnTheCommandLineIsTheLastThingSaid) {
+TEST_F(DaemonStart, AMistakeOnTheCommandLineIsTheLastLine) {
   const std::vector<std::vector<std::string>> mistakes = {{"-q"},          {"--nonsense"},
                                                           {"word"},        {""},
                                                           {"-p"},          {"-p", "65536"},
@@ -138,7 +138,7 @@ TEST_F(DaemonStart, FlagsWithoutEffectAreWarnedAbout) {
   EXPECT_EQ(server_stat("max-job-size"), 1073741824U);
 }
 
-TEST_F(DaemonStart, ItSaysWhatItIsAndWhereItListens) {
+TEST_F(DaemonStart, LogsItsVersionAndItsAddress) {
   ASSERT_TRUE(start({"-z", "70000"})) << server_.failure();
   const std::string said = said_at_start();
   for (const std::string& part :
@@ -153,7 +153,7 @@ TEST_F(DaemonStart, ItSaysWhatItIsAndWhereItListens) {
 }
 
 // A supervisor that has closed its end of the pipe must still get the status.
-TEST_F(DaemonStart, TheStatusIsTheSameWhenNobodyReadsTheError) {
+TEST_F(DaemonStart, TheStatusIsTheSameIfTheErrorIsNotRead) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   ::close(ends[0]);

@@ -61,7 +61,7 @@ TEST_P(TakeOver, ANextOneThatEndsAtAnyStepLeavesTheServerAsItWas) {
   EXPECT_EQ(client->ask("peek 2"), "FOUND 2 3\r\ntwo\r\n");
 }
 
-TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
+TEST_P(TakeOver, ThePreviousServerContinuesIfTheNextIsKilledBeforeItIsReady) {
   start_first();
   const Client client = connect();
   std::string jobs;
@@ -116,7 +116,7 @@ TEST_P(TakeOver, ClientsLeaveAServerWhileTheNextOneThatWasRefusedHangs) {
 
 // Input that arrives while the server waits for the next one was in time: no TTR ends before it is
 // read.
-TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) {
+TEST_P(TakeOver, CommandsOfAHolderAreInTimeForTheContinuingServer) {
   start_first();
   const Client worker = connect();
   ASSERT_EQ(worker->put("job", 0, 0, 3), "INSERTED 1\r\n");
@@ -132,7 +132,7 @@ TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) 
   EXPECT_EQ(report_number(worker->ask("stats"), "job-timeouts"), 0U);
 }
 
-TEST_P(TakeOver, AServerThatIsToldToEndMeanwhileEnds) {
+TEST_P(TakeOver, AServerThatIsStoppedMeanwhileEnds) {
   start_first();
   Talk next;
   ASSERT_TRUE(next.connect(path()));
@@ -145,7 +145,7 @@ TEST_P(TakeOver, AServerThatIsToldToEndMeanwhileEnds) {
   expect_refusal(server_, "this server is stopping");
 }
 
-TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
+TEST_P(TakeOver, WithoutAListenerNoServerStarts) {
   const std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0",
                                               "--take-over=" + path()};
   const Ending ending = run_to_end(arguments);
@@ -154,7 +154,7 @@ TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
       << ending.error;
 }
 
-TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
+TEST_P(TakeOver, UnsupportedRequestsAreRefusedAndTheServerContinues) {
   start_first();
   const Client client = connect();
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");

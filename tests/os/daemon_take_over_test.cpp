@@ -177,7 +177,7 @@ TEST_P(TakeOver, NoReportAndNoOrderChanges) {
 
 // A body that is too big is discarded as it arrives, by whichever server is active.
 
-TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
+TEST_P(TakeOver, UnfinishedSessionsContinue) {
   start_first();
   const Client discarding = connect();
   const Client in_body = connect();
@@ -199,7 +199,7 @@ TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
 }
 
 // The test relays between two servers, and delays the next one's messages.
-TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheNextOne) {
+TEST_P(TakeOver, CommandsOfAHolderAreInTimeForTheNextServer) {
   start_first();
   const Client worker = connect();
   ASSERT_EQ(worker->put("job", 0, 0, 3), "INSERTED 1\r\n");

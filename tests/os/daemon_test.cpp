@@ -167,7 +167,7 @@ TEST_F(OwnDaemon, CallsASourceForTheEventsOfItsLastChange) {
   for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(pair.called[i], pair.called[0]) << i;
 }
 
-TEST_F(OwnDaemon, SaysWhyASourceCannotBeWatched) {
+TEST_F(OwnDaemon, ReportsWhyASourceCannotBeWatched) {
   Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0);
   open(daemon);
   Pair pair(daemon);

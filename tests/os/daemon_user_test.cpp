@@ -35,7 +35,7 @@ TEST_F(DaemonUser, ItBecomesThatUserInEveryWay) {
   }
 }
 
-TEST_F(DaemonUser, WhoIsThatUserAlreadyCanSaySo) {
+TEST_F(DaemonUser, NamingTheCurrentUserSucceeds) {
   const passwd* self = ::getpwuid(::geteuid());
   ASSERT_NE(self, nullptr);
   ASSERT_TRUE(start({"-u", self->pw_name})) << server_.failure();

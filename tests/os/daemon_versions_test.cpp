@@ -30,7 +30,7 @@ std::string last_of(const std::string& versions) {
   return versions.substr(before, versions.size() - before - 1);
 }
 
-TEST_F(StateVersions, TheLaterBuildReadsWhatTodaysWritesToo) {
+TEST_F(StateVersions, TheLaterBuildReadsTheStateOfTodaysToo) {
   const std::string today = versions_of("");
   const std::string next = std::to_string(std::stoi(last_of(today)) + 1);
   EXPECT_EQ(versions_of(kLater), today.substr(0, today.size() - 1) + " " + next + "\n")

@@ -107,7 +107,7 @@ TEST_F(HeldFiles, MayBeNoneAndMayBeEmpty) {
   EXPECT_EQ(read("binlog.1"), "");
 }
 
-TEST_F(HeldFiles, WhatIsNoPlainFileFailsWhenItIsRead) {
+TEST_F(HeldFiles, AnIrregularFileFailsWhenItIsRead) {
   fs::create_directory(folder_.file("binlog.1"));
   folder_.put("binlog.2", "two");
   fs::create_symlink("binlog.2", folder_.file("binlog.3"));

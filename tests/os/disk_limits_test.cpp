@@ -109,7 +109,7 @@ TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
             0);
 }
 
-TEST(FolderDiskLimit, OfTheDiskIsToldAndGoesWhenThereIsSpace) {
+TEST(FolderDiskLimit, OfTheDiskIsReportedAndEndsWithFreeSpace) {
   const test::TemporaryFolder folder;
   expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "tmpfs", "size=256k")) return kSkip;
@@ -182,7 +182,7 @@ TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
 }
 
 // ramfs has no fallocate and reports no size.
-TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
+TEST(FolderDiskLimit, ThatIsUnknownCausesNoRefusal) {
   const test::TemporaryFolder folder;
   expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "ramfs", nullptr)) return kSkip;

@@ -22,7 +22,7 @@ class DiskMemory : public ::testing::Test {
   FolderDisk disk_;
 };
 
-TEST_F(DiskMemory, AFailureIsToldAlsoWithoutMemoryForItsReason) {
+TEST_F(DiskMemory, AFailureIsReportedEvenWithoutMemoryForItsReason) {
   const std::string name = "a-file-that-is-not-there-with-a-name-that-does-not-fit-into-a-string";
   DiskStatus status = DiskStatus::ok;
   {

@@ -228,7 +228,7 @@ TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
   EXPECT_EQ(read("plain"), "bytes");
 }
 
-TEST_F(FolderDiskTest, TellsAReaderThatAFileIsMissing) {
+TEST_F(FolderDiskTest, ReportsAMissingFileToAReader) {
   binlog::FileBytes bytes;
   binlog::FileEnds ends;
   EXPECT_EQ(disk_.read("nothing", bytes), DiskStatus::missing);
@@ -236,7 +236,7 @@ TEST_F(FolderDiskTest, TellsAReaderThatAFileIsMissing) {
   EXPECT_EQ(disk_.last_error(), "cannot read nothing: No such file or directory");
 }
 
-TEST_F(FolderDiskTest, SaysInPlainWordsWhyItOpensNoLinkAndNoPipe) {
+TEST_F(FolderDiskTest, ReportsWhyItOpensNoLinkAndNoPipe) {
   folder_.put("plain", "bytes");
   std::filesystem::create_symlink("plain", folder_.file("link"));
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
@@ -278,7 +278,7 @@ std::ptrdiff_t threads() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
-TEST_F(FolderDiskTest, SyncsInTheOrderOfTheStartsAndTellsThroughADescriptor) {
+TEST_F(FolderDiskTest, SyncsInTheOrderOfTheStartsAndNotifiesADescriptor) {
   const std::vector<FileHandle> files = {create("binlog.1"), create("binlog.2"), FileHandle::none};
   std::uint64_t next = 0;
   std::vector<std::uint64_t> tickets;
@@ -321,7 +321,7 @@ TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
   EXPECT_EQ(threads(), before + 1);
 }
 
-TEST_F(FolderDiskTest, TellsWhyASyncFailed) {
+TEST_F(FolderDiskTest, ReportsWhyASyncFailed) {
   disk_.start_sync(static_cast<FileHandle>(1'000'000), 7);  // No descriptor has that number.
   pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
   ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);

@@ -112,7 +112,7 @@ TEST_F(FolderFenceTest, TwoServersOfOneEpochAreTwo) {
   EXPECT_TRUE(second.fence.check());
 }
 
-TEST_F(FolderFenceTest, TheFilesTellTheEpochIfItsFileIsLostOrDamaged) {
+TEST_F(FolderFenceTest, TheFilesDetermineTheEpochIfItsFileIsLostOrDamaged) {
   make_file(3, 7);
   make_file(4, 0);
   std::ofstream(path("binlog.5")) << "short";
@@ -125,7 +125,7 @@ TEST_F(FolderFenceTest, TheFilesTellTheEpochIfItsFileIsLostOrDamaged) {
   EXPECT_EQ(second.fence.epoch(), 8U);
 }
 
-TEST_F(FolderFenceTest, AnEpochWhoseRunWouldBeNoneIsLeftOut) {
+TEST_F(FolderFenceTest, AnEpochWithoutARunIsSkipped) {
   make_file(1, binlog::kRunsEnd - 1);
   FencedServer server(temp_.path());
   ASSERT_EQ(server.begin(), Begun::yes) << server.error;
@@ -140,7 +140,7 @@ TEST_F(FolderFenceTest, AFolderWithoutFurtherEpochsIsNotOpened) {
   EXPECT_FALSE(fs::exists(path("epoch")));
 }
 
-TEST_F(FolderFenceTest, WhoeverHasTheLockFencesTheOther) {
+TEST_F(FolderFenceTest, TheHolderOfTheLockFencesTheOther) {
   FencedServer server(temp_.path());
   ASSERT_EQ(server.begin(), Begun::yes);
   struct flock none {};
@@ -159,7 +159,7 @@ TEST_F(FolderFenceTest, WhoeverHasTheLockFencesTheOther) {
       server.fence.check());  // The lock is free again and the epoch unchanged: it is taken again.
 }
 
-TEST_F(FolderFenceTest, WhatFailsIsTriedAgain) {
+TEST_F(FolderFenceTest, AFailedCheckIsRetried) {
   FencedServer server(temp_.path());
   ASSERT_EQ(server.begin(), Begun::yes);
   fs::rename(path("epoch"), path("away"));
@@ -177,7 +177,7 @@ TEST_F(FolderFenceTest, WhatFailsIsTriedAgain) {
 }
 
 // The start can be ended, and the watchdog notified, while the volume fails.
-TEST_F(FolderFenceTest, WhoStartsIsAskedWhileTheVolumeFails) {
+TEST_F(FolderFenceTest, TheCallerDecidesWhileTheVolumeFails) {
   struct Start {
     std::string epoch;
     int asked_of_failures = 0;
@@ -199,7 +199,7 @@ TEST_F(FolderFenceTest, WhoStartsIsAskedWhileTheVolumeFails) {
   EXPECT_FALSE(server.fence.is_fenced());
 }
 
-TEST_F(FolderFenceTest, WhatFailsForTooLongIsGivenUp) {
+TEST_F(FolderFenceTest, ACheckThatFailsTooLongIsGivenUp) {
   FencedServer server(temp_.path(), kShort);
   ASSERT_EQ(server.begin(), Begun::yes);
   fs::rename(path("epoch"), path("away"));

@@ -61,7 +61,7 @@ class FolderGone : public ::testing::Test {
   bool is_new_ = false;
 };
 
-TEST_F(FolderGone, WhatIsThereIsFound) {
+TEST_F(FolderGone, AnExistingFolderIsFound) {
   EXPECT_EQ(look(), Presence::there);
   EXPECT_EQ(disk_.look_for(FileHandle::none, "binlog.1"), Presence::there);
   EXPECT_EQ(go_back(), DiskStatus::ok);

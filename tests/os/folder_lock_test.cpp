@@ -93,7 +93,7 @@ TEST(FolderLock, IsNotLostThroughTheDisk) {
   EXPECT_EQ(try_in_child(open_folder(temp.path())), kHeldByParent);
 }
 
-TEST(FolderLock, SaysWhyItCannotBeTaken) {
+TEST(FolderLock, ReportsWhyItCannotBeTaken) {
   const test::TemporaryFolder temp;
   std::filesystem::create_directory(temp.file("lock"));
   FolderLock lock;
@@ -106,7 +106,7 @@ TEST(FolderLock, SaysWhyItCannotBeTaken) {
   EXPECT_EQ(lock.take(open_folder(other.path()).get()), LockStatus::cannot);
 }
 
-TEST(FolderLock, LeavesWhatIsInTheFile) {
+TEST(FolderLock, LeavesTheContentOfTheFile) {
   const test::TemporaryFolder temp;
   temp.put("lock", "words");
   const Descriptor folder = open_folder(temp.path());

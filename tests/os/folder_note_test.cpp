@@ -71,7 +71,7 @@ TEST_F(FolderNote, ComesBackToTheNextServer) {
   EXPECT_EQ(noted(), kOtherNote) << "a new one takes its place";
 }
 
-TEST_F(FolderNote, ComesBackToWhoHasMadeIt) {
+TEST_F(FolderNote, ReturnsToItsAuthor) {
   FolderLock lock;
   ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
   EXPECT_EQ(lock.note(), kNone);

@@ -92,7 +92,7 @@ Descriptor bind_unix(const std::string& path, bool listens, int type = SOCK_STRE
 
 // Internet --------------------------------------------------------------------------------------
 
-TEST(Listener, PortZeroIsAnyFreePortAndTheNameTellsWhich) {
+TEST(Listener, PortZeroIsAnyFreePortWhichTheNameContains) {
   const Listeners listeners = open_or_fail("127.0.0.1");
   const std::uint16_t port = port_of(listeners[0]);
   EXPECT_NE(port, 0);
@@ -170,7 +170,7 @@ TEST(Listener, MovingAListenerLeavesItsSocketWhereItIs) {
   EXPECT_TRUE(client.connect_unix(path)) << client.failure();
 }
 
-TEST(Listener, ASocketThatNobodyAnswersOnIsReplaced) {
+TEST(Listener, AStaleSocketIsReplaced) {
   const TemporaryFolder folder;
   const std::string path = folder.file("socket");
   bind_unix(path, true).reset();

@@ -71,13 +71,13 @@ TEST(Log, LinesGoOutAtAFlushInOrder) {
                                               "level=error event=two number=2\n");
 }
 
-TEST(Log, WhatIsLeftGoesOutWithTheLog) {
+TEST(Log, TheRestIsWrittenWhenTheLogIsDestroyed) {
   const Ends ends = make_pipe();
   { TestedLog(ends).event(Level::info, "last-words"); }
   EXPECT_EQ(read_available(ends.reading), std::string(kTime) + "level=info event=last-words\n");
 }
 
-TEST(Log, WhatIsLessImportantThanItsLevelIsLeftOut) {
+TEST(Log, LinesBelowItsLevelAreLeftOut) {
   const Ends ends = make_pipe();
   TestedLog log(ends, {.level = Level::warning});
   EXPECT_FALSE(log.wants(Level::debug));
@@ -109,7 +109,7 @@ TEST(Log, JournaldGetsThePriorityAndNoTime) {
   }
 }
 
-TEST(Log, JournaldIsWhereItsVariableSays) {
+TEST(Log, JournaldIsFoundByItsVariable) {
   EXPECT_TRUE(names_file("9:12345", 9, 12345));
   EXPECT_TRUE(names_file("0:18446744073709551615", 0, 18446744073709551615U));
   for (const char* other :
@@ -156,7 +156,7 @@ TEST(Log, AFullSocketDropsLinesInsteadOfBlockingAndCountsThem) {
   expect_lines_dropped_and_counted(make_socket_pair());
 }
 
-TEST(Log, NothingIsLostWhileSomebodyReads) {
+TEST(Log, NoLineIsLostWhileThePipeIsRead) {
   const Ends ends = make_pipe();
   TestedLog log(ends);
   std::string expected;

@@ -37,7 +37,7 @@ class NotifierTest : public ::testing::Test {
   std::string error_;
 };
 
-TEST_F(NotifierTest, SendsNothingWhereNobodyAsked) {
+TEST_F(NotifierTest, SendsNothingUnlessRequested) {
   ASSERT_TRUE(notifier_.open(error_)) << error_;
   EXPECT_FALSE(notifier_.is_open());
   notifier_.ready("serving");
@@ -81,7 +81,7 @@ TEST_F(NotifierTest, TakesItsVariablesOutOfTheEnvironment) {
   }
 }
 
-TEST_F(NotifierTest, TellsOfAnAddressThatIsNone) {
+TEST_F(NotifierTest, ReportsAnInvalidAddress) {
   for (const std::string& name : {std::string("notify"), std::string("vsock:2:1234"),
                                   std::string("@"), "/" + std::string(107, 'x')}) {
     set("NOTIFY_SOCKET", name);
@@ -90,7 +90,7 @@ TEST_F(NotifierTest, TellsOfAnAddressThatIsNone) {
   }
 }
 
-TEST_F(NotifierTest, TellsOfASocketThatIsNotThere) {
+TEST_F(NotifierTest, ReportsAMissingSocket) {
   set("NOTIFY_SOCKET", path_);
   EXPECT_FALSE(notifier_.open(error_));
   EXPECT_NE(error_.find("No such file"), std::string::npos) << error_;

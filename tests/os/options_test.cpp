@@ -109,7 +109,7 @@ TEST(Options, LettersCanBeJoined) {
   EXPECT_EQ(parsed.options.job_bytes_max, 5U);
 }
 
-TEST(Options, AValueMayLookLikeAFlag) {
+TEST(Options, AValueMayBeginLikeAFlag) {
   const Parsed parsed = parse({"-u", "-V", "--binlog", "--port"});
   ASSERT_TRUE(parsed.good) << parsed.error;
   EXPECT_EQ(parsed.options.user, "-V");
@@ -185,7 +185,7 @@ TEST(Options, AMistakeInFrontOfVersionIsAMistake) {
   EXPECT_FALSE(parse({"-qv"}).good);
 }
 
-TEST(Options, WhatIsUnknownIsRefusedByName) {
+TEST(Options, UnknownFlagsAreRefusedByName) {
   for (const char* word : {"-q", "--q", "word", "-", "--", "", "--=1", "-Vq", "--po", "--ports=1",
                            "---port", "-\xff"}) {
     const Parsed parsed = parse({word});

@@ -131,7 +131,7 @@ TEST(Parcel, OfWhichAPartIsMissingIsRefused) {
   EXPECT_EQ(error, "the parcel has no part parcel-descriptors-0");
 }
 
-TEST(Parcel, ThatSomebodyCouldChangeIsRefused) {
+TEST(Parcel, ThatIsNotSealedIsRefused) {
   std::string error;
   std::vector<NamedDescriptor> parts;
   parts.push_back({"parcel-state", marked(10)});
@@ -139,7 +139,7 @@ TEST(Parcel, ThatSomebodyCouldChangeIsRefused) {
   EXPECT_EQ(error, "the state in the parcel is not sealed");
 }
 
-TEST(Parcel, WhoseSenderIsStillOpenIsNotFinished) {
+TEST(Parcel, WithAnOpenSenderIsUnfinished) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   const Descriptor sender(ends[0]);
@@ -153,7 +153,7 @@ TEST(Parcel, WhoseSenderIsStillOpenIsNotFinished) {
   EXPECT_TRUE(error.starts_with("the parcel is not finished")) << error;
 }
 
-TEST(Parcel, SaysIfTheProcessMayNotOpenSoMany) {
+TEST(Parcel, ReportsTooFewDescriptors) {
   std::string error;
   const std::optional<Parcel> parcel = Parcel::open(packed("state", many(100)), error);
   ASSERT_TRUE(parcel) << error;
@@ -172,7 +172,7 @@ TEST(Parcel, SaysIfTheProcessMayNotOpenSoMany) {
   expect_marks(*parcel, 100);
 }
 
-TEST(Parcel, ANameTellsItsParts) {
+TEST(Parcel, ANameContainsItsParts) {
   for (const NamedDescriptor& part : packed("state", many(1)))
     EXPECT_TRUE(Parcel::is_part(part.name));
   EXPECT_FALSE(Parcel::is_part("haricot.socket"));

@@ -72,7 +72,7 @@ TEST(Poller, AFarTimeIsWaitedForUntilSomethingHappens) {
   }
 }
 
-TEST(Poller, OnlyWhatASourceIsWatchedForIsTold) {
+TEST(Poller, OnlyWatchedEventsAreReported) {
   Poller poller;
   ASSERT_TRUE(poller.open());
   const Instant now = read_clock();
@@ -118,7 +118,7 @@ TEST(Poller, ADescriptorThatCannotBeWatchedIsRefused) {
   EXPECT_FALSE(poller.add(regular, EPOLLIN));
 }
 
-TEST(Poller, MoreReadySourcesThanOneWaitTellsAllGetTheirTurn) {
+TEST(Poller, MoreReadySourcesThanOneWaitReportsAllGetTheirTurn) {
   Poller poller;
   ASSERT_TRUE(poller.open());
   std::vector<std::unique_ptr<Flag>> flags;
@@ -193,7 +193,7 @@ struct Ender {
   int calls = 0;
 };
 
-TEST(Poller, ASourceThatAnotherHandlerHasRemovedIsNotTold) {
+TEST(Poller, ASourceRemovedByAnotherHandlerIsNotReported) {
   Poller poller;
   ASSERT_TRUE(poller.open());
   Flag one;

@@ -75,7 +75,7 @@ TEST(Process, InstanceIdIsAStringToEveryReaderOfYaml) {
   }
 }
 
-TEST(Process, AnUnknownUserIsToldApart) {
+TEST(Process, AnUnknownUserHasItsOwnError) {
   std::string error;
   bool no_such_user = false;
   EXPECT_FALSE(become_user("no-such-user-here", error, no_such_user));
@@ -110,7 +110,7 @@ TEST(Process, RootBecomesAUserWithoutAWayBack) {
   EXPECT_EQ(result_in_child(become), kGood);
 }
 
-TEST(Process, WhoIsThatUserAlreadyStaysAndBecomesNobodyElse) {
+TEST(Process, TheCurrentUserStaysAndCannotBecomeAnother) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   const auto become = [] {
     std::string error;

@@ -279,7 +279,7 @@ TEST_F(SandboxTest, AServerThatNotifiesMakesUnixSocketsAndNoOthers) {
   ::close(manager);
 }
 
-TEST_F(SandboxTest, OnlyAServerThatHandsOverMakesWhatThatTakes) {
+TEST_F(SandboxTest, OnlyAServerThatHandsOverMayCreateItsSockets) {
   const auto make_parts = [] {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return 1;
@@ -389,7 +389,7 @@ TEST_F(SandboxTest, ThreadsThatAreThereMakeNoOtherCallsEither) {
 }
 
 // A bug of ours must be visible by its message and by the end of the process.
-TEST_F(SandboxTest, AFailedCheckSaysSoAndEndsTheProcess) {
+TEST_F(SandboxTest, AFailedCheckIsReportedAndEndsTheProcess) {
   ASSERT_EQ(::pipe2(said_.data(), O_CLOEXEC), 0);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -436,7 +436,7 @@ TEST_F(SandboxTest, WithoutSeccompTheRestHolds) {
   EXPECT_EQ(result_in_child(enter), kGood);
 }
 
-TEST_F(SandboxTest, WithoutBothItIsToldInOneLine) {
+TEST_F(SandboxTest, WithoutBothOneLineReportsIt) {
   const auto enter = [this] {
     if (!take_call_away(__NR_landlock_create_ruleset) || !take_call_away(__NR_seccomp)) return 1;
     const std::string missing = sandbox().enter();
@@ -448,7 +448,8 @@ TEST_F(SandboxTest, WithoutBothItIsToldInOneLine) {
   EXPECT_EQ(result_in_child(enter), kGood);
 }
 
-// wants_sandbox() ----------------------------------------------------------------------------------
+// wants_sandbox()
+// ----------------------------------------------------------------------------------
 
 bool wants_sandbox_with(const char* environment, Options::Confinement confinement,
                         const std::string& user = "") {
@@ -464,7 +465,7 @@ bool wants_sandbox_with(const char* environment, Options::Confinement confinemen
   return result_in_child(ask) == 1;
 }
 
-TEST(WantsSandbox, WhereNothingIsSaidServicesAndServantsOfRootDo) {
+TEST(WantsSandbox, IsTheDefaultOfServicesAndServersStartedByRoot) {
   constexpr auto kAutomatic = Options::Confinement::automatic;
   EXPECT_FALSE(wants_sandbox_with("", kAutomatic));
   EXPECT_TRUE(wants_sandbox_with("NOTIFY_SOCKET", kAutomatic));
@@ -472,12 +473,12 @@ TEST(WantsSandbox, WhereNothingIsSaidServicesAndServantsOfRootDo) {
   EXPECT_EQ(wants_sandbox_with("", kAutomatic, "nobody"), ::geteuid() == 0);
 }
 
-TEST(WantsSandbox, WhatIsSaidCounts) {
+TEST(WantsSandbox, AFlagOverridesTheDefault) {
   EXPECT_TRUE(wants_sandbox_with("", Options::Confinement::always));
   EXPECT_FALSE(wants_sandbox_with("NOTIFY_SOCKET", Options::Confinement::never, "nobody"));
 }
 
-TEST(CallFilter, LooksAtTheCallsOfEachCommandFirst) {
+TEST(CallFilter, ChecksTheCallsOfEachCommandFirst) {
   const std::vector<sock_filter> program = make_call_filter({.self = 1});
   if (program.empty()) GTEST_SKIP() << "there is no list for this machine";
   std::vector<std::uint32_t> compared;

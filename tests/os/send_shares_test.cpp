@@ -50,7 +50,7 @@ TEST(SendShares, ManyLargeAnswersThatComeAtOnceTakeNoMoreThanTheirPartOfATurn) {
   EXPECT_EQ(shares.next(SendShares::kBytesMin + 1), 0U);
 }
 
-TEST(SendShares, ManyThatGoOnGetTheSameEach) {
+TEST(SendShares, ManySendersGetEqualShares) {
   SendShares shares;
   std::size_t least = 0;
   std::size_t most = 0;

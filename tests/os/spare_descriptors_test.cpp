@@ -42,13 +42,13 @@ std::string name_of(int number) {
   return "binlog." + std::to_string(number);
 }
 
-TEST(SpareDescriptors, IsAPartOfWhatThereIsAndNeverMuch) {
+TEST(SpareDescriptors, IsASmallPartOfTheLimit) {
   EXPECT_EQ(SpareDescriptors::share_of(32), 8U);
   EXPECT_EQ(SpareDescriptors::share_of(1024), 32U);
   EXPECT_EQ(SpareDescriptors::share_of(0), 0U);
 }
 
-TEST(SpareDescriptors, GivesFilesADescriptorWhenNobodyElseGetsOne) {
+TEST(SpareDescriptors, GivesFilesADescriptorWhenConnectionsGetNone) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(result_in_child([&folder] {
               FolderDisk disk;

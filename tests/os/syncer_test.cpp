@@ -136,7 +136,7 @@ TEST(Syncer, RefusesOneTooMany) {
       "kEntries");
 }
 
-TEST(Syncer, PassesOnWhatEachSyncSaid) {
+TEST(Syncer, PassesOnTheResultOfEachSync) {
   Syncer syncer(&fail_on_odd);
   ASSERT_TRUE(syncer.open());
   for (int i = 0; i < 10; ++i) syncer.start(i, i == 9, static_cast<std::uint64_t>(i));
@@ -185,7 +185,7 @@ TEST(Syncer, IsQuietWhenAllIsTaken) {
   }
 }
 
-TEST(Syncer, FinishesWhatWasStartedBeforeItGoes) {
+TEST(Syncer, FinishesStartedSyncsBeforeItsDestruction) {
   static std::atomic<int> synced;
   synced = 0;
   {
