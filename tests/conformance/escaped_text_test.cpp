@@ -23,7 +23,7 @@ TEST(Unescape, Repeats) {
   EXPECT_EQ(unescape("${0123456789*20000}").bytes.size(), 200000U);
 }
 
-TEST(Unescape, RefusesWhatMeansNothing) {
+TEST(Unescape, RefusesUnknownEscapes) {
   for (const char* text : {R"(\q)", R"(\)", R"(\x4)", R"(\xzz)", R"(\x)", "${x*3", "${x}", "${x*}",
                            "${x*y}", "${*3}", "${x*-1}", "${x*99999999999}"}) {
     EXPECT_FALSE(unescape(text).error.empty()) << text;
@@ -38,7 +38,7 @@ TEST(Escape, IsReadBack) {
   for (const char c : text) EXPECT_TRUE(c >= 0x20 && c <= 0x7e);
 }
 
-TEST(Escape, CutsLongTextsAndSaysSo) {
+TEST(Escape, CutsLongTextsWithANote) {
   EXPECT_EQ(escape("abcdef", 6), "abcdef");
   EXPECT_EQ(escape("abcdefg", 6), "abcdef... (7 bytes)");
 }

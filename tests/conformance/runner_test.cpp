@@ -192,7 +192,7 @@ TEST(RunScript, FailsWhenTheServerTakesNoConnection) {
   EXPECT_FALSE(run("A> one\nA<nothing\n", parrot).passed);
 }
 
-TEST(RunScript, TellsTheBackendWhatTheScriptDoes) {
+TEST(RunScript, PassesTheActionsOfTheScriptToTheBackend) {
   Parrot parrot({});
   EXPECT_TRUE(
       run("A<nothing\nA!shutdown\nadvance 1s\nsignal drain\nA!close\nB!reset\n", parrot).passed);

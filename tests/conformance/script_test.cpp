@@ -134,7 +134,7 @@ TEST(ParseScript, ErrorsNameFileAndLine) {
   EXPECT_EQ(parsed.error.substr(0, 11), "x.script:3:");
 }
 
-TEST(ParseScript, RefusesWhatItDoesNotUnderstand) {
+TEST(ParseScript, RefusesUnknownLines) {
   for (const char* line : {
            "a> lower case name",
            "A",
@@ -238,7 +238,7 @@ TEST(Pipelined, JoinsTheSendsOfOneConnection) {
   EXPECT_EQ(joined.steps[2].yaml.items.size(), 1U);
 }
 
-TEST(Pipelined, KeepsWhatOthersCouldSee) {
+TEST(Pipelined, KeepsTheVisibleParts) {
   const ParsedScript parsed = parse(
       "A> one\nA<nothing\nA> two\nB> three\nA< 1\nadvance 1s\nA> four\nsignal drain\nA> "
       "five\nA<eof\n");

@@ -109,7 +109,7 @@ TEST(YamlCheck, EveryBodyIsHeldToItsShape) {
 
 // On a busy machine more time passes than a script assumes. Only times may change with it, and only
 // by so much.
-TEST(YamlCheck, TimesMayGoOnByTheTimeThatTheScriptDoesNotKnow) {
+TEST(YamlCheck, TimesMayAdvanceByAnUnknownTime) {
   const auto fits_later = [](const char* key, const char* expected, const char* value) {
     return check_yaml(expecting(YamlKeys::some, {{key, expected}}),
                       std::string("---\n") + key + ": " + value + "\n", 3)

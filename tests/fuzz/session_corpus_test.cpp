@@ -68,7 +68,7 @@ TEST(SessionInput, ComesBackFromItsBytes) {
   }
 }
 
-TEST(SessionPlay, HearsWhatTheServerSays) {
+TEST(SessionPlay, ReceivesTheAnswersOfTheServer) {
   const SessionInput input{
       0,
       {{.bytes = "put 0 0 10 2\r\nab\r\n"}, {.client = 1, .bytes = "reserve\r\nbad\r\nquit\r\n"}}};
@@ -94,7 +94,7 @@ TEST(SessionPlay, HasTheExtendedSetAndLocalClients) {
             "BAD_FORMAT\nUNKNOWN_COMMAND\nUNKNOWN_COMMAND\n");
 }
 
-TEST(AnswerReaderDeathTest, EndsAtWhatIsNoAnswer) {
+TEST(AnswerReaderDeathTest, EndsAtAnInvalidAnswer) {
   const char* const wrong[] = {"INSERTED\r\n",        "INSERTED 01\r\n",
                                "RESERVED 1\r\n",      "FOUND 1 2\r\nabc\r\n",
                                "OK 3\r\nabc\r\n",     "inserted 1\r\n",
@@ -146,7 +146,7 @@ TEST(AnswersTo, OnlyALineOfIdsMayBeLong) {
   EXPECT_EQ(answers_to("drain\r\nreserve-batch 1\r\n", 10, CommandSet::standard).answers, 2U);
 }
 
-TEST(AnswersTo, APutThatIsTooBigHasABodyWhateverStandsBehindItsNumbers) {
+TEST(AnswersTo, APutThatIsTooBigHasABodyDespiteTrailingText) {
   EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n0123456789\r\n", 10).answers, 0U);
   EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n0123456789\r\n\r\n", 11).answers, 3U);
   EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n01234567890\r\n", 10).answers, 1U);

@@ -25,7 +25,7 @@ TEST(TransferCorpus, HasTheSeeds) {
   }
 }
 
-TEST(TransferCorpus, ComesToNoHarm) {
+TEST(TransferCorpus, IsHarmless) {
   std::size_t played = 0;
   for (const auto& entry : std::filesystem::directory_iterator(HARICOT_TRANSFER_CORPUS)) {
     SCOPED_TRACE(entry.path().string());

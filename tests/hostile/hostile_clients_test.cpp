@@ -161,7 +161,7 @@ TEST_F(Hostile, LargeBodiesThatAreNeverReadAreThereOnce) {
   expect_all_well();
 }
 
-TEST_F(Hostile, AByteASecondHoldsUpNobody) {
+TEST_F(Hostile, AByteASecondDelaysNoOtherClient) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::vector<std::string> texts = {"use tube\r\n", "put 0 0 60 3\r\nabc\r\n", "reserve\r\n",
                                           std::string(20, '\0')};
@@ -194,7 +194,7 @@ TEST_F(Hostile, AByteASecondHoldsUpNobody) {
   expect_all_well();
 }
 
-TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
+TEST_F(Hostile, ThirtyThousandTubesOfOneClientDelayNoOtherClient) {
   constexpr int kTubes = 30'000;
   ASSERT_TRUE(start()) << server_.failure();
   {
@@ -225,7 +225,7 @@ TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
   expect_all_well();
 }
 
-TEST_F(Hostile, NamesThatCollideCostWhatOtherNamesCost) {
+TEST_F(Hostile, NamesThatCollideCostAsMuchAsOthers) {
   constexpr std::size_t kNames = 10'000;
   ASSERT_TRUE(start()) << server_.failure();
   const auto cpu_of_watching = [&](const std::vector<std::string>& names) {
@@ -252,7 +252,7 @@ TEST_F(Hostile, NamesThatCollideCostWhatOtherNamesCost) {
   expect_all_well();
 }
 
-TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
+TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesDelayNoOtherClient) {
   constexpr int kTubes = 200'000;
   ASSERT_TRUE(start()) << server_.failure();
   {
@@ -290,7 +290,7 @@ TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
 
 // A page of a thousand jobs takes the server half a millisecond, and it has to write a hundred at
 // once.
-TEST_F(Hostile, PagesThatManyAskForAtOnceHoldUpNobody) {
+TEST_F(Hostile, PagesRequestedByManyDelayNoOtherClient) {
   constexpr std::size_t kJobs = 1000;
   ASSERT_TRUE(start()) << server_.failure();
   {
