@@ -1,4 +1,4 @@
-// The server before this one, as far as this one takes over from it. Either a service manager has
+// The previous server, whose connections and jobs this one takes over. Either a service manager has
 // stored its state, or it still runs, was asked for its state, and waits.
 
 #pragma once

@@ -3,7 +3,7 @@
 //
 // A lane counts all its jobs and those that are reserved. Its ready jobs are in a heap of the lane,
 // and in the ready heap of their tube. In the latter all but one are blocked, which puts them
-// behind all jobs that may be reserved. The one is the open job: the best of the lane, if fewer
+// behind all jobs that may be reserved. That one is the open job: the best of the lane, if fewer
 // than the limit are reserved. So a reserve never has to skip a job, and a change opens at most one
 // job and blocks at most one, however many there are. LaneOrder opens and blocks jobs.
 //

@@ -4,8 +4,8 @@
 // No function fails: if memory is short, nothing is counted.
 //
 // A query of a tube with few ready jobs scans them, so that nothing has to be stored. Above
-// kReadyLookedAt jobs they are counted by age, until there are only kReadyCounted: a number of jobs
-// that fluctuates a little causes no work.
+// kReadyLookedAt jobs they are counted by age, until there are only kReadyCounted, so that small
+// fluctuations cause no work.
 
 #pragma once
 
