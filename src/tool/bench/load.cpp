@@ -140,7 +140,7 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   }
   started_ = now_ = os::read_clock();
   stop_at_ = goal.jobs > 0 ? Instant::never() : started_ + goal.time;
-  look_ = RateLimit(look_interval(), started_ + look_interval());
+  poll_limit_ = RateLimit(poll_interval(), started_ + poll_interval());
   active_ = connections_.size();
   for (Connection& connection : connections_) {
     connection.is_active = true;
@@ -148,14 +148,14 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   }
   std::array<epoll_event, kEventsMax> events;
   while (active_ > 0) {
-    const int timeout_ms = static_cast<int>(look_interval().count() / 1'000'000);
+    const int timeout_ms = static_cast<int>(poll_interval().count() / 1'000'000);
     const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (!handle(static_cast<std::size_t>(event.data.u64), event.events)) return false;
     }
     if (count <= 0) now_ = os::read_clock();
-    if (look_.take(now_) && !look_around(progress)) return false;
+    if (poll_limit_.take(now_) && !poll_progress(progress)) return false;
   }
   tally.elapsed = now_ - started_;
   return true;
@@ -166,7 +166,7 @@ bool Load::is_over() const {
 }
 
 // Fails if an answer is late, and reports progress. Called from time to time.
-bool Load::look_around(const Progress& progress) {
+bool Load::poll_progress(const Progress& progress) {
   for (const Connection& connection : connections_) {
     if (connection.is_active && now_ - connection.sent_at > patience_of(options_)) {
       return fail("no answer to " + std::string(name_of(connection.operation)) + " for " +

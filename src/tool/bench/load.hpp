@@ -68,7 +68,7 @@ class Load final {
   void close();
 
  private:
-  Duration look_interval() const {
+  Duration poll_interval() const {
     return options_.interval_ms > 0 ? Duration::milliseconds(100) : Duration::milliseconds(500);
   }
   struct Connection {
@@ -97,7 +97,7 @@ class Load final {
   bool take_answers(Connection& connection, std::string_view bytes);
   bool check(Connection& connection, const Answer& answer);
   bool end_operation(Connection& connection);
-  bool look_around(const Progress& progress);
+  bool poll_progress(const Progress& progress);
   bool is_over() const;
   bool fail(std::string reason);
 
@@ -121,7 +121,7 @@ class Load final {
   Instant now_;
   Instant started_;
   Instant stop_at_;
-  RateLimit look_{look_interval(), {}};  // Rate of look_around().
+  RateLimit poll_limit_{poll_interval(), {}};  // Rate of poll_progress().
 };
 
 }  // namespace haricot::tool

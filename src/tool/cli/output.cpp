@@ -12,7 +12,7 @@ namespace {
 
 // errno of the first failed write to stdout; 0 if there was none.
 int write_error = 0;
-bool is_told = false;
+bool is_reported = false;
 
 void check_written(bool is_written) {
   if (!is_written && write_error == 0) write_error = errno;
@@ -38,11 +38,11 @@ void flush() {
 int end_output(std::string_view name, int status) {
   flush();
   if (write_error == 0) return status;
-  if (write_error != EPIPE && !is_told) {
+  if (write_error != EPIPE && !is_reported) {
     std::fprintf(stderr, "haricot %.*s: cannot write to stdout: %s\n",
                  static_cast<int>(name.size()), name.data(), std::strerror(write_error));
   }
-  is_told = true;
+  is_reported = true;
   return status == kExitDone ? static_cast<int>(kExitLocal) : status;
 }
 

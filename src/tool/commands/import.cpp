@@ -66,7 +66,7 @@ class Import {
     input_ = &input;
     if (!ask_limits()) return errand_.failed();
     if (!choice_.dry_run && !choice_.without_tags) {
-      if (const std::optional<int> over = look_ahead(input)) return *over;
+      if (const std::optional<int> over = search_tags(input)) return *over;
     }
     const auto send_all = [this] { return send() ? std::nullopt : std::optional(fail()); };
     const auto take = [this](std::string_view line) { return take_line(line); };
@@ -116,7 +116,7 @@ class Import {
 
   // If the server lacks a tag, searches the lines for it before anything is put. A pipe can be read
   // only once: there such a line is found after the lines before it are imported.
-  Over look_ahead(InputText& input) {
+  Over search_tags(InputText& input) {
     const std::optional<std::int64_t> position = input.position();
     if (!position) return std::nullopt;
     const std::optional<bool> takes_all = tags_.takes_all();
@@ -140,7 +140,7 @@ class Import {
     line_ = 0;
     if (!is_read) return stop();
     if (over) return over;
-    return input.go_back(errand_, *position) ? std::nullopt : Over(end(kExitLocal));
+    return input.rewind(errand_, *position) ? std::nullopt : Over(end(kExitLocal));
   }
 
   void show_progress() {

@@ -50,7 +50,7 @@ std::optional<std::int64_t> InputText::position() const {
   return position < 0 ? std::nullopt : std::optional<std::int64_t>(position);
 }
 
-bool InputText::go_back(const Errand& errand, std::int64_t position) {
+bool InputText::rewind(const Errand& errand, std::int64_t position) {
   bytes_read_ = 0;
   if (::lseek(descriptor(), position, SEEK_SET) == position) return true;
   errand.warn("cannot read " + name_ + " again: " + std::strerror(errno));

@@ -54,7 +54,7 @@ class InputText final {
   // once.
   std::optional<std::int64_t> position() const;
   // Returns to an earlier position(). On failure prints a message and returns false.
-  bool go_back(const Errand& errand, std::int64_t position);
+  bool rewind(const Errand& errand, std::int64_t position);
 
  private:
   int descriptor() const;

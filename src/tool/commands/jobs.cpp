@@ -103,7 +103,7 @@ class Jobs {
   }
 
  private:
-  enum class Order : bool { as_told, by_id };
+  enum class Order : bool { as_listed, by_id };
 
   // Returns the number of jobs to request in a page. With --match full pages, because the number of
   // matches is unknown before the bodies arrive.
@@ -164,7 +164,7 @@ class Jobs {
     return std::nullopt;
   }
 
-  std::optional<int> show_page(const std::string& command, Order order = Order::as_told) {
+  std::optional<int> show_page(const std::string& command, Order order = Order::as_listed) {
     const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
     if (!response) return errand_.failed();
     if (response->code == ReplyCode::not_found) {

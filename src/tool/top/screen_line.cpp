@@ -9,20 +9,20 @@ namespace haricot::tool {
 namespace {
 
 // Returns true for a continuation byte of UTF-8.
-bool goes_on(char c) {
+bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !goes_on(c); }));
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
 }
 
 // Returns the first `columns` columns.
 std::string_view cut(std::string_view text, std::size_t columns) {
   std::size_t bytes = 0;
-  while (bytes < text.size() && (columns > 0 || goes_on(text[bytes]))) {
-    if (!goes_on(text[bytes])) --columns;
+  while (bytes < text.size() && (columns > 0 || is_continuation(text[bytes]))) {
+    if (!is_continuation(text[bytes])) --columns;
     ++bytes;
   }
   return text.substr(0, bytes);

@@ -93,7 +93,7 @@ class Top {
   bool start();
   void ask_all();
   bool ask_each_once();
-  void ask_those_due(Instant now);
+  void sample_due_servers(Instant now);
   bool take_findings();
   bool take_finding(std::size_t index);
   void add_up_servers();
@@ -159,7 +159,7 @@ void Top::ask_all() {
   }
 }
 
-void Top::ask_those_due(Instant now) {
+void Top::sample_due_servers(Instant now) {
   for (Watched& server : watched_) {
     if (!server.watch.is_asking() && now >= server.due) server.watch.ask();
   }
@@ -353,7 +353,7 @@ int Top::run_live() {
     if (std::exchange(asks_now_, false)) {
       for (Watched& server : watched_) server.due = now;
     }
-    ask_those_due(now);
+    sample_due_servers(now);
     wait(next_event(now));
     perform_act();
     if (!is_over_ && take_findings()) {

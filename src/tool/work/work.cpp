@@ -111,13 +111,13 @@ int work(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   plan.command.assign(errand.operands().begin(), errand.operands().end());
   if (plan.command.empty()) return errand.mistake("requires a program");
-  if (const std::string_view text = word_that_is_run(plan); !text.empty()) {
+  if (const std::string_view text = executed_word(plan); !text.empty()) {
     return errand.mistake(
         "'" + std::string(text) +
         "' would be executed, so the body would be a command; pass it as an argument "
         "instead: sh -c '... \"$1\"' sh {}");
   }
-  if (const int status = look_for_program(plan.command.front(), std::getenv("PATH"))) {
+  if (const int status = check_program(plan.command.front(), std::getenv("PATH"))) {
     errand.warn(status == kExitNotFound
                     ? "there is no program " + plan.command.front() +
                           (plan.tubes.empty() ? "; name a tube with --tube" : "")

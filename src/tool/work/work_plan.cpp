@@ -19,7 +19,7 @@ constexpr std::string_view kBodyMark = "{}";
 // MAX_ARG_STRLEN of Linux, with the NUL at the end.
 constexpr std::size_t kArgumentBytesMax = 128 * 1024;
 
-int look_at_program(const std::string& file) {
+int check_file(const std::string& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return kExitNotFound;
   const bool is_good = S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0;
@@ -102,7 +102,7 @@ bool has_value(const Runner& runner, std::string_view flag) {
 
 // Returns the word with {} that `runner` would execute as a text, among the words after it; empty
 // if there is none.
-std::string_view word_run_by(const Runner& runner, std::span<const std::string> words) {
+std::string_view word_executed_by(const Runner& runner, std::span<const std::string> words) {
   const bool is_everywhere = runner.place == TextPlace::everywhere;
   bool is_text_next = is_everywhere || runner.place == TextPlace::first_operand;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -172,12 +172,12 @@ bool buries_at_once(const WorkPlan& plan, int status) {
   });
 }
 
-std::string_view word_that_is_run(const WorkPlan& plan) {
+std::string_view executed_word(const WorkPlan& plan) {
   const std::span<const std::string> words(plan.command);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Runner* runner = runner_called(words[i]);
     if (runner == nullptr) continue;
-    const std::string_view word = word_run_by(*runner, words.subspan(i + 1));
+    const std::string_view word = word_executed_by(*runner, words.subspan(i + 1));
     if (!word.empty()) return word;
   }
   return {};
@@ -207,13 +207,13 @@ std::vector<std::string> environment_of(const WorkJob& job) {
           "HARICOT_JOB_TTR=" + std::to_string(job.ttr_s)};
 }
 
-int look_for_program(const std::string& program, const char* path) {
-  if (program.find('/') != std::string::npos) return look_at_program(program);
+int check_program(const std::string& program, const char* path) {
+  if (program.find('/') != std::string::npos) return check_file(program);
   std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
   int status = kExitNotFound;
   while (true) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
-    const int found = look_at_program((folder.empty() ? "." : std::string(folder)) + "/" + program);
+    const int found = check_file((folder.empty() ? "." : std::string(folder)) + "/" + program);
     if (found == 0) return 0;
     if (found == kExitNotExecuted) status = found;
     if (folder.size() == rest.size()) return status;

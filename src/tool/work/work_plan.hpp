@@ -56,7 +56,7 @@ bool has_body_mark(const WorkPlan& plan);
 // Returns the first word with {} that a shell, or another program that executes a text, would
 // execute: a body in it could be any command. Returns an empty text if none is found. Knows the
 // usual programs, also after others such as env and timeout.
-std::string_view word_that_is_run(const WorkPlan& plan);
+std::string_view executed_word(const WorkPlan& plan);
 // Returns the program's words for this body. Returns nothing if the body contains a NUL byte, or
 // makes an argument too long for the system.
 std::optional<std::vector<std::string>> words_for(const WorkPlan& plan, std::string_view body);
@@ -66,6 +66,6 @@ std::vector<std::string> environment_of(const WorkJob& job);
 
 // Returns 0 if execvp() would find the program in `path`; otherwise kExitNotFound or
 // kExitNotExecuted.
-int look_for_program(const std::string& program, const char* path);
+int check_program(const std::string& program, const char* path);
 
 }  // namespace haricot::tool

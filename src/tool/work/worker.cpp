@@ -56,7 +56,7 @@ Worker::Worker(WorkRun& run) : work_(run), rest_(kRestMin) {}
 
 void Worker::begin(Instant now) {
   left_s_ = work_.plan.wait_s.value_or(0);
-  go_on(now);
+  start_next(now);
 }
 
 void Worker::finish() {
@@ -66,7 +66,7 @@ void Worker::finish() {
   state_ = State::finished;
 }
 
-void Worker::go_on(Instant now) {
+void Worker::start_next(Instant now) {
   is_held_ = false;
   job_ = {};
   state_ = State::resting;
@@ -144,7 +144,7 @@ void Worker::advance(Instant now) {
   if (!asked_.empty() && now >= answer_due_) return lose("the server sent nothing in time", now);
   if (now >= due_) {
     due_ = Instant::never();
-    return go_on(now);
+    return start_next(now);
   }
   if (now >= time_due_) end_time(now);
   if (now >= touch_due_) {
@@ -196,7 +196,7 @@ void Worker::take_job(const Answer& answer, Instant now) {
 void Worker::take_no_job(Instant now) {
   left_s_ -= std::min(left_s_, turn_s_);
   if (work_.plan.wait_s && left_s_ == 0) return finish();
-  go_on(now);
+  start_next(now);
 }
 
 void Worker::take_stats(const Answer& answer, Instant now) {
@@ -208,7 +208,7 @@ void Worker::take_stats(const Answer& answer, Instant now) {
   }
   if (tube == nullptr) {  // The TTR has ended, and another worker has deleted the job.
     work_.take_back_begin();
-    return go_on(now);
+    return start_next(now);
   }
   job_.tube = *tube;
   job_.priority = stats->number("pri").value_or(0);
@@ -305,7 +305,7 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
     count(Fate::in_doubt);
     work_.say("the program of " + job_name() + " " + what +
               ", but the job was no longer reserved: it may be done twice");
-    return go_on(now);
+    return start_next(now);
   }
   if (end.is_good()) {
     work_.slowdown.count_success();
@@ -352,7 +352,7 @@ void Worker::end_unstarted(const std::string& what, int status, Instant now) {
   work_.end(status);
   if (!is_held_) {
     count(Fate::in_doubt);
-    return go_on(now);
+    return start_next(now);
   }
   work_.say(job_name() + ": " + what + ": released, ready now");
   ask_for_end(Fate::given_back, 0, now);
@@ -376,7 +376,7 @@ void Worker::take_ending(const Answer& answer, Instant now) {
                        answer.code == ReplyCode::released;
   if (is_done || (answer.code == ReplyCode::buried && wanted_end_ == Fate::buried)) {
     count(wanted_end_);
-    return go_on(now);
+    return start_next(now);
   }
   if (answer.code == ReplyCode::buried && wanted_end_ == Fate::given_back) {
     // The job had no try left. A kick grants one more.
@@ -387,13 +387,13 @@ void Worker::take_ending(const Answer& answer, Instant now) {
     count(Fate::buried);
     work_.say(job_name() +
               " was buried: it has no try left, or the server had no memory to release it");
-    return go_on(now);
+    return start_next(now);
   }
   if (answer.code == ReplyCode::not_found) {
     count(Fate::in_doubt);
     work_.say(job_name() +
               " was no longer reserved when its program had exited: it may be done twice");
-    return go_on(now);
+    return start_next(now);
   }
   lose("the last command for " + job_name() + " was answered: " + std::string(answer.line), now);
 }

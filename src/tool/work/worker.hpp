@@ -62,7 +62,7 @@ class Worker final {
   // Fate of a job, wanted or reached.
   enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
-  void go_on(Instant now);  // Proceeds to the next job.
+  void start_next(Instant now);  // Proceeds to the next job.
   void ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s = 0);
   void ask_for_job(Instant now);
   void take_answer(const Answer& answer, Instant now);

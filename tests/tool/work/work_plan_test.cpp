@@ -69,20 +69,20 @@ TEST(WorkPlan, AProgramGetsTheFactsAboutItsJob) {
 }
 
 TEST(WorkPlan, AProgramIsFoundLikeByTheSystem) {
-  EXPECT_EQ(look_for_program("sh", "/nowhere:/bin:/usr/bin"), 0);
-  EXPECT_EQ(look_for_program("sh", nullptr), 0);
-  EXPECT_EQ(look_for_program("/bin/sh", ""), 0);
-  EXPECT_EQ(look_for_program("sh", "/nowhere"), 127);
-  EXPECT_EQ(look_for_program("sh", ""), 127);
-  EXPECT_EQ(look_for_program("/nowhere/sh", ""), 127);
-  EXPECT_EQ(look_for_program("/bin", "/"), 126);
-  EXPECT_EQ(look_for_program("/etc/passwd", ""), 126);
-  EXPECT_EQ(look_for_program("passwd", "/etc:/nowhere"), 126);
+  EXPECT_EQ(check_program("sh", "/nowhere:/bin:/usr/bin"), 0);
+  EXPECT_EQ(check_program("sh", nullptr), 0);
+  EXPECT_EQ(check_program("/bin/sh", ""), 0);
+  EXPECT_EQ(check_program("sh", "/nowhere"), 127);
+  EXPECT_EQ(check_program("sh", ""), 127);
+  EXPECT_EQ(check_program("/nowhere/sh", ""), 127);
+  EXPECT_EQ(check_program("/bin", "/"), 126);
+  EXPECT_EQ(check_program("/etc/passwd", ""), 126);
+  EXPECT_EQ(check_program("passwd", "/etc:/nowhere"), 126);
 }
 
 TEST(WorkPlan, ATextThatIsRunHasNoPlaceForABody) {
   const auto found = [](Words command) {
-    return std::string(word_that_is_run(plan_for(std::move(command))));
+    return std::string(executed_word(plan_for(std::move(command))));
   };
   EXPECT_EQ(found({"sh", "-c", "echo {}"}), "echo {}");
   EXPECT_EQ(found({"/usr/bin/bash", "-lc", "{}"}), "{}");

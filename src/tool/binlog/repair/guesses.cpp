@@ -43,7 +43,7 @@ class Guessing {
       : disk_(disk), facts_(facts), guesses_(guesses) {}
 
   bool run() {
-    if (!take_in_those_aside()) return false;
+    if (!add_files_aside()) return false;
     choose_store();
     for (FileFacts& file : facts_.files) {
       const bool is_displaced =
@@ -52,7 +52,7 @@ class Guessing {
       if (!is_displaced && file.identity.kind != FileKind::unidentified) continue;
       if (disk_.read(file.name, bytes_) != DiskStatus::ok) return false;
       if (is_displaced) {
-        look_behind_signature(file);
+        identify_by_records(file);
       } else {
         identify_by_votes(file);
       }
@@ -66,7 +66,7 @@ class Guessing {
   }
 
   // Adds the files without a signature that servers have set aside.
-  bool take_in_those_aside() {
+  bool add_files_aside() {
     std::vector<std::string> names;
     if (disk_.list(names) != DiskStatus::ok) return false;
     std::sort(names.begin(), names.end());
@@ -165,7 +165,7 @@ class Guessing {
 
   // Compares the signature with the records: it is one sector, which a disk may have written to the
   // wrong place.
-  void look_behind_signature(FileFacts& file) {
+  void identify_by_records(FileFacts& file) {
     SeedSearch search(bytes_.view());
     search.count_signature(file.identity.seed);
     if (facts_.store_id() != 0) search.count_name(seed_of_file(file.name_number));
