@@ -269,6 +269,13 @@ int run(const os::Options& options, const ServerInfo& info, Sockets& sockets,
   os::Daemon daemon(service, std::move(sockets.listeners), log, notifier, options.verbosity,
                     binlog);
   os::TakeOverSocket* const socket = sockets.take_over ? &*sockets.take_over : nullptr;
+  os::ServerIdentity identity{.version = kStateVersions.last,
+                              .addresses = addresses(options),
+                              .folder = "",
+                              .hash_key = {key.first, key.second}};
+  os::Succession succession(daemon, service, binlog, socket, notifier, log, std::move(identity),
+                            options.hands_over);
+  // After this nothing may throw: the previous server may have given everything up.
   const std::optional<int> end = begin(daemon, service, binlog, socket, last, log);
   if (end) return *end;
 
@@ -276,13 +283,7 @@ int run(const os::Options& options, const ServerInfo& info, Sockets& sockets,
   log.flush();
   notifier.ready("serving");
   last.forget(daemon, service);
-  os::ServerIdentity identity{.version = kStateVersions.last,
-                              .addresses = addresses(options),
-                              .folder = "",
-                              .hash_key = {key.first, key.second}};
-  return os::Succession(daemon, service, binlog, socket, notifier, log, std::move(identity),
-                        options.hands_over)
-      .serve();
+  return succession.serve();
 }
 
 // Opens the folder and takes its lock, unless this server takes over from the one that has it.

@@ -100,6 +100,11 @@ bool Binlog::begin(std::uint64_t random, std::string& error, bool has_to) {
     if (begin_run(random, has_to, error)) return true;
   } catch (const std::bad_alloc&) {
     error.clear();
+    if (has_to) {
+      // All jobs are here, and workers can have them. A file is begun when there is memory.
+      stream_.refusal().begin(DiskStatus::failed, "begin a file", kNoMemory);
+      return true;
+    }
   }
   if (error.empty()) error = kNoMemory;
   return false;
@@ -209,8 +214,10 @@ void Binlog::promise_to_restored() {
 
 // From here on the folder is changed: nothing that was read, only beside it, or after its end.
 bool Binlog::begin_after_replay(bool has_to, std::string& error) {
-  stream_.files().start_from(opening_.finish());
+  // The position comes before anything that may fail, so that a later try does not replace a file.
+  stream_.files().start_from(opening_.start());
   stream_.jobs().continue_after(opening_.report().last_stamp);
+  opening_.keep_what_was_not_understood();
   bool is_continued = false;
   const bool has_spare = make_first_spare(is_continued);
   if (!is_continued && (!has_spare || !room_.prepare_spare(0))) {

@@ -51,8 +51,7 @@ bool FolderOpening::sync_what_was_read(std::string& error) {
   return status == DiskStatus::ok;
 }
 
-FileSequence::Start FolderOpening::finish() {
-  keep_what_was_not_understood();
+FileSequence::Start FolderOpening::start() {
   FileSequence::Start start;
   start.number = report_.highest_number + 1;
   start.records_lost = static_cast<std::uint32_t>(report_.records_lost);
@@ -92,6 +91,9 @@ std::uint64_t FolderOpening::newest_with_records() const {
 // out of the way.
 void FolderOpening::keep_what_was_not_understood() {
   Quarantine quarantine(state_.disk);
+  for (std::size_t i = 0; i < report_.files.size(); ++i) {
+    if (report_.files[i].has_rubbish()) state_.segments->at(i).has_to_be_kept = true;
+  }
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     const FileReport& file = report_.files[i];
     if (!file.has_rubbish()) continue;

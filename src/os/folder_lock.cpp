@@ -177,15 +177,15 @@ void FolderLock::remove_if_made(int folder_descriptor) {
 
 bool FolderLock::can_open(int folder_descriptor) {
   CHECK(!file_);  // Closing a second descriptor of the file would drop the lock.
-  const Descriptor file(::openat(folder_descriptor, kLockFileName.data(), kOpenToLock));
-  if (file || errno == ENOENT) return true;
+  opened_ = Descriptor(::openat(folder_descriptor, kLockFileName.data(), kOpenToLock));
+  if (opened_ || errno == ENOENT) return true;
   (void)fail("open the file lock");
   return false;
 }
 
 LockStatus FolderLock::take(int folder_descriptor) {
   CHECK(!file_);
-  Descriptor file = open_or_make(folder_descriptor);
+  Descriptor file = opened_ ? std::move(opened_) : open_or_make(folder_descriptor);
   if (!file) return fail("open the file lock");
   for (int round = 0; round < kRoundsMax; ++round) {
     struct flock lock = whole_file();

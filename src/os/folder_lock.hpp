@@ -33,7 +33,8 @@ class FolderLock {
   // Takes the lock without waiting. Requires: a folder, and no lock taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
-  // Returns true if take() could open the file; does not create it. On failure, see error().
+  // Opens the file for take(), which then needs no descriptor; does not create it. Returns true if
+  // there is none. On failure, see error().
   // Requires: not taken.
   [[nodiscard]] bool can_open(int folder_descriptor);
 
@@ -78,6 +79,7 @@ class FolderLock {
   LockStatus fail(std::string_view doing);
   Descriptor open_or_make(int folder_descriptor);
 
+  Descriptor opened_;        // Opened by can_open(), for take().
   Descriptor file_;          // While it is open, the lock is held.
   struct stat identity_ {};  // Device and number of that file.
   bool was_made_ = false;

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -96,8 +98,13 @@ void Notifier::read_watchdog(std::string_view interval, std::string_view pid) {
   next_keep_alive_ = read_clock();
 }
 
+// Allocates nothing: a server that has taken over is ready even if memory is short.
 void Notifier::ready(std::string_view status) {
-  send("READY=1\n" + assignment("STATUS=", status), Urgency::must_arrive);
+  std::array<char, 128> text{};
+  const int bytes = std::snprintf(text.data(), text.size(), "READY=1\nSTATUS=%.*s\n",
+                                  static_cast<int>(status.size()), status.data());
+  CHECK(bytes > 0 && static_cast<std::size_t>(bytes) < text.size());
+  send(std::string_view(text.data(), static_cast<std::size_t>(bytes)), Urgency::must_arrive);
 }
 
 void Notifier::stopping() {
@@ -151,7 +158,7 @@ bool Notifier::wait_until_read() {
   return ::poll(&poll, 1, kBarrierMilliseconds) == 1;
 }
 
-bool Notifier::send(const std::string& text, int descriptor, Urgency urgency) {
+bool Notifier::send(std::string_view text, int descriptor, Urgency urgency) {
   if (!socket_) return false;
   const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
   DescriptorMessage message(text, descriptors);

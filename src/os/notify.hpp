@@ -72,8 +72,8 @@ class Notifier {
   bool connect();
   void read_watchdog(std::string_view interval, std::string_view pid);
   void notify_watchdog(Instant now);
-  void send(const std::string& text, Urgency urgency) { (void)send(text, -1, urgency); }
-  bool send(const std::string& text, int descriptor, Urgency urgency);
+  void send(std::string_view text, Urgency urgency) { (void)send(text, -1, urgency); }
+  bool send(std::string_view text, int descriptor, Urgency urgency);
 
   sockaddr_un address_{};
   socklen_t address_bytes_ = 0;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <new>
 #include <system_error>
 
 #include "haricot/base/check.hpp"
@@ -47,6 +48,8 @@ bool Syncer::start_thread() {
     thread_ = std::thread(&Syncer::run, this);
   } catch (const std::system_error&) {
     // This user can have no more threads. The next sync retries.
+  } catch (const std::bad_alloc&) {
+    // Neither can a server without memory.
   }
   const int restored = ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   CHECK(restored == 0);

@@ -50,5 +50,7 @@ inline constexpr std::uint32_t kOneByte = 0;
 inline constexpr std::uint32_t kKills = 0xffff'ffff;
 
 inline constexpr const char* kFailingCallsFile = "HARICOT_FAILING_CALLS";
+// In the environment: seconds since 1970 that the wall clock shows first.
+inline constexpr const char* kWallClockSeconds = "HARICOT_WALL_CLOCK_SECONDS";
 
 }  // namespace haricot::faults

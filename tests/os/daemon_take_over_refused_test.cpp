@@ -238,6 +238,38 @@ TEST_P(TakeOver, WithoutDescriptorsAServerEndsAsWithoutAHandOver) {
   ::close(manager);
 }
 
+// The test stands between both servers. When the first one has given everything up, another server
+// takes the lock of the folder before the next one does. The jobs are that server's: two servers
+// would deliver each of them twice.
+TEST_P(TakeOver, AServerWhoseFolderAnotherOneTakesInBetweenEndsAndSaysWho) {
+  if (!GetParam()) return;
+  start_first();
+  const Client client = connect();
+  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
+  ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
+  Relay relay;
+  ASSERT_TRUE(relay.begin(path(), folder_.file("late")));
+  std::vector<std::string> arguments = arguments_;
+  arguments.push_back("--take-over=" + folder_.file("late"));
+  next_.push_back(std::make_unique<ServerProcess>());
+  ASSERT_TRUE(last().launch(options_with(arguments)));
+  ASSERT_TRUE(relay.pass_parts()) << last().standard_error();
+  ASSERT_TRUE(relay.end_first()) << server_.standard_error();
+  ASSERT_EQ(server_.wait_exit(), kGood);
+  ServerProcess thief;
+  ServerOptions options = options_with({"-b", jobs_.path()});
+  ASSERT_TRUE(thief.start(options)) << thief.failure();
+  ASSERT_TRUE(relay.let_next_begin());
+  EXPECT_EQ(last().wait_exit(), (ExitStatus{.code = 10})) << last().standard_error();
+  const std::string why = "another server uses the folder " + jobs_.path() + " (process " +
+                          std::to_string(thief.pid()) + ")";
+  EXPECT_NE(last().standard_error().find(why), std::string::npos) << last().standard_error();
+  EXPECT_TRUE(client->at_eof());
+  WireClient there;
+  ASSERT_TRUE(there.connect(thief));
+  EXPECT_EQ(there.ask("reserve"), "RESERVED 1 3\r\none\r\n");
+}
+
 TEST_P(TakeOver, AnUnknownVersionIsRefused) {
   Talk listener;
   ASSERT_TRUE(listener.listen(path()));

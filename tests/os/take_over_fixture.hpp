@@ -97,6 +97,39 @@ class Talk {
   int socket_ = -1;
 };
 
+// Stands between two servers, and passes on what they say.
+class Relay {
+ public:
+  // Asks the server that listens at `first` for everything, and listens at `late` for the next one.
+  bool begin(const std::string& first, const std::string& late) {
+    if (!here_.connect(first) || !here_.say("take over")) return false;
+    parts_ = here_.hear(descriptors_);
+    return parts_.starts_with("parts ") && listener_.listen(late);
+  }
+  // Gives the next one everything, and waits until it is ready.
+  bool pass_parts() {
+    there_ = std::make_unique<Talk>(listener_.accept());
+    const bool has_asked = there_->hear() == "take over" && there_->say(parts_, descriptors_);
+    for (const int descriptor : descriptors_) ::close(descriptor);
+    descriptors_.clear();
+    return has_asked && there_->hear() == "mine";
+  }
+  // The first one gives everything up.
+  bool end_first() { return here_.say("mine") && here_.hear() == "yours" && here_.hear().empty(); }
+  bool let_next_begin() {
+    const bool is_said = there_->say("yours");
+    there_->close();
+    return is_said;
+  }
+
+ private:
+  Talk here_;
+  Talk listener_;
+  std::unique_ptr<Talk> there_;
+  std::string parts_;
+  std::vector<int> descriptors_;
+};
+
 // With and without a binlog.
 class TakeOver : public DaemonTest, public ::testing::WithParamInterface<bool> {
  protected:

@@ -24,11 +24,13 @@ class FolderOpening {
 
   // Reads the folder into the engine of the state and makes it durable, so that it counts as such
   // from then on. Changes nothing in the folder. `note`: note of the folder. Returns false on
-  // failure, with the reason in `error`. May throw std::bad_alloc, like finish().
+  // failure, with the reason in `error`. May throw std::bad_alloc.
   [[nodiscard]] bool read(const FolderNote& note, ReplayWatcher watcher, std::string& error);
-  // Keeps copies of unreadable data, and returns the position for new records. Requires: read()
-  // succeeded.
-  FileSequence::Start finish();
+  // Returns the position for new records. Requires: read() succeeded. Call once.
+  FileSequence::Start start();
+  // Keeps copies of unreadable data, after start(). May throw std::bad_alloc; then the files that
+  // have no copy stay.
+  void keep_what_was_not_understood();
   // Returns the report of read().
   const ReplayReport& report() const { return report_; }
   // Returns the newest file with records; 0: none.
@@ -46,7 +48,6 @@ class FolderOpening {
 
  private:
   bool sync_what_was_read(std::string& error);
-  void keep_what_was_not_understood();
   bool keep_rubbish(Quarantine& quarantine, const FileReport& file);
   void move_aside(Quarantine& quarantine, const std::string& name, std::uint64_t number);
 
