@@ -14,11 +14,13 @@
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/replay.hpp"
+#include "haricot/binlog/write/changes.hpp"
 #include "haricot/binlog/write/compaction.hpp"
 #include "haricot/binlog/write/folder_watch.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
 #include "haricot/binlog/write/recovery.hpp"
+#include "haricot/binlog/write/restored_jobs.hpp"
 #include "haricot/binlog/write/room_ahead.hpp"
 #include "haricot/queue/engine.hpp"
 #include "support/blob_of.hpp"
@@ -77,15 +79,19 @@ struct PartsWorld {
     ASSERT_TRUE(room.prepare_spare(0));
     ASSERT_TRUE(room.begin_file());
   }
-  // A job of the engine that no file knows.
-  JobRef make_job(std::size_t body_bytes) {
+  // Puts a job into the engine that no file knows and no promise covers.
+  JobRef put_in_engine(std::size_t body_bytes) {
     const JobId id = engine.take_id();
     const std::string text(body_bytes, 'b');
     NewBody content{.bytes = text, .blob = {}};
     if (body_bytes > JobStore::kInlineBodyBytesMax)
       content = {.bytes = {}, .blob = test::blob_of(text)};
     EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), state.now), Outcome::done);
-    const JobRef ref = engine.peek(id);
+    return engine.peek(id);
+  }
+  // Puts a job into the engine that no file knows.
+  JobRef make_job(std::size_t body_bytes) {
+    const JobRef ref = put_in_engine(body_bytes);
     state.promises.make(engine.journaled(ref), engine.jobs(), Promise::nothing);
     return ref;
   }
@@ -93,8 +99,9 @@ struct PartsWorld {
   JobRef put(std::size_t body_bytes = 100) {
     const JobRef ref = make_job(body_bytes);
     const JournaledJob job = engine.journaled(ref);
-    EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.needs().for_ends_of_jobs()),
-              JournalStatus::ok);
+    EXPECT_EQ(
+        room.make_room(full_record_bytes(job, engine.jobs()), room.needs().for_ends_of_jobs()),
+        JournalStatus::ok);
     EXPECT_TRUE(stream.records().prepare(job.tube_name.size(), job.job.body_bytes));
     stream.jobs().append_full(job);
     return ref;
@@ -164,6 +171,7 @@ struct PartsWorld {
                 [](void* object, const StreamEvents::SyncsTaken& taken) {
                   auto& self = *static_cast<PartsWorld*>(object);
                   if (taken.some_ended) self.compaction.sync_ended();
+                  if (taken.line_is_shorter) self.changes.disk_moved();
                   self.recovery.syncs_taken();
                 }};
   }
@@ -182,6 +190,8 @@ struct PartsWorld {
   Compaction compaction{state, stream, room, bodies};
   FolderWatch watch{state, stream};
   Recovery recovery{state, stream, room, bodies, watch};
+  Changes changes{state, stream, room, bodies, compaction};
+  RestoredJobs restored{state, stream, compaction, changes};
 };
 
 }  // namespace haricot::binlog

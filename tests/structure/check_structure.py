@@ -50,7 +50,7 @@ BINLOG_FOLDERS = {
     "read": {"format"},
     "write": {"format"},
 }
-BINLOG_FRONT = {"binlog", "binlog_opening", "folder_opening"}
+BINLOG_FRONT = {"binlog", "folder_run", "folder_opening"}
 BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notice", "notices", "promises", "segments"}
 # The parts of a front, and the parts that each may include. Only the front includes all. A header that the front
 # includes is a part, unless NO_PARTS lists it.
@@ -71,7 +71,11 @@ PARTS = {
         "compaction": {"record_stream", "room_ahead", "large_bodies"},
         "folder_watch": {"record_stream"},
         "recovery": {"record_stream", "room_ahead", "large_bodies", "folder_watch"},
+        "changes": {"record_stream", "room_ahead", "large_bodies", "compaction"},
+        "restored_jobs": {"record_stream", "compaction", "changes"},
         "folder_opening": {"file_sequence"},
+        "folder_run": {"record_stream", "room_ahead", "large_bodies", "folder_watch", "recovery", "restored_jobs",
+                       "folder_opening"},
     },
     "queue": {
         "queue_state": set(),

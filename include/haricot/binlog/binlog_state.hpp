@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog_options.hpp"
 #include "haricot/binlog/disk.hpp"
@@ -22,6 +23,10 @@ struct BinlogState {
   BinlogState(const BinlogState&) = delete;
   BinlogState& operator=(const BinlogState&) = delete;
 
+  // Returns true while the folder is open.
+  bool is_in_use() const { return engine != nullptr && !is_closed; }
+  // Returns a budget of that many steps from now on.
+  Budget budget(std::uint64_t more) const { return {steps, more}; }
   bool has_syncs() const { return options.sync != SyncPolicy::never; }
   // Returns true if another server may write to the folder, late. Then no call uses a name that a
   // file of another server may have by now, and nothing is cut off that another server may have
@@ -34,6 +39,7 @@ struct BinlogState {
   std::uint32_t epoch = 0;
   // Set when the folder is opened, and from then on.
   Engine* engine = nullptr;
+  bool is_closed = false;            // The run has ended.
   std::optional<Segments> segments;  // Updated by each part that writes, moves or removes files.
   Promises promises;                 // Room promised to the jobs of the engine.
   Instant now;                       // Time of this turn.

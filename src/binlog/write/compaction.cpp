@@ -62,6 +62,13 @@ bool Compaction::has_garbage_to_collect() const {
   return room_.folder_bytes() > room_.needs().folder_bytes_allowed();
 }
 
+Budget Compaction::budget_of_turn() const {
+  const std::uint64_t steps =
+      turn_limits::kStepsOfCompaction +
+      turn_limits::kStepsMovedPerStep * (stream_.records().steps_this_turn() - moved_this_turn_);
+  return state_.budget(steps - std::min(steps, moved_this_turn_));
+}
+
 void Compaction::go_on(const Budget& budget) {
   if (budget.is_used_up()) return;  // It went on in this turn, and what it found out then holds.
   waits_ = wants_sync_ = has_moved_ = false;

@@ -75,6 +75,16 @@ void RecordSyncs::take_ends() {
                              {some_ended, stream_.sync_line.length() != before});
 }
 
+void RecordSyncs::wait_for_one() {
+  if (stream_.sync_line.length() == 0) return;
+  state_.disk.wait_for_sync();
+  take_ends();
+}
+
+void RecordSyncs::wait_for_all() {
+  while (stream_.sync_line.length() > 0) wait_for_one();
+}
+
 void RecordSyncs::mark_written() {
   if (refusal_.is_on()) return;  // These records were in doubt, and some are still missing.
   if (state_.has_syncs()) stream_.progress.begin_to_wait(state_.now);

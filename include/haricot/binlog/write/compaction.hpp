@@ -29,6 +29,8 @@ class Compaction {
   bool has_garbage_to_collect() const;
   // Does a part of the work within the budget, in whole records.
   void go_on(const Budget& budget);
+  // Returns the rest of the budget of this turn, which grows with the records of commands.
+  Budget budget_of_turn() const;
   // Returns the steps of its records in this turn, which the stream counts as well.
   std::uint64_t moved_this_turn() const { return moved_this_turn_; }
   // Returns true if a sync or a removal has to end before the work continues.

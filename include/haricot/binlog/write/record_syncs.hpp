@@ -32,6 +32,11 @@ class RecordSyncs {
   // Refusal::is_on().
   void take_ends();
 
+  // Wait until one, or each, of the syncs and removals that are under way or in line has ended, and
+  // take it out. Block. For callers that run no turns.
+  void wait_for_one();
+  void wait_for_all();
+
   // Marks all records as written, and as safe if the policy says so.
   void mark_written();
   // Marks the records of a file that has ended, and that needs no more writes, as written.
