@@ -40,7 +40,7 @@ bool BinlogFolder::open_folder(const std::string& path, std::string& error) {
     error = disk_.last_error();
     return false;
   }
-  disk_.set_spare_descriptors(SpareDescriptors::share_of(descriptor_limit()));
+  disk_.files().set_spare_descriptors(SpareDescriptors::share_of(descriptor_limit()));
   return true;
 }
 
@@ -49,7 +49,7 @@ bool BinlogFolder::take_lock(std::string& error) {
     error = lock_.why_not(path_);
     return false;
   }
-  disk_.set_lock(lock_);
+  disk_.place().set_lock(lock_);
   is_locked_ = true;
   return true;
 }
@@ -67,7 +67,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   }
   replay_began_ = read_clock();
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
-  binlog_.set_note(is_locked_ ? lock_.note() : disk_.note());
+  binlog_.set_note(is_locked_ ? lock_.note() : disk_.snapshot().note());
   const bool good = binlog_.read(engine, read_wall_offset(), replay_began_,
                                  {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;
@@ -134,7 +134,7 @@ bool BinlogFolder::pass_fence() {
   const Instant began = read_clock();
   bool was_told = false;
   while (!fence_->is_fenced() && !fence_->is_fresh()) {
-    (void)disk_.check_fence(kPatience);
+    (void)disk_.syncer().check_fence(kPatience);
     fence_->fence_if_stuck();
     notifier_.keep_alive(read_clock());
     was_told = tell_of_wait(began) || was_told;
@@ -170,7 +170,7 @@ bool BinlogFolder::tell_of_wait(Instant began) {
 Instant BinlogFolder::next_fence_check(Instant now) const {
   constexpr std::int64_t kChecksInPatience = 4;
   if (!fence_) return Instant::never();
-  if (disk_.has_syncs_under_way()) return now + FolderFence::kCheckIsGoodFor;
+  if (disk_.syncer().is_under_way()) return now + FolderFence::kCheckIsGoodFor;
   const std::int64_t pause = fence_->patience().count() / kChecksInPatience;
   return now + Duration::nanoseconds(pause);
 }
@@ -322,7 +322,7 @@ void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
   // Without a sync, because no turn waits for the disk. A note that is lost with the power loses
   // protection, not jobs.
-  if (disk_.has_taken_lock_anew()) disk_.write_note(binlog_.note());
+  if (disk_.place().has_taken_lock_anew()) disk_.write_note(binlog_.note());
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 
@@ -340,7 +340,7 @@ void BinlogFolder::on_waiting(void* self) {
 
 bool BinlogFolder::settle(Duration patience) {
   const Instant end = read_clock() + patience;
-  while (disk_.has_syncs_under_way()) {
+  while (disk_.syncer().is_under_way()) {
     if (!notifier_.wait_for(sync_descriptor(), end - read_clock())) return false;
     binlog_.wait_for_disk();
   }

@@ -44,7 +44,7 @@ class BinlogFolder {
   // Descriptor of the folder, for the sandbox. Requires: open_folder().
   int folder_descriptor() const { return disk_.descriptor(); }
   // Called after the sandbox was entered: from then on no other folder can be used.
-  void mark_sandboxed() { disk_.mark_sandboxed(); }
+  void mark_sandboxed() { disk_.place().mark_sandboxed(); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
   // Restores the jobs, logs the result, and reports progress to the service manager. stopped: a
@@ -59,7 +59,7 @@ class BinlogFolder {
 
   Journal& journal() { return binlog_; }
   // Descriptor for epoll: readable if a sync may have ended. The end of a turn collects it.
-  int sync_descriptor() const { return disk_.completion_descriptor(); }
+  int sync_descriptor() const { return disk_.syncer().completion_descriptor(); }
 
   // The fence -------------------------------------------------------------------------------------
 

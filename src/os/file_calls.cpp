@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -112,6 +113,13 @@ int list_names(Descriptor folder, std::vector<std::string>& names) {
   }
   ::closedir(entries);
   return error;
+}
+
+int rename_to_free_name(int folder, const char* from, const char* to) {
+  if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (::linkat(folder, from, folder, to, 0) != 0) return errno;
+  return ::unlinkat(folder, from, 0) == 0 ? 0 : errno;
 }
 
 int take_space(int file, std::uint64_t from, std::uint64_t to) {

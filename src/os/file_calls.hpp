@@ -35,6 +35,9 @@ int cut(int file, std::uint64_t bytes);
 // Allocates the bytes from `from` to `to`, which read as zeros. On a file system that cannot do
 // this, writes the zeros. On failure some of the space may be allocated.
 [[nodiscard]] int take_space(int file, std::uint64_t from, std::uint64_t to);
+// Renames a file of the folder, unless the new name exists. Not all file systems can do this in one
+// step; a crash in between leaves the file with both names.
+[[nodiscard]] int rename_to_free_name(int folder, const char* from, const char* to);
 // Lists the names in a folder in no order, without . and .. .
 [[nodiscard]] int list_names(Descriptor folder, std::vector<std::string>& names);
 

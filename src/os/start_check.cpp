@@ -41,13 +41,13 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
   if (::faccessat(disk.descriptor(), ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
     return fail("cannot write to " + path, error);
   }
-  disk.expect_writers();
+  disk.files().expect_writers();
   binlog::FolderFacts facts;
-  if (disk.hold_files() != binlog::DiskStatus::ok) {
+  if (disk.snapshot().take() != binlog::DiskStatus::ok) {
     error = disk.last_error();
     return false;
   }
-  if (!binlog::gather_facts(disk, disk.note(), 0, facts, error)) return false;
+  if (!binlog::gather_facts(disk, disk.snapshot().note(), 0, facts, error)) return false;
   error = binlog::plan_folder(facts).refusal;
   return error.empty();
 }

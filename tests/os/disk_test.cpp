@@ -110,7 +110,7 @@ TEST_F(FolderDiskTest, SeesNoHoleInAFileThatIsWrittenToMeanwhile) {
     }
     other.close(same);
   });
-  disk_.expect_writers();
+  disk_.files().expect_writers();
   for (int i = 0; i < 30; ++i) {
     const std::string seen = read("live");
     EXPECT_EQ(seen.size(), kBytes);
@@ -289,7 +289,7 @@ TEST_F(FolderDiskTest, SyncsInTheOrderOfTheStartsAndNotifiesADescriptor) {
       disk_.start_sync(file, next);
     }
     while (tickets.size() < next) {
-      pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+      pollfd wait{disk_.syncer().completion_descriptor(), POLLIN, 0};
       ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
       SyncDone done;
       while (disk_.next_sync_done(done)) {
@@ -314,7 +314,7 @@ TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
   EXPECT_EQ(threads(), before);
   disk_.start_sync(file, 1);
   EXPECT_EQ(threads(), before + 1);
-  pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+  pollfd wait{disk_.syncer().completion_descriptor(), POLLIN, 0};
   ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
   EXPECT_TRUE(disk_.next_sync_done(done));
   disk_.start_sync(file, 2);
@@ -323,7 +323,7 @@ TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
 
 TEST_F(FolderDiskTest, ReportsWhyASyncFailed) {
   disk_.start_sync(static_cast<FileHandle>(1'000'000), 7);  // No descriptor has that number.
-  pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+  pollfd wait{disk_.syncer().completion_descriptor(), POLLIN, 0};
   ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
   SyncDone done;
   ASSERT_TRUE(disk_.next_sync_done(done));
@@ -342,7 +342,7 @@ TEST_F(FolderDiskTest, RemovesInLineWithTheSyncs) {
   disk_.start_sync(FileHandle::none, 5);
   std::vector<SyncDone> all;
   while (all.size() < 5) {
-    pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+    pollfd wait{disk_.syncer().completion_descriptor(), POLLIN, 0};
     ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
     SyncDone done;
     while (disk_.next_sync_done(done)) {

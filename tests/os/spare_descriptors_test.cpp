@@ -54,7 +54,7 @@ TEST(SpareDescriptors, GivesFilesADescriptorWhenConnectionsGetNone) {
               FolderDisk disk;
               EXPECT_TRUE(disk.open(folder.path()));
               limit_descriptors(40);
-              disk.set_spare_descriptors(3);
+              disk.files().set_spare_descriptors(3);
               const std::vector<Descriptor> taken = take_all();
               FileHandle files[4];
               for (int i = 0; i < 3; ++i) {

@@ -31,7 +31,7 @@ FolderJobs::FolderJobs()
 
 bool FolderJobs::replay(std::string& error, std::vector<Guess>* guesses) {
   haricot::binlog::FolderFacts facts;
-  bool good = haricot::binlog::gather_facts(disk_, disk_.note(), 0, facts, error);
+  bool good = haricot::binlog::gather_facts(disk_, disk_.snapshot().note(), 0, facts, error);
   if (good && guesses != nullptr) good = guess(disk_, facts, *guesses, error);
   if (good && replay_.run(facts, wall_offset_, now_)) return true;
   if (good) error = replay_.error();
@@ -46,9 +46,9 @@ bool FolderJobs::read(const std::string& path, std::string& error, std::vector<G
   user_ = os::FolderLock::user_of(disk_.descriptor());
   try {
     if (user_ != 0) {
-      disk_.expect_writers();
+      disk_.files().expect_writers();
       os::raise_descriptor_limit();
-      if (disk_.hold_files() != haricot::binlog::DiskStatus::ok) {
+      if (disk_.snapshot().take() != haricot::binlog::DiskStatus::ok) {
         error = disk_.last_error();
         return false;
       }
@@ -63,7 +63,7 @@ bool FolderJobs::read(const std::string& path, std::string& error, std::vector<G
     }
     std::sort(aside_.begin(), aside_.end());
     const bool is_read = replay(error, guesses);
-    disk_.release_files();
+    disk_.snapshot().release();
     return is_read;
   } catch (const std::bad_alloc&) {
     error = "there is not enough memory for all jobs";

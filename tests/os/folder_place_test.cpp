@@ -23,14 +23,14 @@ using binlog::FileHandle;
 using binlog::Presence;
 namespace fs = std::filesystem;
 
-class FolderGone : public ::testing::Test {
+class FolderPlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     fs::create_directory(path_);
     ASSERT_TRUE(disk_.open(path_)) << disk_.last_error();
     ASSERT_EQ(lock_.take(disk_.descriptor()), LockStatus::taken);
-    disk_.set_lock(lock_);
-    disk_.set_spare_descriptors(4);
+    disk_.place().set_lock(lock_);
+    disk_.files().set_spare_descriptors(4);
     ASSERT_EQ(disk_.create("binlog.1", file_), DiskStatus::ok);
   }
   void TearDown() override { disk_.close(file_); }
@@ -61,7 +61,7 @@ class FolderGone : public ::testing::Test {
   bool is_new_ = false;
 };
 
-TEST_F(FolderGone, AnExistingFolderIsFound) {
+TEST_F(FolderPlaceTest, AnExistingFolderIsFound) {
   EXPECT_EQ(look(), Presence::there);
   EXPECT_EQ(disk_.look_for(FileHandle::none, "binlog.1"), Presence::there);
   EXPECT_EQ(go_back(), DiskStatus::ok);
@@ -69,7 +69,7 @@ TEST_F(FolderGone, AnExistingFolderIsFound) {
   EXPECT_TRUE(is_locked());
 }
 
-TEST_F(FolderGone, AFileThatIsRemovedOrReplacedIsMissed) {
+TEST_F(FolderPlaceTest, AFileThatIsRemovedOrReplacedIsMissed) {
   fs::rename(path_ + "/binlog.1", path_ + "/away");
   EXPECT_EQ(look(), Presence::file_gone);
   EXPECT_TRUE(has_error("there is no binlog.1 in " + path_));
@@ -82,22 +82,22 @@ TEST_F(FolderGone, AFileThatIsRemovedOrReplacedIsMissed) {
   EXPECT_EQ(look(), Presence::there);
 }
 
-TEST_F(FolderGone, ALockThatIsRemovedIsMissedAndTakenAgain) {
+TEST_F(FolderPlaceTest, ALockThatIsRemovedIsMissedAndTakenAgain) {
   EXPECT_EQ(look(), Presence::there);
   fs::remove(path_ + "/lock");
   EXPECT_FALSE(is_locked());
   fs::remove(path_ + "/lock");
   EXPECT_EQ(look(), Presence::lock_gone);
   EXPECT_TRUE(has_error("there is no lock"));
-  EXPECT_FALSE(disk_.has_taken_lock_anew());
+  EXPECT_FALSE(disk_.place().has_taken_lock_anew());
   EXPECT_EQ(go_back(), DiskStatus::ok);
-  EXPECT_TRUE(disk_.has_taken_lock_anew());
-  EXPECT_FALSE(disk_.has_taken_lock_anew());
+  EXPECT_TRUE(disk_.place().has_taken_lock_anew());
+  EXPECT_FALSE(disk_.place().has_taken_lock_anew());
   EXPECT_TRUE(is_locked());
   EXPECT_EQ(look(), Presence::there);
 }
 
-TEST_F(FolderGone, AFolderThatIsRemovedIsMissedAndNotMade) {
+TEST_F(FolderPlaceTest, AFolderThatIsRemovedIsMissedAndNotMade) {
   fs::remove_all(path_);
   EXPECT_EQ(look(), Presence::folder_gone);
   EXPECT_TRUE(has_error("the folder " + path_ + " no longer exists"));
@@ -109,7 +109,7 @@ TEST_F(FolderGone, AFolderThatIsRemovedIsMissedAndNotMade) {
   EXPECT_TRUE(has_error("is not a folder"));
 }
 
-TEST_F(FolderGone, AFolderThatIsMadeAnewIsGoneTo) {
+TEST_F(FolderPlaceTest, AFolderThatIsMadeAnewIsGoneTo) {
   fs::remove_all(path_);
   fs::create_directory(path_);
   EXPECT_EQ(look(), Presence::folder_gone);
@@ -127,7 +127,7 @@ TEST_F(FolderGone, AFolderThatIsMadeAnewIsGoneTo) {
   disk_.close(other);
 }
 
-TEST_F(FolderGone, AFolderWithFilesOfABinlogIsRefusedUntilTheyAreGone) {
+TEST_F(FolderPlaceTest, AFolderWithFilesOfABinlogIsRefusedUntilTheyAreGone) {
   fs::rename(path_, outer_.path() + "/moved");
   fs::create_directory(path_);
   std::ofstream(path_ + "/binlog.7") << "of somebody else";
@@ -141,7 +141,7 @@ TEST_F(FolderGone, AFolderWithFilesOfABinlogIsRefusedUntilTheyAreGone) {
   EXPECT_FALSE(is_new_);
 }
 
-TEST_F(FolderGone, AFolderOnAnotherFileSystemIsRefused) {
+TEST_F(FolderPlaceTest, AFolderOnAnotherFileSystemIsRefused) {
   struct stat here {};
   struct stat there {};
   const bool differ = ::stat(path_.c_str(), &here) == 0 && ::stat("/proc", &there) == 0 &&

@@ -29,13 +29,13 @@ using binlog::DiskStatus;
 
 namespace fs = std::filesystem;
 
-class HeldFiles : public ::testing::Test {
+class FolderSnapshotTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(disk_.open(folder_.path())) << disk_.last_error();
-    disk_.expect_writers();
+    disk_.files().expect_writers();
   }
-  void hold() { ASSERT_EQ(disk_.hold_files(), DiskStatus::ok) << disk_.last_error(); }
+  void hold() { ASSERT_EQ(disk_.snapshot().take(), DiskStatus::ok) << disk_.last_error(); }
   std::vector<std::string> names() {
     std::vector<std::string> result;
     EXPECT_EQ(disk_.list(result), DiskStatus::ok) << disk_.last_error();
@@ -56,7 +56,7 @@ class HeldFiles : public ::testing::Test {
   FolderDisk disk_;
 };
 
-TEST_F(HeldFiles, StayAsTheyWereUntilTheyAreReleased) {
+TEST_F(FolderSnapshotTest, StayAsTheyWereUntilTheyAreReleased) {
   for (const char* name : {"binlog.7", "binlog.8", "binlog.10", "binlog.11.tmp", "lock"}) {
     folder_.put(name, std::string("of ") + name);
   }
@@ -73,7 +73,7 @@ TEST_F(HeldFiles, StayAsTheyWereUntilTheyAreReleased) {
     EXPECT_EQ(read("binlog.11.tmp"), "of binlog.11.tmp");
     EXPECT_FALSE(can_read("binlog.11"));
   }
-  disk_.release_files();
+  disk_.snapshot().release();
   EXPECT_EQ(names(), (std::vector<std::string>{"binlog.10", "binlog.11", "binlog.11.tmp",
                                                "binlog.8", "lock"}));
   EXPECT_FALSE(can_read("binlog.7"));
@@ -82,7 +82,7 @@ TEST_F(HeldFiles, StayAsTheyWereUntilTheyAreReleased) {
 }
 
 // A later note would name files that are not held and seem to be missing.
-TEST_F(HeldFiles, HaveTheNoteOfTheirMoment) {
+TEST_F(FolderSnapshotTest, HaveTheNoteOfTheirMoment) {
   FolderLock lock;
   ASSERT_EQ(lock.take(disk_.descriptor()), LockStatus::taken);
   const binlog::FolderNote before{.store_id = 7, .newest = 8, .ids_end = 100};
@@ -92,22 +92,22 @@ TEST_F(HeldFiles, HaveTheNoteOfTheirMoment) {
   hold();
   folder_.put("binlog.9", "nine");
   lock.write_note(after);
-  EXPECT_EQ(disk_.note(), before);
-  disk_.release_files();
-  EXPECT_EQ(disk_.note(), after);
+  EXPECT_EQ(disk_.snapshot().note(), before);
+  disk_.snapshot().release();
+  EXPECT_EQ(disk_.snapshot().note(), after);
 }
 
-TEST_F(HeldFiles, MayBeNoneAndMayBeEmpty) {
+TEST_F(FolderSnapshotTest, MayBeNoneAndMayBeEmpty) {
   hold();
   folder_.put("binlog.1", "");
   EXPECT_TRUE(names().empty());
-  disk_.release_files();
+  disk_.snapshot().release();
   hold();
   EXPECT_EQ(names(), std::vector<std::string>{"binlog.1"});
   EXPECT_EQ(read("binlog.1"), "");
 }
 
-TEST_F(HeldFiles, AnIrregularFileFailsWhenItIsRead) {
+TEST_F(FolderSnapshotTest, AnIrregularFileFailsWhenItIsRead) {
   fs::create_directory(folder_.file("binlog.1"));
   folder_.put("binlog.2", "two");
   fs::create_symlink("binlog.2", folder_.file("binlog.3"));
@@ -166,7 +166,7 @@ class BusyFolder {
 
 // Otherwise a job that moves from the oldest file to a new one would be in neither, and a file
 // would seem to be missing.
-TEST_F(HeldFiles, AreThoseOfOneMomentHoweverFastTheyComeAndGo) {
+TEST_F(FolderSnapshotTest, AreThoseOfOneMomentHoweverFastTheyComeAndGo) {
   const BusyFolder busy(folder_);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t before = busy.newest();
@@ -190,18 +190,18 @@ TEST_F(HeldFiles, AreThoseOfOneMomentHoweverFastTheyComeAndGo) {
       const std::string other = read(BusyFolder::name(number));
       EXPECT_TRUE(other.ends_with(" " + std::to_string(number) + " sealed")) << other;
     }
-    disk_.release_files();
+    disk_.snapshot().release();
   }
 }
 
-TEST_F(HeldFiles, AreReadByNameWhereDescriptorsAreShort) {
+TEST_F(FolderSnapshotTest, AreReadByNameWhereDescriptorsAreShort) {
   constexpr int kFiles = 40;
   for (int i = 1; i <= kFiles; ++i) folder_.put("binlog." + std::to_string(i), std::to_string(i));
   const int status = result_in_child([this] {
     const Descriptor next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const rlimit limit{static_cast<rlim_t>(next.get()) + 10, static_cast<rlim_t>(next.get()) + 10};
     if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
-    if (disk_.hold_files() != DiskStatus::ok) return 3;
+    if (disk_.snapshot().take() != DiskStatus::ok) return 3;
     if (names().size() != kFiles) return 4;
     for (int i = 1; i <= kFiles; ++i) {
       EXPECT_EQ(read("binlog." + std::to_string(i)), std::to_string(i));
