@@ -136,7 +136,7 @@ TEST_F(FolderFenceTest, AFolderWithoutFurtherEpochsIsNotOpened) {
   make_file(1, binlog::kEpochLast - 1);
   FencedServer server(temp_.path());
   EXPECT_EQ(server.begin(), Begun::failed);
-  EXPECT_NE(server.error.find("used up"), std::string::npos);
+  EXPECT_NE(server.error.find("no epoch left"), std::string::npos);
   EXPECT_FALSE(fs::exists(path("epoch")));
 }
 
@@ -234,7 +234,7 @@ TEST_F(FolderFenceTest, AVolumeThatStandsStillIsGivenUp) {
     server.fence.fence_if_stuck();
   }
   EXPECT_TRUE(server.fence.is_fenced());
-  EXPECT_NE(server.fence.why().find("stood still"), std::string::npos);
+  EXPECT_NE(server.fence.why().find("has not answered"), std::string::npos);
   EXPECT_EQ(server.fence.cause(), FolderFence::Cause::volume);
 }
 

@@ -72,7 +72,7 @@ TEST_F(FolderPlaceTest, AnExistingFolderIsFound) {
 TEST_F(FolderPlaceTest, AFileThatIsRemovedOrReplacedIsMissed) {
   fs::rename(path_ + "/binlog.1", path_ + "/away");
   EXPECT_EQ(look(), Presence::file_gone);
-  EXPECT_TRUE(has_error("there is no binlog.1 in " + path_));
+  EXPECT_TRUE(has_error("binlog.1 in " + path_ + " no longer exists"));
   EXPECT_EQ(disk_.look_for(FileHandle::none, "binlog.1"), Presence::file_gone);
   std::ofstream(path_ + "/binlog.1") << "another file";
   EXPECT_EQ(look(), Presence::file_gone);
@@ -88,7 +88,7 @@ TEST_F(FolderPlaceTest, ALockThatIsRemovedIsMissedAndTakenAgain) {
   EXPECT_FALSE(is_locked());
   fs::remove(path_ + "/lock");
   EXPECT_EQ(look(), Presence::lock_gone);
-  EXPECT_TRUE(has_error("there is no lock"));
+  EXPECT_TRUE(has_error("the lock in " + path_ + " no longer exists"));
   EXPECT_FALSE(disk_.place().has_taken_lock_anew());
   EXPECT_EQ(go_back(), DiskStatus::ok);
   EXPECT_TRUE(disk_.place().has_taken_lock_anew());

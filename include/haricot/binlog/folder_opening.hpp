@@ -37,7 +37,7 @@ class FolderOpening {
   std::uint64_t newest_with_records() const;
 
   // Opens the newest file to continue it, if it was not ended: a server left it when it was killed
-  // or handed over. Returns nothing if it cannot be continued. Call after finish() and before
+  // or handed over. Returns nothing if it cannot be continued. Call after start() and before
   // anything is recorded.
   std::optional<ContinuedFile> open_last_file();
 
