@@ -191,9 +191,7 @@ bool FolderRun::end(Instant now) {
   }
   stream_.records().flush();
   // The seal comes when all else is durable, and says so to later starts.
-  stream_.syncs().wait_for_all();
-  stream_.syncs().request(true);
-  stream_.syncs().wait_for_all();
+  stream_.syncs().sync_all();
   recover_at_once();
   bodies_.drop_all();
   std::optional<WrittenPoint> end;

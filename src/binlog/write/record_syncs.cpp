@@ -85,6 +85,12 @@ void RecordSyncs::wait_for_all() {
   while (stream_.sync_line.length() > 0) wait_for_one();
 }
 
+void RecordSyncs::sync_all() {
+  wait_for_all();
+  request(true);
+  wait_for_all();
+}
+
 void RecordSyncs::mark_written() {
   if (refusal_.is_on()) return;  // These records were in doubt, and some are still missing.
   if (state_.has_syncs()) stream_.progress.begin_to_wait(state_.now);

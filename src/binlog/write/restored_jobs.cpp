@@ -45,8 +45,7 @@ bool RestoredJobs::record_all() {
   if (jobs.size() + jobs.tombstones() == state_.segments->live_jobs()) return true;
   if (!record_jobs() || !record_tombstones() || !remember_last_id()) return false;
   stream_.records().flush();
-  stream_.syncs().request(true);
-  stream_.syncs().wait_for_all();
+  stream_.syncs().sync_all();
   return !stream_.is_refusing();
 }
 

@@ -36,6 +36,9 @@ class RecordSyncs {
   // take it out. Block. For callers that run no turns.
   void wait_for_one();
   void wait_for_all();
+  // Syncs all records that are written, and blocks until that has ended or failed. A request alone
+  // does nothing while a sync is under way, which may have begun before the last records.
+  void sync_all();
 
   // Marks all records as written, and as safe if the policy says so.
   void mark_written();

@@ -23,9 +23,9 @@ class RestoredJobs {
 
   // Makes the promises to the jobs that were read from files.
   void promise_room();
-  // Records the jobs and keys that are in no file, and syncs them, so that the server that kept them
-  // can drop them. Returns false if that failed: then the folder has a part of the jobs, each of
-  // them whole. May throw std::bad_alloc.
+  // Records the jobs and keys that are in no file, and syncs them, so that the server that kept
+  // them can drop them. Returns false if that failed: then the folder has a part of the jobs, each
+  // of them whole. May throw std::bad_alloc.
   [[nodiscard]] bool record_all();
   // Record a job, or a key that outlived its job, that is in no file. Return false if that failed.
   [[nodiscard]] bool record(JobRef ref);
