@@ -10,16 +10,6 @@
 namespace haricot {
 namespace {
 
-// One row per tag: reading and writing its value.
-struct TagRow {
-  std::string_view word;
-  // Returns false if the tag cannot have this value.
-  bool (*read)(std::string_view value, JobTags& tags);
-  bool (*is_set)(const JobTags& tags);
-  // Requires: the tag is set. Views of the text that was read refer to `text` afterwards.
-  void (*write)(JobTags& tags, TagText& text);
-};
-
 bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& value) {
   const auto number = read_number(text);
   if (!number || *number > max) return false;
@@ -27,76 +17,30 @@ bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& 
   return true;
 }
 
-// <key>[:<n>]; a key has no colon.
-bool read_lane(std::string_view value, JobTags& tags) {
-  const std::size_t colon = value.find(':');
-  tags.lane = value.substr(0, colon);
-  tags.lane_limit = 1;
-  if (!is_tag_key(tags.lane)) return false;
-  if (colon == std::string_view::npos) return true;
-  return read_number_up_to(value.substr(colon + 1), kLaneLimitMax, tags.lane_limit) &&
-         tags.lane_limit > 0;
+// Parses a value. Returns false if it does not have the form; then its fields are undefined.
+bool read_value(const TagValue& form, std::string_view value, JobTags& tags) {
+  std::string_view number = value;
+  if (!form.is_number()) {
+    const std::size_t colon = value.find(':');  // A key has none.
+    tags.*form.key = value.substr(0, colon);
+    if (!is_tag_key(tags.*form.key)) return false;
+    if (form.number == nullptr) return colon == std::string_view::npos;
+    tags.*form.number = form.number_default;
+    if (colon == std::string_view::npos) return true;
+    number = value.substr(colon + 1);
+  }
+  return read_number_up_to(number, form.number_max, tags.*form.number) && tags.*form.number > 0;
 }
 
-void write_lane(JobTags& tags, TagText& text) {
-  tags.lane = text.add(tags.lane);
-  if (tags.lane_limit == 1) return;
-  text.add(":");
-  text.add(tags.lane_limit);
+// Appends a value. The key in `tags` refers to `text` afterwards. Requires: the tag has a value.
+void write_value(const TagValue& form, JobTags& tags, TagText& text) {
+  if (!form.is_number()) {
+    tags.*form.key = text.add(tags.*form.key);
+    if (form.number == nullptr || tags.*form.number == form.number_default) return;
+    text.add(":");
+  }
+  text.add(tags.*form.number);
 }
-
-// <key>[:<seconds>]
-bool read_unique_key(std::string_view value, JobTags& tags) {
-  const std::size_t colon = value.find(':');
-  tags.unique_key = value.substr(0, colon);
-  tags.tombstone_s = 0;
-  if (!is_tag_key(tags.unique_key)) return false;
-  if (colon == std::string_view::npos) return true;
-  return read_number_up_to(value.substr(colon + 1), kTombstoneSecondsMax, tags.tombstone_s) &&
-         tags.tombstone_s > 0;
-}
-
-void write_unique_key(JobTags& tags, TagText& text) {
-  tags.unique_key = text.add(tags.unique_key);
-  if (tags.tombstone_s == 0) return;
-  text.add(":");
-  text.add(tags.tombstone_s);
-}
-
-constexpr std::array kTagTable = {
-    TagRow{.word = "try",
-           .read =
-               [](std::string_view value, JobTags& tags) {
-                 return read_number_up_to(value, kTriesMax, tags.tries) && tags.tries > 0;
-               },
-           .is_set = [](const JobTags& tags) { return tags.tries > 0; },
-           .write = [](JobTags& tags, TagText& text) { text.add(tags.tries); }},
-    TagRow{.word = "con",
-           .read = read_lane,
-           .is_set = [](const JobTags& tags) { return !tags.lane.empty(); },
-           .write = write_lane},
-    TagRow{.word = "idp",
-           .read = read_unique_key,
-           .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
-           .write = write_unique_key},
-    TagRow{.word = "grp",
-           .read = [](std::string_view value,
-                      JobTags& tags) { return is_tag_key(tags.group = value); },
-           .is_set = [](const JobTags& tags) { return !tags.group.empty(); },
-           .write = [](JobTags& tags, TagText& text) { tags.group = text.add(tags.group); }},
-    TagRow{.word = "aft",
-           .read = [](std::string_view value,
-                      JobTags& tags) { return is_tag_key(tags.after = value); },
-           .is_set = [](const JobTags& tags) { return !tags.after.empty(); },
-           .write = [](JobTags& tags, TagText& text) { tags.after = text.add(tags.after); }},
-};
-
-constexpr auto make_words() {
-  std::array<std::string_view, kTagTable.size()> words{};
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = kTagTable[i].word;
-  return words;
-}
-constexpr auto kTagWords = make_words();
 
 // Removes the first tag of a text and returns it.
 std::string_view next_tag(std::string_view& text) {
@@ -111,10 +55,7 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
   const std::size_t colon = tag.find(':');
   if (colon == std::string_view::npos) return nullptr;
   value = tag.substr(colon + 1);
-  for (const TagRow& row : kTagTable) {
-    if (row.word == tag.substr(0, colon)) return &row;
-  }
-  return nullptr;
+  return find_tag(tag.substr(0, colon));
 }
 
 // Not inlined, because it would slow down the common case.
@@ -124,17 +65,15 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
   while (!text.empty()) {
     std::string_view value;
     const TagRow* row = find_row(next_tag(text), value);
-    if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
+    if (row == nullptr || row->value.is_set(tags) || !read_value(row->value, value, tags)) {
+      return false;
+    }
   }
   // A job must not wait for a group that it is in.
   return tags.group.empty() || tags.group != tags.after;
 }
 
 }  // namespace
-
-std::span<const std::string_view> tag_words() {
-  return kTagWords;
-}
 
 bool read_tags(std::string_view text, JobTags& tags) {
   // Common case: only a key, which has no blank.
@@ -153,17 +92,27 @@ JobTags tags_in(std::string_view text) {
     const TagRow* row = find_row(next_tag(text), value);
     if (row == nullptr) continue;
     JobTags with = tags;
-    if (row->read(value, with)) tags = with;
+    if (read_value(row->value, value, with)) tags = with;
   }
   return tags;
+}
+
+std::string_view value_in(std::string_view text, Tag tag) {
+  std::string_view found;
+  while (!text.empty()) {
+    std::string_view value;
+    const TagRow* row = find_row(next_tag(text), value);
+    JobTags tags;
+    if (row == &row_of(tag) && read_value(row->value, value, tags)) found = value;
+  }
+  return found;
 }
 
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
-  const bool has_key_alone = tags.tries == 0 && tags.lane.empty() && tags.tombstone_s == 0 &&
-                             !tags.unique_key.empty() && !tags.names_group();
-  if (has_key_alone) {
+  const TagSet set = set_of(tags);
+  if (set == TagSet{Tag::unique} && tags.tombstone_s == 0) {
     // The text that was read has it in the same form.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();
@@ -171,11 +120,11 @@ JobTags TagText::write(const JobTags& tags) {
     return written;
   }
   for (const TagRow& row : kTagTable) {
-    if (!row.is_set(tags)) continue;
+    if (!set.has(row.tag)) continue;
     if (!empty()) add(" ");
     add(row.word);
     add(":");
-    row.write(written, *this);
+    write_value(row.value, written, *this);
   }
   return written;
 }
@@ -184,7 +133,7 @@ JobTags TagText::write_tombstone_key(std::string_view key, std::uint32_t seconds
   clear();
   add(kKeyPrefix);
   JobTags tags{.tombstone_s = seconds, .unique_key = key};
-  write_unique_key(tags, *this);
+  write_value(row_of(Tag::unique).value, tags, *this);
   return tags;
 }
 

@@ -159,7 +159,7 @@ class Inspection {
   // A job owns its key, or another job may own it.
   void check_key(JobRef ref, const Job& job) {
     const std::string_view key = tags_in(engine_.state_.jobs.tags(ref)).unique_key;
-    CHECK(engine_.state_.jobs.has_key(ref) == !key.empty());
+    CHECK(engine_.state_.jobs.has(ref, Tag::unique) == !key.empty());
     if (key.empty()) return;
     CHECK(engine_.state_.jobs.unique_key(ref) == key);
     const bool is_found = engine_.keys_.owned_.find(job.tube, key).owner == ref;

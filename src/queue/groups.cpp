@@ -76,12 +76,12 @@ void Groups::drop(Group& group) {
 bool Groups::join(JobRef ref, std::string_view name) {
   const Group* const group = find_or_create(name);
   if (group == nullptr) return false;
-  jobs_.group_node(ref).group = group->ref;
+  jobs_.node<Tag::group>(ref).group = group->ref;
   return true;
 }
 
 void Groups::leave(JobRef ref) {
-  GroupNode& node = jobs_.group_node(ref);
+  GroupNode& node = jobs_.node<Tag::group>(ref);
   Group& group = *by_ref_[node.group];
   node.group = GroupRef::none;
   end_if_empty(group);
@@ -91,9 +91,9 @@ void Groups::moved_in_group(JobRef ref, Place from, Place to) {
   // First, because the job's own group may end with it.
   const bool was_delayed = from == Place::delayed || from == Place::flushed;
   if (was_delayed && jobs_.is_held(ref)) end_hold(ref);
-  if (!jobs_.has_group(ref)) return;
+  if (!jobs_.has(ref, Tag::group)) return;
   const auto state = static_cast<std::size_t>(jobs_[ref].state());
-  Group& group = *by_ref_[jobs_.group_node(ref).group];
+  Group& group = *by_ref_[jobs_.node<Tag::group>(ref).group];
   if (from != Place::nowhere) {
     std::uint32_t& before =
         group.jobs[from == Place::flushed ? state : static_cast<std::size_t>(from)];
@@ -110,22 +110,23 @@ void Groups::moved_in_group(JobRef ref, Place from, Place to) {
 // Held jobs ---------------------------------------------------------------------------------------
 
 void Groups::hold(JobRef ref, Group& group) {
-  jobs_.held_node(ref) = {.group = group.ref, .previous = group.last_held, .next = JobRef::none};
+  jobs_.node<Tag::after>(ref) = {
+      .group = group.ref, .previous = group.last_held, .next = JobRef::none};
   if (group.last_held == JobRef::none) {
     group.first_held = ref;
   } else {
-    jobs_.held_node(group.last_held).next = ref;
+    jobs_.node<Tag::after>(group.last_held).next = ref;
   }
   group.last_held = ref;
   ++group.held;
 }
 
 void Groups::end_hold(JobRef ref) {
-  const HeldNode node = std::exchange(jobs_.held_node(ref), HeldNode{});
+  const HeldNode node = std::exchange(jobs_.node<Tag::after>(ref), HeldNode{});
   Group& group = *by_ref_[node.group];
-  (node.previous == JobRef::none ? group.first_held : jobs_.held_node(node.previous).next) =
+  (node.previous == JobRef::none ? group.first_held : jobs_.node<Tag::after>(node.previous).next) =
       node.next;
-  (node.next == JobRef::none ? group.last_held : jobs_.held_node(node.next).previous) =
+  (node.next == JobRef::none ? group.last_held : jobs_.node<Tag::after>(node.next).previous) =
       node.previous;
   --group.held;
 }
@@ -153,14 +154,13 @@ void Groups::check_invariants() const {
   std::uint64_t held = 0;
   for (JobRef ref = jobs_.first_from(0); ref != JobRef::none;
        ref = jobs_.first_from(jobs_[ref].id + 1)) {
-    const bool has_tags = jobs_[ref].has_tags != 0;
     const JobTags tags = tags_in(jobs_.tags(ref));
-    CHECK((has_tags && jobs_.has_group(ref)) == !tags.group.empty());
-    CHECK((has_tags && jobs_.has_after(ref)) == !tags.after.empty());
+    CHECK(jobs_.has(ref, Tag::group) == !tags.group.empty());
+    CHECK(jobs_.has(ref, Tag::after) == !tags.after.empty());
     if (jobs_.is_held(ref)) ++held;
     if (tags.group.empty()) continue;
     const Group* const group = find(tags.group);
-    CHECK(group != nullptr && jobs_.group_node(ref).group == group->ref);
+    CHECK(group != nullptr && jobs_.node<Tag::group>(ref).group == group->ref);
     ++jobs_of[group][static_cast<std::size_t>(jobs_[ref].state())];
   }
   std::uint64_t groups = 0;
@@ -188,7 +188,7 @@ void Groups::check_held(const Group& group) const {
   JobRef before = JobRef::none;
   std::uint32_t found = 0;
   for (JobRef ref = group.first_held; ref != JobRef::none; ++found) {
-    const HeldNode& node = jobs_.held_node(ref);
+    const HeldNode& node = jobs_.node<Tag::after>(ref);
     CHECK(node.group == group.ref && node.previous == before);
     CHECK(jobs_[ref].state() == JobState::delayed);
     CHECK(tags_in(jobs_.tags(ref)).after == group.name);

@@ -39,7 +39,7 @@ JobStore::~JobStore() {
 std::size_t JobStore::piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const {
   std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
   if (tag_bytes > 0) [[unlikely]]
-    after += tag_bytes + kTagEndBytes;
+    after += tag_bytes + StoredTags::kEndBytes;
   return (kHeaderBytes + after + field_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
@@ -173,100 +173,40 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 // Inlined, because a call would slow down each put with tags.
 [[gnu::always_inline]] inline void JobStore::keep_tags(std::byte* end_of_piece, Job& job,
                                                        const ReadTags& read) {
-  const std::string_view text = read.text;
-  const JobTags& tags = read.tags;
-  CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
-  std::byte* const end = end_of_piece - field_bytes_ - kTagEndBytes;
-  unsigned kinds = 0;
-  void* front = end - text.size();
-  std::memcpy(front, text.data(), text.size());
-  if (tags.tries > 0) {
-    kinds |= kHasTries;
-    ++with_tries_;
-  }
-  if (!tags.lane.empty()) {
-    kinds |= kHasLane;
-    front = new (node_before<LaneNode>(front)) LaneNode{};
-  }
-  if (!tags.unique_key.empty()) {
-    kinds |= kHasKey;
-    KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
-    front = node;
-    node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
-    node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
-    if (tags.tombstone_s > 0) kinds |= kLeavesTombstone;
-  }
-  if (tags.names_group()) [[unlikely]]
-    kinds |= keep_group_nodes(front, tags);
-  end[0] = static_cast<std::byte>(kinds);
-  end[1] = static_cast<std::byte>(text.size());
+  CHECK(!read.text.empty() && read.text.size() <= kTagTextBytesMax);
+  const StoredTags tags =
+      StoredTags::write(end_of_piece - field_bytes_ - StoredTags::kEndBytes, read);
   job.has_tags = 1;
-}
-
-unsigned JobStore::keep_group_nodes(void* front, const JobTags& tags) {
-  unsigned kinds = 0;
-  if (!tags.group.empty()) {
-    kinds |= kHasGroup;
-    front = new (node_before<GroupNode>(front)) GroupNode{};
+  if (tags.has(Tag::tries)) ++with_tries_;
+  if (tags.has(Tag::unique)) {
+    const std::string_view key = read.tags.unique_key;
+    KeyNode& node = tags.node<Tag::unique>();
+    node.key_offset = static_cast<std::uint8_t>(key.data() - read.text.data());
+    node.key_bytes = static_cast<std::uint8_t>(key.size());
   }
-  if (!tags.after.empty()) {
-    kinds |= kHasAfter;
-    new (node_before<HeldNode>(front)) HeldNode{};
-  }
-  return kinds;
-}
-
-std::size_t JobStore::group_bytes_of(const JobTags& tags) {
-  return (tags.group.empty() ? 0 : sizeof(GroupNode)) +
-         (tags.after.empty() ? 0 : sizeof(HeldNode)) + alignof(HeldNode) - 1;
-}
-
-void* JobStore::front_of_key(JobRef ref) const {
-  std::byte* const end = end_of_tags(ref);
-  if ((std::to_integer<unsigned>(*end) & kHasKey) != 0) return &key_node_before(end);
-  if ((std::to_integer<unsigned>(*end) & kHasLane) != 0) return &lane_node(ref);
-  return end - std::to_integer<std::size_t>(end[1]);
-}
-
-HeldNode& JobStore::held_node(JobRef ref) const {
-  void* const front = has_group(ref) ? &group_node(ref) : front_of_key(ref);
-  return *node_before<HeldNode>(front);
 }
 
 void JobStore::forget_tags(JobRef ref) {
-  if ((tag_kinds(ref) & kHasTries) != 0) --with_tries_;
-}
-
-std::string_view JobStore::tags_of_job(JobRef ref) const {
-  const std::byte* const end = end_of_tags(ref);
-  const auto bytes = static_cast<std::size_t>(end[1]);
-  return {reinterpret_cast<const char*>(end - bytes), bytes};
-}
-
-LaneNode& JobStore::lane_node(JobRef ref) const {
-  std::byte* const end = end_of_tags(ref);
-  return *node_before<LaneNode>(end - std::to_integer<std::size_t>(end[1]));
+  if (has(ref, Tag::tries)) --with_tries_;
 }
 
 bool JobStore::is_in_lane(JobRef ref) const {
-  return (tag_kinds(ref) & kHasLane) != 0 && lane_node(ref).lane != LaneRef::none;
-}
-
-bool JobStore::has_tries(JobRef ref) const {
-  return (*this)[ref].has_tags != 0 && (tag_kinds(ref) & kHasTries) != 0;
+  const StoredTags tags = stored_tags(ref);
+  return tags.has(Tag::lane) && tags.node<Tag::lane>().lane != LaneRef::none;
 }
 
 std::uint32_t JobStore::tries(JobRef ref) const {
-  return has_tries(ref) ? tags_in(tags_of_job(ref)).tries : 0;
+  return has(ref, Tag::tries) ? tags_in(tags(ref)).tries : 0;
 }
 
 std::string_view JobStore::unique_key(JobRef ref) const {
-  const KeyNode& node = key_node(ref);
-  return tags_of_job(ref).substr(node.key_offset, node.key_bytes);
+  const StoredTags tags = stored_tags(ref);
+  const KeyNode& node = tags.node<Tag::unique>();
+  return tags.text().substr(node.key_offset, node.key_bytes);
 }
 
 std::uint32_t JobStore::tombstone_seconds(JobRef ref) const {
-  return leaves_tombstone(ref) ? tags_in(tags_of_job(ref)).tombstone_s : 0;
+  return leaves_tombstone(ref) ? tags_in(tags(ref)).tombstone_s : 0;
 }
 
 // Pieces ------------------------------------------------------------------------------------------

@@ -58,12 +58,12 @@ void Lanes::drop_if_empty(Lane& lane) {
 }
 
 void Lanes::join(Lane& lane, JobRef ref) {
-  jobs_.lane_node(ref).lane = lane.ref;
+  jobs_.node<Tag::lane>(ref).lane = lane.ref;
   ++lane.jobs;
 }
 
 void Lanes::leave(Lane& lane, JobRef ref) {
-  jobs_.lane_node(ref).lane = LaneRef::none;
+  jobs_.node<Tag::lane>(ref).lane = LaneRef::none;
   --lane.jobs;
   drop_if_empty(lane);
 }

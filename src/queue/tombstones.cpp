@@ -28,7 +28,7 @@ JobRef Tombstones::find(std::string_view tube_name, std::uint64_t name_hash, std
 }
 
 bool Tombstones::add(JobRef tombstone_ref, Instant end) {
-  KeyNode& node = jobs_.key_node(tombstone_ref);
+  KeyNode& node = jobs_.node<Tag::unique>(tombstone_ref);
   CHECK(node.job == JobRef::none);
   if (!ends_.allocate_one()) return false;
   const std::uint64_t name_hash = hash_of(hash_key_, jobs_.tube_name_of(tombstone_ref));
@@ -41,7 +41,7 @@ bool Tombstones::add(JobRef tombstone_ref, Instant end) {
 }
 
 void Tombstones::let_go(JobRef tombstone_ref) {
-  KeyNode& node = jobs_.key_node(tombstone_ref);
+  KeyNode& node = jobs_.node<Tag::unique>(tombstone_ref);
   CHECK(node.job == tombstone_ref);
   nodes_.erase(node);
   node.job = JobRef::none;

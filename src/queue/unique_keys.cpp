@@ -18,7 +18,7 @@ UniqueKeys::Found UniqueKeys::find(TubeRef tube, std::string_view key) const {
 }
 
 bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
-  KeyNode& node = jobs_.key_node(ref);
+  KeyNode& node = jobs_.node<Tag::unique>(ref);
   CHECK(node.job == JobRef::none);
   node.hash = hash;
   if (!nodes_.insert(node)) return false;
@@ -27,10 +27,12 @@ bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
 }
 
 void UniqueKeys::let_go(JobRef ref) {
-  KeyNode* const node = jobs_.find_key_node(ref);
-  if (node == nullptr || node->job == JobRef::none) return;
-  nodes_.erase(*node);
-  node->job = JobRef::none;
+  const StoredTags tags = jobs_.stored_tags(ref);
+  if (!tags.has(Tag::unique)) return;
+  KeyNode& node = tags.node<Tag::unique>();
+  if (node.job == JobRef::none) return;
+  nodes_.erase(node);
+  node.job = JobRef::none;
 }
 
 }  // namespace haricot

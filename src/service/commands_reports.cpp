@@ -63,7 +63,7 @@ Reply commands::capabilities(CommandContext& server, const Call& call) {
     const bool is_own = row.set != CommandSet::standard && row.set <= call.commands;
     if (is_own && row.verb != Verb::capabilities) report.item(row.name());
   }
-  for (const std::string_view tag : tag_words()) report.item(tag);
+  for (const TagRow& tag : kTagTable) report.item(tag.word);
   return {.code = ReplyCode::ok, .text = server.text};
 }
 

@@ -72,51 +72,25 @@ constexpr std::array kJobFactRows = {
         "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
 };
 
-// A key and what stands behind it in the text; empty: there is no such key.
-std::string_view with_rest(std::string_view key, std::string_view tags) {
-  if (key.empty()) return {};
-  const auto offset = static_cast<std::size_t>(key.data() - tags.data());
-  return tags.substr(offset, tags.substr(offset).find(' '));
+// Row of a tag: its value, as the text of the job's tags has it.
+template <Tag kTag>
+constexpr Statistic<JobFacts> tag_statistic(std::string_view meaning) {
+  constexpr auto kIsShown = [](const JobFacts& j) { return !value_in(j.tags, kTag).empty(); };
+  if constexpr (row_of(kTag).value.is_number()) {
+    const auto number = [](const JobFacts& j) {
+      return tags_in(j.tags).*row_of(kTag).value.number;
+    };
+    return OfJob::integer(row_of(kTag).word, number, meaning, kIsShown);
+  } else {
+    const auto value = [](const JobFacts& j) { return value_in(j.tags, kTag); };
+    return OfJob::quoted(row_of(kTag).word, value, meaning, kIsShown);
+  }
 }
 
-// What `con`, `idp`, `grp` and `aft` say, as the text has it; empty: it has no such tag.
-std::string_view lane_of(std::string_view tags) {
-  return with_rest(tags_in(tags).lane, tags);
-}
-std::string_view unique_key_of(std::string_view tags) {
-  return with_rest(tags_in(tags).unique_key, tags);
-}
-
-std::string_view group_of(std::string_view tags) {
-  return tags_in(tags).group;
-}
-std::string_view after_of(std::string_view tags) {
-  return tags_in(tags).after;
-}
-
-// What tags say of it.
 constexpr std::array kTagRows = {
-    OfJob::integer(
-        "try", [](const JobFacts& j) { return tags_in(j.tags).tries; },
-        "only of a job with this tag: its value",
-        [](const JobFacts& j) { return !j.tags.empty() && tags_in(j.tags).tries > 0; }),
-    OfJob::quoted(
-        "con", [](const JobFacts& j) { return lane_of(j.tags); },
-        "only of a job with this tag: its key, and a colon and its limit if that is not 1",
-        [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
-    OfJob::quoted(
-        "idp", [](const JobFacts& j) { return unique_key_of(j.tags); },
-        "only of a job with this tag: its key, and a colon and the seconds for which the key "
-        "outlives the job, if it does",
-        [](const JobFacts& j) { return !unique_key_of(j.tags).empty(); }),
-    OfJob::quoted(
-        "grp", [](const JobFacts& j) { return group_of(j.tags); },
-        "only of a job with this tag: its group",
-        [](const JobFacts& j) { return !group_of(j.tags).empty(); }),
-    OfJob::quoted(
-        "aft", [](const JobFacts& j) { return after_of(j.tags); },
-        "only of a job with this tag: the group that it was to wait for",
-        [](const JobFacts& j) { return !after_of(j.tags).empty(); }),
+#define HARICOT_TAG(tag, word, value, part, node, copied, flag, metavar, help, meaning) \
+  tag_statistic<Tag::tag>("only of a job with this tag: " meaning),
+#include "haricot/base/tag_rows.inc"
     OfJob::word(
         "held", [](const JobFacts&) { return std::string_view("true"); },
         "only of a job that still waits for that group",

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace haricot {
 namespace {
@@ -57,6 +58,58 @@ TEST(JobTags, OfALaterVersionArePassedOver) {
   EXPECT_EQ(tags_in("new:a:b try:5 newer:1").tries, 5U);
   EXPECT_EQ(tags_in("new try:x").tries, 0U);
   EXPECT_EQ(tags_in("").tries, 0U);
+}
+
+// Values of a form: the shortest and longest ones, in the form in which a text of a job has them.
+std::vector<std::string> values_of(const TagValue& form) {
+  const std::string max = std::to_string(form.number_max);
+  if (form.is_number()) return {"1", max};
+  std::vector<std::string> values = {"a", std::string(kKeyBytesMax, 'k')};
+  if (form.number != nullptr) values.insert(values.end(), {"a:" + max, "a:2"});
+  return values;
+}
+
+TEST(TagTable, EachRowReadsAndWritesTheValuesOfItsForm) {
+  for (const TagRow& row : kTagTable) {
+    for (const std::string& value : values_of(row.value)) {
+      const std::string text = std::string(row.word) + ":" + value;
+      JobTags tags;
+      ASSERT_TRUE(read_tags(text, tags)) << text;
+      EXPECT_EQ(set_of(tags), TagSet{row.tag}) << text;
+      EXPECT_EQ(TagText(tags).view(), text);
+      EXPECT_EQ(set_of(tags_in(text)), TagSet{row.tag}) << text;
+      EXPECT_EQ(value_in(text, row.tag), value);
+      EXPECT_FALSE(read_tags(text + " " + text, tags)) << text;
+    }
+    const std::string beyond = std::to_string(std::uint64_t{row.value.number_max} + 1);
+    for (const std::string& value : {std::string(), std::string("a b"), std::string(":"),
+                                     std::string("0"), "a:" + beyond, std::string("a:0")}) {
+      JobTags tags;
+      if (value == "0" && !row.value.is_number()) continue;  // A key.
+      EXPECT_FALSE(read_tags(std::string(row.word) + ":" + value, tags)) << row.word << value;
+    }
+  }
+}
+
+TEST(TagTable, EachRowHasAWordAndAFlagOfItsOwn) {
+  for (const TagRow& row : kTagTable) {
+    EXPECT_EQ(find_tag(row.word), &row);
+    EXPECT_EQ(&row_of(row.tag), &row);
+    EXPECT_EQ(row.word.find(':'), std::string_view::npos);
+    EXPECT_FALSE(row.help.empty() || row.metavar.empty()) << row.word;
+    for (const TagRow& other : kTagTable) {
+      EXPECT_EQ(other.flag == row.flag, &other == &row) << row.flag;
+    }
+  }
+  EXPECT_EQ(find_tag("new"), nullptr);
+  EXPECT_EQ(find_tag(""), nullptr);
+}
+
+TEST(TagTable, ATextHasValuesOfGoodTagsOnly) {
+  EXPECT_EQ(value_in("try:1 con:a:2 new:b idp:c", Tag::lane), "a:2");
+  EXPECT_EQ(value_in("try:1 con:a:0", Tag::lane), "");
+  EXPECT_EQ(value_in("try:1", Tag::unique), "");
+  EXPECT_EQ(value_in("", Tag::tries), "");
 }
 
 TEST(TagText, TakesAsMuchAsALineHas) {

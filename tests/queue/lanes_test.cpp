@@ -91,14 +91,14 @@ TEST(JobStoreWithLanes, KeepsBodyTagsAndNodeOfEachJob) {
         EXPECT_EQ(store.memory_bytes() - before,
                   store.memory_bytes_for(bytes, JobStore::tag_bytes_of(tags)));
         EXPECT_FALSE(store.has_lane(ref, store[ref]));
-        LaneNode& node = store.lane_node(ref);
+        LaneNode& node = store.node<Tag::lane>(ref);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&node) % alignof(LaneNode), 0U);
         std::memset(&node, 0xff, sizeof node);
         if (has_notes) store.journal_fields(ref).set_stamp(-1);
         EXPECT_TRUE(store.has_lane(ref, store[ref]));
         EXPECT_EQ(store.body(ref), body);
         EXPECT_EQ(store.tags(ref), tags);
-        EXPECT_EQ(store.lane_node(ref).lane, static_cast<LaneRef>(0xffff'ffff));
+        EXPECT_EQ(store.node<Tag::lane>(ref).lane, static_cast<LaneRef>(0xffff'ffff));
       }
     }
   }

@@ -66,7 +66,7 @@ TEST_F(UniqueKeysTest, AJobWithoutAKeyHoldsNone) {
   JobId id = 0;
   for (const std::string_view tags : {"", "try:3", "con:k", "idp:k:0", "later:idp:k"}) {
     const JobRef ref = job(++id, tags);
-    EXPECT_FALSE(jobs.has_key(ref)) << tags;
+    EXPECT_FALSE(jobs.has(ref, Tag::unique)) << tags;
     EXPECT_FALSE(keys.owns(ref)) << tags;
     if (!tags.empty()) keys.let_go(ref);
   }
@@ -106,8 +106,8 @@ TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
         ASSERT_NE(ref, JobRef::none);
         EXPECT_EQ(store.memory_bytes() - before,
                   store.memory_bytes_for(bytes, JobStore::tag_bytes_of(tags)));
-        EXPECT_TRUE(store.has_key(ref));
-        KeyNode& node = store.key_node(ref);
+        EXPECT_TRUE(store.has(ref, Tag::unique));
+        KeyNode& node = store.node<Tag::unique>(ref);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&node) % alignof(KeyNode), 0U);
         EXPECT_EQ(node.job, JobRef::none);
         node.hash = ~std::uint64_t{0};
@@ -115,13 +115,13 @@ TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
         std::memset(&node.next_in_bucket, 0xff, sizeof node.next_in_bucket);
         if (has_notes) store.journal_fields(ref).set_stamp(-1);
         const bool has_lane = !tags_in(tags).lane.empty();
-        if (has_lane) std::memset(&store.lane_node(ref), 0xff, sizeof(LaneNode));
+        if (has_lane) std::memset(&store.node<Tag::lane>(ref), 0xff, sizeof(LaneNode));
         EXPECT_EQ(store.has_lane(ref, store[ref]), has_lane);
         EXPECT_EQ(store.body(ref), body);
         EXPECT_EQ(store.tags(ref), tags);
         EXPECT_EQ(store.unique_key(ref), tags_in(tags).unique_key);
         EXPECT_EQ(store.tries(ref), tags_in(tags).tries);
-        EXPECT_EQ(store.key_node(ref).hash, ~std::uint64_t{0});
+        EXPECT_EQ(store.node<Tag::unique>(ref).hash, ~std::uint64_t{0});
       }
     }
   }

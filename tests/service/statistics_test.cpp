@@ -61,13 +61,13 @@ TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileTagsA
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
   // After the tags come `held` and the holder.
-  ASSERT_EQ(listed.size(), of_job.size() + tag_words().size() + 2);
+  ASSERT_EQ(listed.size(), of_job.size() + kTags + 2);
   EXPECT_EQ(listed[listed.size() - 2].key, "held");
   EXPECT_EQ(listed.back().key, "holder");
   for (std::size_t i = of_job.size(); i < listed.size(); ++i) {
     const std::size_t tag = i - of_job.size();
-    if (tag < tag_words().size()) {
-      EXPECT_EQ(listed[i].key, tag_words()[tag]);
+    if (tag < kTags) {
+      EXPECT_EQ(listed[i].key, kTagTable[tag].word);
     }
     EXPECT_NE(listed[i].is_shown, nullptr) << "a job without tags has the keys that it always had";
   }

@@ -1,15 +1,16 @@
 // The tags of a job: options that a producer adds after the four numbers of a put.
 //
-// They are a text of `tag:value` with one blank between tags: in the line of a put in any order,
-// and everywhere else in the order of kTagTable. A job stores its tags in that form, in memory and
-// in the binlog, and readers parse the text. A text is short, and few jobs have one.
+// A text of tags has the form `word:value`, with one blank between two tags: in any order in the
+// line of a put, and in the order of tag_rows.inc everywhere else. A job stores its tags in that
+// form, in memory and in the binlog, and readers parse the text. A text is short, and few jobs have
+// one.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <initializer_list>
 #include <string_view>
 
 namespace haricot {
@@ -24,9 +25,18 @@ inline constexpr std::uint32_t kLaneLimitMax = 65535;
 inline constexpr std::uint32_t kTombstoneSecondsMax = 4294967295;
 // Maximum number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
-// Prefix of the key of `idp`.
-inline constexpr std::string_view kKeyPrefix = "idp:";
 
+// Names of all tags, in the order of their rows.
+enum class Tag : std::uint8_t {
+#define HARICOT_TAG(tag, ...) tag,
+#include "haricot/base/tag_rows.inc"
+};
+inline constexpr std::size_t kTags = 0
+#define HARICOT_TAG(...) +1
+#include "haricot/base/tag_rows.inc"
+    ;
+
+// Values of the tags of a job. A field for each part of a value; a new tag adds its own.
 struct JobTags {
   std::uint32_t tries = 0;  // try:<n>, 1 to kTriesMax. 0: no such tag.
   // con:<key>[:<n>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
@@ -40,10 +50,115 @@ struct JobTags {
   // grp:<name> and aft:<name>, never with the same name. Empty: no such tag.
   std::string_view group = {};
   std::string_view after = {};
-
-  // Returns true if there is a tag about groups.
-  bool names_group() const { return group.size() + after.size() > 0; }
 };
+
+// Form of the value of a tag, its limits, and the fields that have it.
+struct TagValue {
+  std::string_view JobTags::*key = nullptr;  // Null: the value is a number.
+  std::uint32_t JobTags::*number = nullptr;  // Null: the value is a key. After a key, optional.
+  std::uint32_t number_max = 0;              // The smallest number is 1.
+  std::uint32_t number_default = 0;          // Number of a value that has only a key.
+  bool is_seconds = false;                   // The number is a time.
+
+  constexpr bool is_number() const { return key == nullptr; }
+  constexpr bool is_set(const JobTags& tags) const {
+    return is_number() ? tags.*number > 0 : !(tags.*key).empty();
+  }
+};
+
+// Forms of values, for the rows. A key has 1 to kKeyBytesMax bytes that a tube's name may have.
+namespace tag_forms {
+// <n>
+constexpr TagValue number(std::uint32_t JobTags::*number, std::uint32_t max) {
+  return {.number = number, .number_max = max};
+}
+// <key>
+constexpr TagValue key(std::string_view JobTags::*key) {
+  return {.key = key};
+}
+// <key>[:<n>]
+constexpr TagValue key_and_number(std::string_view JobTags::*key, std::uint32_t JobTags::*number,
+                                  std::uint32_t max, std::uint32_t otherwise) {
+  return {.key = key, .number = number, .number_max = max, .number_default = otherwise};
+}
+// <key>[:<seconds>]; without a time the field is 0.
+constexpr TagValue key_and_seconds(std::string_view JobTags::*key, std::uint32_t JobTags::*seconds,
+                                   std::uint32_t max) {
+  return {.key = key, .number = seconds, .number_max = max, .is_seconds = true};
+}
+}  // namespace tag_forms
+
+// Jobs whose copies get a tag.
+enum class TagCopies : std::uint8_t {
+  always,
+  while_held,  // A job that no longer waits for its group is copied without the tag.
+};
+
+// Columns of a tag's row that all layers know.
+struct TagRow {
+  Tag tag;
+  std::string_view word;
+  TagValue value;
+  TagCopies copied;
+  std::string_view flag;
+  std::string_view metavar;
+  std::string_view help;
+};
+
+inline constexpr std::array<TagRow, kTags> kTagTable = {{
+#define HARICOT_TAG(tag, word, value, part, node, copied, flag, metavar, help, ...) \
+  {Tag::tag, word, tag_forms::value, TagCopies::copied, flag, metavar, help},
+#include "haricot/base/tag_rows.inc"
+}};
+
+constexpr const TagRow& row_of(Tag tag) {
+  return kTagTable[static_cast<std::size_t>(tag)];
+}
+// Returns null if no tag has the word.
+constexpr const TagRow* find_tag(std::string_view word) {
+  for (const TagRow& row : kTagTable) {
+    if (row.word == word) return &row;
+  }
+  return nullptr;
+}
+
+// A set of tags, in one byte.
+class TagSet {
+ public:
+  constexpr TagSet() = default;
+  constexpr explicit TagSet(std::uint8_t bits) : bits_(bits) {}
+  constexpr TagSet(std::initializer_list<Tag> tags) {
+    for (const Tag tag : tags) add(tag);
+  }
+
+  constexpr void add(Tag tag) { bits_ = static_cast<std::uint8_t>(bits_ | bit(tag)); }
+  constexpr bool has(Tag tag) const { return (bits_ & bit(tag)) != 0; }
+  constexpr bool has_any(TagSet others) const { return (bits_ & others.bits_) != 0; }
+  constexpr std::uint8_t bits() const { return bits_; }
+  constexpr bool operator==(const TagSet&) const = default;
+
+ private:
+  static constexpr unsigned bit(Tag tag) { return 1U << static_cast<unsigned>(tag); }
+  static_assert(kTags <= 8, "a set of more tags needs more bits");
+
+  std::uint8_t bits_ = 0;
+};
+
+// Returns the tags that have a value.
+constexpr TagSet set_of(const JobTags& tags) {
+  unsigned bits = 0;
+#define HARICOT_TAG(tag, word, value, ...)                                   \
+  {                                                                          \
+    constexpr TagValue kForm = tag_forms::value;                             \
+    bits |= unsigned{kForm.is_set(tags)} << static_cast<unsigned>(Tag::tag); \
+  }
+#include "haricot/base/tag_rows.inc"
+  return TagSet(static_cast<std::uint8_t>(bits));
+}
+
+// Prefix of the key of `idp`, the most frequent tag.
+inline constexpr std::string_view kKeyPrefix = "idp:";
+static_assert(kKeyPrefix.substr(0, kKeyPrefix.size() - 1) == row_of(Tag::unique).word);
 
 // A text of tags and its values, parsed once.
 struct ReadTags {
@@ -57,15 +172,14 @@ inline bool is_key_alone(const ReadTags& read) {
   return key_bytes > 0 && read.text.size() == kKeyPrefix.size() + key_bytes;
 }
 
-// Returns the words of all tags, in their order.
-std::span<const std::string_view> tag_words();
-
 // Parses the tags of a put: each at most once. Returns false for another text; then `tags` is
 // undefined. The tags refer to the text.
 [[nodiscard]] bool read_tags(std::string_view text, JobTags& tags);
 
 // Parses a stored text. Skips tags of later versions. The tags refer to the text.
 JobTags tags_in(std::string_view text);
+// Returns the value of a tag in a stored text, as it is written there; empty if it has no such tag.
+std::string_view value_in(std::string_view text, Tag tag);
 
 // Returns true for 1 to kKeyBytesMax bytes that a tube's name may have.
 [[nodiscard]] bool is_tag_key(std::string_view text);

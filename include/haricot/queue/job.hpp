@@ -130,6 +130,9 @@ struct JournalFields {
 };
 static_assert(sizeof(JournalFields) == 20);
 
+// Data of a job for a tag that needs none in its memory.
+struct NoNode {};
+
 // Data of a job in a lane: the lane, and the job's links in the lane's heap of ready jobs.
 struct LaneNode {
   LaneRef lane;

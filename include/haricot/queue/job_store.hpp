@@ -28,6 +28,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/queue/id_index.hpp"
 #include "haricot/queue/job.hpp"
+#include "haricot/queue/stored_tags.hpp"
 
 namespace haricot {
 
@@ -108,7 +109,7 @@ class JobStore {
   // Returns the text of the job's tags (base/job_tags.hpp), valid until the job is destroyed; empty
   // if it has none.
   std::string_view tags(JobRef ref) const {
-    return (*this)[ref].has_tags == 0 ? std::string_view{} : tags_of_job(ref);
+    return (*this)[ref].has_tags == 0 ? std::string_view{} : stored_tags(ref).text();
   }
 
   // All zero in a new job. Requires: the store was made with_journal_fields.
@@ -121,51 +122,41 @@ class JobStore {
   // Returns the empty chunks that are kept for future jobs to the allocator.
   void give_empty_chunks_back();
 
-  // Returns the bytes that tags take in a piece: their text, and with padding a LaneNode for a tag
-  // `con`, a KeyNode for `idp`, a GroupNode for `grp` and a HeldNode for `aft`.
-  static std::size_t tag_bytes_of(const ReadTags& tags) {
-    return tags.text.size() + (tags.tags.lane.empty() ? 0 : kLaneBytes) +
-           (tags.tags.unique_key.empty() ? 0 : kKeyBytes) +
-           (tags.tags.names_group() ? group_bytes_of(tags.tags) : 0);
-  }
+  // Returns the bytes that tags take in a piece.
+  static std::size_t tag_bytes_of(const ReadTags& tags) { return StoredTags::bytes_of(tags); }
   static std::size_t tag_bytes_of(std::string_view text) {
     return tag_bytes_of({text, tags_in(text)});
   }
-  // Returns true if the job is in a lane. Requires: `job` is the job of `ref`.
-  bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
-  // All zero in a new job. Requires: the job has a tag `con`.
-  LaneNode& lane_node(JobRef ref) const;
-  // has_tries() returns true if the job has a tag `try`; tries() returns its value, or 0.
-  bool has_tries(JobRef ref) const;
-  std::uint32_t tries(JobRef ref) const;
-  // Returns true if the job has a tag `idp`.
-  bool has_key(JobRef ref) const {
-    return (*this)[ref].has_tags != 0 && find_key_node(ref) != nullptr;
+  // Returns true if the job has the tag.
+  bool has(JobRef ref, Tag tag) const {
+    return (*this)[ref].has_tags != 0 && stored_tags(ref).has(tag);
   }
-  // In a new job, only the position of the key is set. Requires, like unique_key(): the job has a
-  // tag `idp`.
-  KeyNode& key_node(JobRef ref) const { return key_node_before(end_of_tags(ref)); }
-  std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
-  // leaves_tombstone() returns true if the key of the job outlives it; tombstone_seconds() returns
-  // for how long. Requires: the job has tags.
-  bool leaves_tombstone(JobRef ref) const { return (tag_kinds(ref) & kLeavesTombstone) != 0; }
-  std::uint32_t tombstone_seconds(JobRef ref) const;
-  // Returns null if the job has no tag `idp`. Requires: the job has tags.
-  KeyNode* find_key_node(JobRef ref) const {
-    std::byte* const end = end_of_tags(ref);
-    const bool has_key = (std::to_integer<unsigned>(*end) & kHasKey) != 0;
-    return has_key ? &key_node_before(end) : nullptr;
+  // Returns the tags of a job. Requires: it has some.
+  StoredTags stored_tags(JobRef ref) const {
+    const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
+    return StoredTags(piece(ref) + chunk.piece_bytes - field_bytes_ - StoredTags::kEndBytes);
+  }
+  // Returns the node of a tag, all zero in a new job. Requires: the job has the tag.
+  template <Tag kTag>
+  TagNode<kTag>& node(JobRef ref) const {
+    return stored_tags(ref).node<kTag>();
   }
 
-  // Return true if the job has a tag `grp`, or a tag `aft`. Requires: the job has tags.
-  bool has_group(JobRef ref) const { return (tag_kinds(ref) & kHasGroup) != 0; }
-  bool has_after(JobRef ref) const { return (tag_kinds(ref) & kHasAfter) != 0; }
-  // All zero in a new job. Requires: the job has the tag, `grp` or `aft`.
-  GroupNode& group_node(JobRef ref) const { return *node_before<GroupNode>(front_of_key(ref)); }
-  HeldNode& held_node(JobRef ref) const;
+  // Returns the limit of tries that the put of a job has set, or 0.
+  std::uint32_t tries(JobRef ref) const;
+  // Returns true if the job is in a lane. Requires: `job` is the job of `ref`.
+  bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
+  // Returns the key of a job, valid until the job is destroyed. Requires: the job has a key.
+  std::string_view unique_key(JobRef ref) const;
+  // leaves_tombstone() returns true if the key of the job outlives it; tombstone_seconds() returns
+  // for how long. Requires: the job has tags.
+  bool leaves_tombstone(JobRef ref) const { return stored_tags(ref).leaves_key(); }
+  std::uint32_t tombstone_seconds(JobRef ref) const;
+  // Returns true if the put of a job has named a group to wait for.
+  bool may_be_held(JobRef ref) const { return has(ref, Tag::after); }
   // Returns true if the job waits for a group.
   bool is_held(JobRef ref) const {
-    return (*this)[ref].has_tags != 0 && has_after(ref) && held_node(ref).group != GroupRef::none;
+    return may_be_held(ref) && node<Tag::after>(ref).group != GroupRef::none;
   }
 
   void count(JobRef ref, JobEvent event);
@@ -182,21 +173,9 @@ class JobStore {
   // The body begins right after the last field, without padding to a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
-  // Two bytes after the text of tags: the kinds of its tags (kHasTries and so on), and its length.
-  static constexpr std::size_t kTagEndBytes = 2;
-  static constexpr unsigned kHasTries = 1;
-  static constexpr unsigned kHasLane = 2;
-  static constexpr unsigned kHasKey = 4;
-  static constexpr unsigned kLeavesTombstone = 8;
-  static constexpr unsigned kHasGroup = 16;
-  static constexpr unsigned kHasAfter = 32;
-  static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
-  static constexpr std::size_t kKeyBytes = sizeof(KeyNode) + alignof(KeyNode) - 1;
-  static constexpr std::size_t kGroupBytesMax =
-      sizeof(GroupNode) + sizeof(HeldNode) + alignof(HeldNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
-      (kHeaderBytes + kInlineBodyBytesMax + kKeyBytes + kLaneBytes + kGroupBytesMax +
-       kTagTextBytesMax + kTagEndBytes + sizeof(JournalFields) + kGrainBytes - 1) /
+      (kHeaderBytes + kInlineBodyBytesMax + StoredTags::bytes_max() + StoredTags::kEndBytes +
+       sizeof(JournalFields) + kGrainBytes - 1) /
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
@@ -230,35 +209,10 @@ class JobStore {
     return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
   }
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
-  // Returns the end of the text of a job's tags; the kTagEndBytes follow. Requires: the job has
-  // tags.
-  std::byte* end_of_tags(JobRef ref) const {
-    const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-    return piece(ref) + chunk.piece_bytes - field_bytes_ - kTagEndBytes;
-  }
-  // Returns the address of a node that precedes `end`, rounded down to the alignment of the node.
-  template <typename Node>
-  static Node* node_before(void* end) {
-    const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
-    const std::uintptr_t slack = reinterpret_cast<std::uintptr_t>(end) & bits;
-    return reinterpret_cast<Node*>(static_cast<std::byte*>(end) - slack - sizeof(Node));
-  }
-  static KeyNode& key_node_before(std::byte* end_of_tags) {
-    void* front = end_of_tags - std::to_integer<std::size_t>(end_of_tags[1]);
-    if ((std::to_integer<unsigned>(*end_of_tags) & kHasLane) != 0) [[unlikely]]
-      front = node_before<LaneNode>(front);
-    return *node_before<KeyNode>(front);
-  }
-  // Returns the address that the nodes of groups precede.
-  void* front_of_key(JobRef ref) const;
-  static std::size_t group_bytes_of(const JobTags& tags);
-  unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
   [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
-  [[gnu::cold, gnu::noinline]] static unsigned keep_group_nodes(void* front, const JobTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
-  [[gnu::noinline]] std::string_view tags_of_job(JobRef ref) const;
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
   static void* detached_blob(const std::byte* piece);  // Requires: a large body.
 

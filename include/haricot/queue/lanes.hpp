@@ -65,7 +65,7 @@ class Lanes {
 
   // Returns the lane of a job, or null.
   Lane* lane_of(JobRef ref) const {
-    return jobs_.has_lane(ref, jobs_[ref]) ? by_ref_[jobs_.lane_node(ref).lane] : nullptr;
+    return jobs_.has_lane(ref, jobs_[ref]) ? by_ref_[jobs_.node<Tag::lane>(ref).lane] : nullptr;
   }
   // Requires: the job has a LaneNode, and is in no lane.
   void join(Lane& lane, JobRef ref);
@@ -80,7 +80,7 @@ class Lanes {
     lane.ready.remove(ref, elements_);
   }
   // Returns the links of a ready job in the lane's heap. Its children come next after it.
-  const HeapLinks<JobRef>& links(JobRef ref) const { return jobs_.lane_node(ref).links; }
+  const HeapLinks<JobRef>& links(JobRef ref) const { return jobs_.node<Tag::lane>(ref).links; }
 
   std::uint32_t size() const { return by_key_.size(); }
   // Bytes of all lanes, and of a lane with this key, besides the pieces of their jobs.
@@ -89,7 +89,7 @@ class Lanes {
 
  private:
   struct Elements {
-    HeapLinks<JobRef>& links(JobRef ref) { return jobs.lane_node(ref).links; }
+    HeapLinks<JobRef>& links(JobRef ref) { return jobs.node<Tag::lane>(ref).links; }
     bool precedes(JobRef one, JobRef other) const {
       const Job& a = jobs[one];
       const Job& b = jobs[other];

@@ -37,9 +37,7 @@ class Tries {
   // Returns true if the job has reached its limit of tries.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
   // Returns true if the put of the job has set its limit.
-  bool has_own_limit(JobRef ref) const {
-    return state_.jobs[ref].has_tags != 0 && state_.jobs.has_tries(ref);
-  }
+  bool has_own_limit(JobRef ref) const { return state_.jobs.has(ref, Tag::tries); }
   // Returns true if the job has a limit, its own or the server's.
   bool is_limited(JobRef ref) const { return max_ > 0 || has_own_limit(ref); }
 

@@ -41,7 +41,7 @@ class UniqueKeys {
   // the next find().
   [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
   bool owns(JobRef ref) const {
-    return jobs_.has_key(ref) && jobs_.key_node(ref).job != JobRef::none;
+    return jobs_.has(ref, Tag::unique) && jobs_.node<Tag::unique>(ref).job != JobRef::none;
   }
   // Releases the key of the job, if it owns one. Requires: the job has tags.
   void let_go(JobRef ref);

@@ -321,8 +321,7 @@ bool Replay::place_all(Instant now) {
         continue;
       }
       if (job.state() == JobState::delayed) {
-        const bool may_be_held = job.has_tags != 0 && jobs.has_after(ref);
-        if (may_be_held && is_held_until(job, fields.stamp(), wall_offset_)) {
+        if (jobs.may_be_held(ref) && is_held_until(job, fields.stamp(), wall_offset_)) {
           held.push_back(ref);
           continue;
         }
