@@ -32,10 +32,10 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       lanes_(state_, flushes_, key),
       keys_(state_, flushes_, key),
       groups_(state_.jobs, key),
-      memory_(state_, lanes_, keys_, groups_),
+      extras_(state_, lanes_, keys_, groups_),
+      memory_(state_, extras_),
       times_(state_),
       looks_(state_, flushes_, lanes_, times_),
-      extras_(state_, lanes_, keys_, groups_),
       job_waits_(state_, key),
       places_(state_, times_, extras_, job_waits_),
       restoring_(state_, keys_, groups_, extras_, places_),
@@ -70,6 +70,26 @@ void Engine::go_on_with_tasks(Instant now) {
 }
 
 // Producers --------------------------------------------------------------------------------------
+
+// Returns the room for the record of a new job, and for the records that are promised to it.
+PutRoom Engine::room_for(const Tube& tube, std::size_t body_bytes, const ReadTags& read,
+                         bool is_held) const {
+  const JobTags& tags = read.tags;
+  return {.tube_name_bytes = tube.name.size(),
+          .body_bytes = body_bytes,
+          .tag_bytes = read.text.size(),
+          .may_be_buried = tries_.limits_all() || tags.tries > 0,
+          .is_held = is_held,
+          .tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0};
+}
+
+PutRoom Engine::room_of(JobRef ref) const {
+  const std::string_view text = state_.jobs.tags(ref);
+  PutRoom room = room_for(state_.tubes[state_.jobs[ref].tube], state_.jobs[ref].body_bytes,
+                          {text, tags_in(text)}, state_.jobs.is_held(ref));
+  room.may_be_buried = may_be_buried(ref);
+  return room;
+}
 
 void Engine::mark_producer(Client& client) {
   state_.mark_producer(client);
@@ -116,20 +136,12 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
       return Outcome::duplicate;
     }
   }
-  const bool may_be_buried = tries_.limits_all() || tags.tries > 0;
-  const std::size_t tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0;
   Group* const after = tags.after.empty() ? nullptr : groups_.find(tags.after);
   const bool has_room = after != nullptr ? tube.delayed.allocate_one()
                                          : Serving::allocate_after_delay(tube, put.delay_s);
   if (!has_room) return Outcome::out_of_memory;
-  const JournalStatus room =
-      state_.journal.take_room_for_put({.tube_name_bytes = tube.name.size(),
-                                        .body_bytes = body.size(),
-                                        .tag_bytes = put.tags.size(),
-                                        .may_be_buried = may_be_buried,
-                                        .is_held = after != nullptr,
-                                        .tombstone_key_bytes = tombstone_key_bytes},
-                                       body.blob);
+  const JournalStatus room = state_.journal.take_room_for_put(
+      room_for(tube, body.size(), read, after != nullptr), body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = state_.jobs.create(put.id, std::move(body), read);
   const bool has_all = ref != JobRef::none && extras_.take_up(tube, ref, tags, key);

@@ -182,7 +182,6 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   // A held job has an infinite delay.
   const bool is_endless = saved.state == JobState::delayed && saved.deadline == Instant::never();
   if (saved.is_held != is_endless) return false;
-  if (saved.is_held && tags_in(saved.tags).after.empty()) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
                            .priority = saved.priority,
@@ -208,6 +207,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
     ref = restoring_.restore(values, tubes[saved.tube]->name, std::move(body));
     if (ref == JobRef::none || !restoring_.take_up(ref)) return false;
   }
+  if (saved.is_held && !state_.jobs.may_be_held(ref)) return false;
   if (saved.lane_limit > 0) lanes_.set_limit(ref, saved.lane_limit, saved.lane_limit_from);
   return place(ref, before, saved);
 }

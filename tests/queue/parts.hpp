@@ -105,10 +105,10 @@ class Parts : public ::testing::Test {
   LaneOrder lanes{state, flushes, {}};
   Keys keys{state, flushes, {}};
   Groups groups{state.jobs, {}};
-  JobMemory memory{state, lanes, keys, groups};
   Times times{state};
   Looks looks{state, flushes, lanes, times};
   Extras extras{state, lanes, keys, groups};
+  JobMemory memory{state, extras};
   JobWaits waits{state, HashKey{}};
   Places places{state, times, extras, waits};
   Restoring restoring{state, keys, groups, extras, places};

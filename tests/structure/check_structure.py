@@ -85,7 +85,7 @@ PARTS = {
         "lane_order": {"queue_state", "flushes"},
         "keys": {"queue_state", "flushes"},
         "groups": set(),
-        "job_memory": {"queue_state", "lane_order", "keys", "groups"},
+        "job_memory": {"queue_state", "extras"},
         "extras": {"queue_state", "lane_order", "keys", "groups"},
         "job_waits": {"queue_state"},
         "looks": {"queue_state", "flushes", "lane_order", "times"},

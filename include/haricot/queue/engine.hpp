@@ -192,6 +192,8 @@ class Engine {
   // Return a job, or a tombstone, as the journal records it; for records that no command causes.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   Tombstone tombstone(JobRef tombstone_ref) const { return keys_.tombstone(tombstone_ref); }
+  // Returns the room that a put of the job would need; for jobs that are in no file.
+  PutRoom room_of(JobRef ref) const;
   // Returns true if the job has neither tags nor a limit of tries.
   bool is_plain(JobRef ref) const { return !tries_.may_limit(state_.jobs[ref]); }
   // Returns true if the end of a try may bury the job: it has a limit, and is not buried.
@@ -221,6 +223,8 @@ class Engine {
 
  private:
   void mark_worker(Client& client);
+  PutRoom room_for(const Tube& tube, std::size_t body_bytes, const ReadTags& tags,
+                   bool is_held) const;
   void begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
@@ -235,10 +239,10 @@ class Engine {
   LaneOrder lanes_;
   Keys keys_;
   Groups groups_;
+  Extras extras_;
   JobMemory memory_;
   Times times_;
   Looks looks_;
-  Extras extras_;
   JobWaits job_waits_;
   Places places_;
   Restoring restoring_;

@@ -2,8 +2,9 @@
 // are not reported here.
 //
 // Places calls moved() with the old and the new place of a job. The first move is from `nowhere`,
-// and the last one, before the job is destroyed, is to `nowhere`. A new tag is a part with a
-// moved(), and a line in each function below.
+// and the last one, before the job is destroyed, is to `nowhere`. The row of a tag
+// (base/tag_rows.inc) names the part that follows its jobs; a new part has a moved(), and a line in
+// each function below.
 
 #pragma once
 
@@ -18,12 +19,28 @@
 
 namespace haricot {
 
+// Parts that follow the jobs with a tag.
+enum class TagPart : std::uint8_t { none, lanes, keys, groups };
+
+// Returns the tags whose jobs the part follows.
+constexpr TagSet tags_of(TagPart wanted) {
+  TagSet tags;
+#define HARICOT_TAG(tag, word, value, part, ...) \
+  if (TagPart::part == wanted) tags.add(Tag::tag);
+#include "haricot/base/tag_rows.inc"
+  return tags;
+}
+
 class Extras {
  public:
   // Requires: all arguments outlive this object.
   Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups)
       : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
 
+  // Returns the bytes of all lanes, keys and groups, besides the pieces of their jobs.
+  std::uint64_t memory_bytes() const {
+    return lanes_.lanes().memory_bytes() + keys_.memory_bytes() + groups_.memory_bytes();
+  }
   // Returns the memory that a job with these tags takes.
   std::uint64_t memory_bytes_for(const Tube& tube, const ReadTags& tags,
                                  std::size_t body_bytes) const;
@@ -37,9 +54,10 @@ class Extras {
 
   // Requires: the job has tags.
   void moved(JobRef ref, Place from, Place to) {
-    keys_.moved(ref, from, to);
-    lanes_.moved(ref, from, to);
-    groups_.moved(ref, from, to);
+    const TagSet tags = state_.jobs.stored_tags(ref).set();
+    if (tags.has_any(tags_of(TagPart::keys))) keys_.moved(ref, from, to);
+    if (tags.has_any(tags_of(TagPart::lanes))) lanes_.moved(ref, from, to);
+    if (tags.has_any(tags_of(TagPart::groups))) groups_.moved(ref, from, to);
   }
   // Called before and after the priority of a ready job changes. Require: the job has tags.
   void before_priority_changes(JobRef ref) { lanes_.take_out(ref); }

@@ -11,9 +11,7 @@
 #include <limits>
 
 #include "haricot/base/memory.hpp"
-#include "haricot/queue/groups.hpp"
-#include "haricot/queue/keys.hpp"
-#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/extras.hpp"
 #include "haricot/queue/queue_state.hpp"
 
 namespace haricot {
@@ -21,8 +19,7 @@ namespace haricot {
 class JobMemory {
  public:
   // Requires: all arguments outlive this object. Without limit() there is no limit.
-  JobMemory(QueueState& state, const LaneOrder& lanes, const Keys& keys, const Groups& groups)
-      : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
+  JobMemory(QueueState& state, const Extras& extras) : state_(state), extras_(extras) {}
   JobMemory(const JobMemory&) = delete;
   JobMemory& operator=(const JobMemory&) = delete;
 
@@ -61,15 +58,12 @@ class JobMemory {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
   std::uint64_t counted_bytes() const {
-    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes() +
-           groups_.memory_bytes();
+    return state_.jobs.memory_bytes() + extras_.memory_bytes();
   }
   std::uint64_t plenty() const { return bytes_max_ - bytes_max_ / 8; }
 
   QueueState& state_;
-  const LaneOrder& lanes_;
-  const Keys& keys_;
-  const Groups& groups_;
+  const Extras& extras_;
   std::uint64_t bytes_max_ = kNone;           // kNone: no limit.
   std::uint64_t short_above_ = kNone;         // kNone: no shortage.
   std::uint64_t refused_body_bytes_ = kNone;  // Smallest body that Memory has refused; kNone: none.

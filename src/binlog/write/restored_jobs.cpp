@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
@@ -77,16 +76,8 @@ bool RestoredJobs::record_tombstones() {
 }
 
 bool RestoredJobs::record(JobRef ref) {
-  const JobStore& jobs = state_.engine->jobs();
   const JournaledJob job = state_.engine->journaled(ref);
-  const std::string_view tags = jobs.tags(ref);
-  const JobTags read = tags_in(tags);
-  const PutRoom put{.tube_name_bytes = job.tube_name.size(),
-                    .body_bytes = jobs[ref].body_bytes,
-                    .tag_bytes = tags.size(),
-                    .may_be_buried = state_.engine->may_be_buried(ref),
-                    .is_held = jobs.is_held(ref),
-                    .tombstone_key_bytes = read.tombstone_s > 0 ? read.unique_key.size() : 0};
+  const PutRoom put = state_.engine->room_of(ref);
   const auto take_room = [&] { return changes_.take_room_for_put(put, {}); };
   if (repeat_until_disk(stream_.syncs(), take_room) != JournalStatus::ok) return false;
   changes_.record(JobChange::put, job);
