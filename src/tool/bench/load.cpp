@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 
@@ -232,7 +233,8 @@ std::string_view Load::puts_of(Connection& connection) {
   connection.commands.clear();
   for (std::uint64_t i = 0; i < connection.batch; ++i) {
     connection.commands += put_line_;
-    connection.commands += " idp:";
+    connection.commands += " ";
+    connection.commands += kKeyPrefix;
     append_number(connection.commands, ++last_key_);
     connection.commands += "\r\n";
     connection.commands += body_;

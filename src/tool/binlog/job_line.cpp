@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/hex.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
 #include "tool/cli/safe_text.hpp"
@@ -91,7 +92,8 @@ std::string to_json(const JobLine& job) {
   for (std::string_view tags = job.tags; !tags.empty();) {
     const auto [word, value] = take_tag(tags);
     // Only this value is always a number; a key may consist of digits.
-    const bool is_number = word == "try" && is_json_number(value);
+    const TagRow* const row = find_tag(word);
+    const bool is_number = row != nullptr && row->value.is_number() && is_json_number(value);
     text += "," + json_string(word) + ":" + (is_number ? std::string(value) : json_string(value));
   }
   if (job.is_held) text += ",\"held\":true";

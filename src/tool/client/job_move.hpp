@@ -84,7 +84,7 @@ class JobMove final {
     kick
   };
 
-  bool is_held() const { return tags_.has(kAfterTag); }
+  bool is_held() const { return tags_.has(Tag::after); }
   void ask(Step step, std::string_view name, std::vector<std::string> commands);
   void took_job(const std::vector<Response>& answers);
   void begin_copy();

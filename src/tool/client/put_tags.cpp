@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/protocol/reply.hpp"
 
@@ -20,49 +19,44 @@ constexpr StateRow kStates[] = {{"READY", "ready"},
                                 {"BURIED", "buried"},
                                 {"DELETED", "deleted"}};
 
-// Returns the flag of `put` that makes the tag. Requires: the word is one of kTagWords.
-std::string_view flag_of(std::string_view word) {
-  if (word == kTriesTag) return "--tries";
-  if (word == kLaneTag) return "--concurrency";
-  if (word == kUniqueTag) return "--unique";
-  return word == kGroupTag ? "--group" : "--after";
-}
-
-// Returns the tag without a leading blank, or nothing if the value is invalid for it.
-std::optional<std::string> tag_text(std::string_view word, std::string_view value) {
-  std::string text = std::string(word) + ":";
+// Returns a tag in the form in which jobs have it, or nothing if the value is invalid.
+std::optional<TagText> tag_text(const TagRow& tag, std::string_view value) {
+  std::string text = std::string(tag.word) + ":";
   text += value;
   JobTags tags;
-  return value.find(' ') == std::string_view::npos && read_tags(text, tags) ? std::optional(text)
-                                                                            : std::nullopt;
+  if (value.find(' ') != std::string_view::npos || !read_tags(text, tags)) return std::nullopt;
+  return TagText(tags);
 }
 
 }  // namespace
 
-bool PutTags::add(std::string_view word, std::string_view value) {
-  const std::optional<std::string> tag = tag_text(word, value);
-  if (tag) text_ += " " + *tag;
-  return tag.has_value();
-}
-
-std::string_view PutTags::value(std::string_view word) const {
-  const std::string front = " " + std::string(word) + ":";
-  const std::size_t at = text_.find(front);
-  if (at == std::string::npos) return {};
-  const std::string_view rest = std::string_view(text_).substr(at + front.size());
-  return rest.substr(0, rest.find(' '));
+bool PutTags::add(Tag tag, std::string_view value) {
+  const std::optional<TagText> added = tag_text(row_of(tag), value);
+  if (!added) return false;
+  std::string text = text_ + " ";
+  text += added->view();
+  // No line has room for more, whatever the tags are: is_too_long().
+  const bool may_fit = text.size() - 1 <= kTagTextBytesMax;
+  JobTags tags;
+  if (may_fit && !read_tags(std::string_view(text).substr(1), tags)) return false;
+  text_ = std::move(text);
+  return true;
 }
 
 bool is_held(const StatsText& job) {
   return job.is_true("held");
 }
 
+bool is_copied(const TagRow& tag, bool is_held) {
+  return tag.copied == TagCopies::always || is_held;
+}
+
 PutTags tags_of(const StatsText& job) {
   PutTags tags;
-  for (const std::string_view word : kTagWords) {
-    const std::string* value = word == kAfterTag && !is_held(job) ? nullptr : job.find(word);
+  for (const TagRow& row : kTagTable) {
+    const std::string* value = is_copied(row, is_held(job)) ? job.find(row.word) : nullptr;
     // Skips values that only a newer server can have.
-    if (value != nullptr) static_cast<void>(tags.add(word, *value));
+    if (value != nullptr) static_cast<void>(tags.add(row.tag, *value));
   }
   return tags;
 }
@@ -92,30 +86,31 @@ bool TagSupport::ask() {
   return true;
 }
 
-bool TagSupport::has(std::string_view word) const {
-  return std::find(words_->begin(), words_->end(), word) != words_->end();
+bool TagSupport::has(const TagRow& tag) const {
+  return std::find(words_->begin(), words_->end(), tag.word) != words_->end();
 }
 
 std::optional<bool> TagSupport::takes_all() {
   if (!ask()) return std::nullopt;
-  return std::all_of(kTagWords.begin(), kTagWords.end(),
-                     [this](std::string_view word) { return has(word); });
+  return std::all_of(kTagTable.begin(), kTagTable.end(),
+                     [this](const TagRow& row) { return has(row); });
 }
 
 bool TagSupport::takes(const PutTags& tags) {
-  missing_ = {};
+  missing_ = nullptr;
   if (tags.empty()) return true;
   if (!ask()) return false;
-  for (const std::string_view word : kTagWords) {
-    if (!tags.has(word) || has(word)) continue;
-    missing_ = word;
+  for (const TagRow& row : kTagTable) {
+    if (!tags.has(row.tag) || has(row)) continue;
+    missing_ = &row;
     // refuse() asks for the server's version, so call it once for each tag.
-    if (word != refused_) {
-      const std::string name = names_ == Names::flags ? std::string(flag_of(word))
-                                                      : "the tag " + std::string(word) + " of put";
+    if (refused_ != &row) {
+      const std::string name = names_ == Names::flags
+                                   ? "--" + std::string(row.flag)
+                                   : "the tag " + std::string(row.word) + " of put";
       server_.refuse(name, ReplyCode::unknown_command, {});
     }
-    refused_ = word;
+    refused_ = &row;
     return false;
   }
   return true;

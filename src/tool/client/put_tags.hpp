@@ -6,38 +6,29 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/job_tags.hpp"
 #include "tool/client/remote.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
 
-// The words of the tags, in the order in which the tool writes them. A listed job has its tags as
-// keys with these names.
-inline constexpr std::string_view kTriesTag = "try";
-inline constexpr std::string_view kLaneTag = "con";
-inline constexpr std::string_view kUniqueTag = "idp";
-inline constexpr std::string_view kGroupTag = "grp";
-inline constexpr std::string_view kAfterTag = "aft";
-inline constexpr std::array kTagWords = {kTriesTag, kLaneTag, kUniqueTag, kGroupTag, kAfterTag};
-
 // Tags in the form that follows the numbers of a put, each after a blank.
 class PutTags final {
  public:
-  // Adds a tag. Returns false and changes nothing if the value is invalid. Requires: the word is
-  // one of kTagWords and was not added before.
-  [[nodiscard]] bool add(std::string_view word, std::string_view value);
+  // Adds a tag. Returns false and changes nothing if the value is invalid, or excludes a tag that
+  // was added. Requires: the tag was not added.
+  [[nodiscard]] bool add(Tag tag, std::string_view value);
 
   bool empty() const { return text_.empty(); }
-  // Returns true if a tag with this word was added. value() returns its value, or an empty text.
-  bool has(std::string_view word) const { return !value(word).empty(); }
-  std::string_view value(std::string_view word) const;
+  // Returns true if the tag was added. value() returns its value, or an empty text.
+  bool has(Tag tag) const { return !value(tag).empty(); }
+  std::string_view value(Tag tag) const { return value_in(text_, tag); }
   // Returns, for example, " try:3 con:mail:2".
   const std::string& text() const { return text_; }
 
@@ -48,8 +39,10 @@ class PutTags final {
 // Returns true if a job of scan-jobs or list-jobs waits for the end of a group.
 bool is_held(const StatsText& job);
 
-// Returns the tags of a job of scan-jobs or list-jobs that this tool knows, for putting an equal
-// job. Omits `aft` if the job no longer waits for its group.
+// Returns true if a copy of a job gets the tag. `is_held`: the job waits for the end of a group.
+bool is_copied(const TagRow& tag, bool is_held);
+
+// Returns the tags of a job of scan-jobs or list-jobs that this tool knows and that is_copied().
 PutTags tags_of(const StatsText& job);
 
 // The numbers of a put. put_line() returns its line with CR LF; no server accepts a line for which
@@ -80,19 +73,19 @@ class TagSupport final {
   // Returns true if the server accepts all tags that this tool knows; nothing if it failed.
   std::optional<bool> takes_all();
   // Returns true if the last takes() returned false because the server does not know a tag.
-  bool lacks() const { return !missing_.empty(); }
+  bool lacks() const { return missing_ != nullptr; }
 
  private:
   bool ask();
   // Requires: ask() returned true.
-  bool has(std::string_view word) const;
+  bool has(const TagRow& tag) const;
 
   Remote& server_;
   Names names_;
   std::optional<std::vector<std::string>> words_;  // Tags and commands of the server; empty until
                                                    // it was asked.
-  std::string_view missing_;                       // One of kTagWords, or empty.
-  std::string_view refused_;                       // The tag that failure() names.
+  const TagRow* missing_ = nullptr;                // Null: the last takes() has found all.
+  const TagRow* refused_ = nullptr;                // The tag that failure() names.
 };
 
 // The job that owns the key of a put. The put created no other job.

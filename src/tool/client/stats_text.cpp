@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
@@ -14,10 +15,15 @@ namespace {
 
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
-// Keys whose values are text even if they look like numbers.
+// Keys whose values are text even if they look like numbers, besides tags with a key.
 constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
-                                          "os",   "platform", kOurVersionKey, "con",     "idp",
-                                          "grp",  "aft",      "used",         "address"};
+                                          "os",   "platform", kOurVersionKey, "used",    "address"};
+
+bool is_text_key(std::string_view key) {
+  const TagRow* const tag = find_tag(key);
+  if (tag != nullptr) return !tag->value.is_number();
+  return std::find(std::begin(kTextKeys), std::end(kTextKeys), key) != std::end(kTextKeys);
+}
 
 }  // namespace
 
@@ -83,9 +89,7 @@ std::optional<double> StatsText::decimal(std::string_view key) const {
 
 std::string StatsText::json_value(const Line& line) const {
   // The id of a job is a number and comes first; the id of a server is 16 hexadecimal digits.
-  const bool is_text =
-      std::find(std::begin(kTextKeys), std::end(kTextKeys), line.key) != std::end(kTextKeys) ||
-      (line.key == "id" && &line != &lines_.front());
+  const bool is_text = is_text_key(line.key) || (line.key == "id" && &line != &lines_.front());
   const bool is_plain =
       !is_text && (is_json_number(line.value) || line.value == "true" || line.value == "false");
   return is_plain ? line.value : json_string(line.value);

@@ -102,8 +102,10 @@ class Export {
   // failure returns the exit status.
   std::optional<int> write_held() {
     std::vector<HeldJob> ties;
-    for (const StatsText& job : held_)
-      ties.push_back({value_of(job, kGroupTag), value_of(job, kAfterTag)});
+    for (const StatsText& job : held_) {
+      const PutTags tags = tags_of(job);
+      ties.push_back({std::string(tags.value(Tag::group)), std::string(tags.value(Tag::after))});
+    }
     std::vector<StatsText> jobs;
     for (const std::size_t index : held_order(ties)) jobs.push_back(std::move(held_[index]));
     return write_in_batches(jobs) ? std::nullopt : std::optional(fail());
@@ -162,11 +164,6 @@ class Export {
       bytes += jobs[end++].number("bytes").value_or(0);
     }
     return end;
-  }
-
-  static std::string value_of(const StatsText& job, std::string_view key) {
-    const std::string* value = job.find(key);
-    return value == nullptr ? std::string() : *value;
   }
 
   // Returns false if the server failed.

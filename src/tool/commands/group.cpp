@@ -100,7 +100,7 @@ int group(Words words) {
   if (errand.operands().size() != 1) return errand.mistake("requires one group");
   choice.name = errand.operands().front();
   PutTags tags;
-  if (!tags.add(kGroupTag, choice.name)) {
+  if (!tags.add(Tag::group, choice.name)) {
     return errand.mistake(
         "invalid group name: it must have 1 to 100 characters of those in tube names");
   }

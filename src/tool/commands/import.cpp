@@ -25,11 +25,10 @@ namespace {
 constexpr ErrandText kText = {
     "import", "[OPTIONS] [FILE]",
     "Puts the jobs that the JSON lines of stdin or FILE describe, as written by export, peek\n"
-    "--json and binlog dump --json. A line needs \"tube\" and \"body\" or \"body_base64\". It may "
-    "have\n"
-    "\"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and the tags \"try\", \"con\", "
-    "\"idp\", \"grp\" and,\n"
-    "with \"held\":true, \"aft\". The line of a held job must come after those of its group, as\n"
+    "--json and binlog dump --json. A line needs \"tube\" and \"body\" or \"body_base64\". It\n"
+    "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and tags; \"aft\" counts "
+    "only\n"
+    "with \"held\":true. The line of a held job must come after those of its group, as\n"
     "export and binlog dump write them. A line with an unknown key, such as priority, is\n"
     "rejected. Jobs get new ids; a reserved job becomes ready. Blank lines are ignored. import\n"
     "stops at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it\n"
@@ -229,7 +228,7 @@ class Import {
     if (uses) ++answers_;
     tube_ = job.tube;
     // Ask for the group, because the answer to a put does not show if the job is held.
-    std::string asked(job.tags.value(kAfterTag));
+    std::string asked(job.tags.value(Tag::after));
     if (!asked.empty() && !groups_.insert(asked).second) asked.clear();
     if (!asked.empty()) commands_ += "stats-group " + asked + "\r\n";
     if (!asked.empty()) ++answers_;

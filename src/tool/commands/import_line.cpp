@@ -1,6 +1,8 @@
 #include "tool/commands/import_line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
@@ -15,10 +17,17 @@ using Value = JsonObject::Value;
 
 // All keys that a line may have: those that are read, and others that export, peek --json and
 // binlog dump --json write.
-constexpr std::string_view kKnownKeys[] = {
-    "tube",  "body",     "body_base64", "state",   "pri",      "ttr",      "delay",   "time-left",
-    "held",  "id",       "age",         "file",    "reserves", "holder",   "bytes",   "timeouts",
-    "kicks", "releases", "buries",      kTriesTag, kLaneTag,   kUniqueTag, kGroupTag, kAfterTag};
+constexpr std::string_view kOwnKeys[] = {"tube",     "body",  "body_base64", "state",  "pri",
+                                         "ttr",      "delay", "time-left",   "held",   "id",
+                                         "age",      "file",  "reserves",    "holder", "bytes",
+                                         "timeouts", "kicks", "releases",    "buries"};
+constexpr auto kKnownKeys = [] {
+  std::array<std::string_view, std::size(kOwnKeys) + kTags> keys{};
+  std::size_t size = 0;
+  for (const std::string_view key : kOwnKeys) keys[size++] = key;
+  for (const TagRow& row : kTagTable) keys[size++] = row.word;
+  return keys;
+}();
 
 // Returns false if the line has an unknown key. It may be a mistyped one, and then the job would
 // differ from the intended one.
@@ -114,13 +123,12 @@ bool take_held(const JsonObject& line, bool& to, std::string& error) {
 }
 
 bool take_tags(const JsonObject& line, bool is_held, PutTags& to, std::string& error) {
-  for (const std::string_view word : kTagWords) {
-    const Value* value = line.find(word);
-    // The group that a job has waited for earlier does not matter.
-    if (value == nullptr || (word == kAfterTag && !is_held)) continue;
+  for (const TagRow& row : kTagTable) {
+    const Value* value = line.find(row.word);
+    if (value == nullptr || !is_copied(row, is_held)) continue;
     // As with tubes, a key of digits may have become a number.
-    if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
-    error = "invalid value of \"" + std::string(word) + "\"";
+    if (value->kind != Value::Kind::word && to.add(row.tag, value->text)) continue;
+    error = "invalid value of \"" + std::string(row.word) + "\"";
     return false;
   }
   return true;

@@ -21,9 +21,9 @@ bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
   if (response->code != ReplyCode::ok) return true;
   const std::optional<JobPage> page = parse_job_page(response->body);
   if (!page || page->jobs.size() != 1 || page->jobs[0].number("id") != id) return true;
-  for (const std::string_view word : kTagWords) {
-    const std::string* value = page->jobs[0].find(word);
-    if (value != nullptr) stats.add({std::string(word), *value});
+  for (const TagRow& row : kTagTable) {
+    const std::string* value = page->jobs[0].find(row.word);
+    if (value != nullptr) stats.add({std::string(row.word), *value});
   }
   return true;
 }

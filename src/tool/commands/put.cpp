@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
@@ -26,10 +28,10 @@ constexpr ErrandText kText = {
     "(LF or CR LF), and is put as soon as it arrives; blank lines are ignored. put rejects an\n"
     "empty BODY, stdin or file, unless --empty is given, which also puts empty lines. It rejects\n"
     "a BODY without --tube if stdin is a pipe, a file or a socket, because the word may be meant\n"
-    "as the tube. --tries, --concurrency, --unique, --group and --after require haricotd; put\n"
-    "first asks the server if it knows them, and otherwise puts nothing. A KEY has 1 to 100\n"
-    "characters of those in tube names, and belongs to its tube. The S of --unique begins when\n"
-    "the job is deleted. A GROUP has the same characters, and belongs to the server.\n",
+    "as the tube. Flags with a tag require haricotd; put first asks the server if it knows the\n"
+    "tag, and otherwise puts nothing. A KEY has 1 to 100 characters of those in tube names, and\n"
+    "belongs to its tube. The S of a KEY begins when the job is deleted. A GROUP has the same\n"
+    "characters, and belongs to the server.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
@@ -39,17 +41,20 @@ constexpr ErrandText kText = {
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
+// The flag of a tag: its texts in --help, and what it was given.
+struct TagFlag {
+  std::string help;
+  std::string wanted;
+  std::string value;  // Empty if the flag was not given.
+};
+
 struct Choice {
   std::string tube = "default";
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;
   std::uint64_t ttr_s = 60;
-  std::uint64_t tries = 0;  // 0, or an empty text below, if there is no such tag.
-  std::string concurrency;
-  std::string unique;
-  std::string group;
-  std::string after;
-  PutTags tags;  // Made from the fields above.
+  std::array<TagFlag, kTags> tag_flags;  // By Tag.
+  PutTags tags;                          // Made from them.
   std::string file;
   bool lines = false;
   bool may_be_empty = false;
@@ -155,51 +160,57 @@ int put_lines(Errand& errand, const Choice& choice, InputText& source, Batch& ba
   return errand.done(kExitLocal);
 }
 
-// Makes the tags from the flags. Returns false if one is invalid.
-bool set_tags(Choice& choice) {
-  const std::string tries = choice.tries > 0 ? std::to_string(choice.tries) : "";
-  return (tries.empty() || choice.tags.add(kTriesTag, tries)) &&
-         (choice.concurrency.empty() || choice.tags.add(kLaneTag, choice.concurrency)) &&
-         (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique)) &&
-         (choice.group.empty() || choice.tags.add(kGroupTag, choice.group)) &&
-         (choice.after.empty() || choice.tags.add(kAfterTag, choice.after));
+TagFlag& flag_of(Choice& choice, Tag tag) {
+  return choice.tag_flags[static_cast<std::size_t>(tag)];
 }
 
-// Returns the value of the tag `idp:` for KEY or KEY:S, where S may have a unit; empty if S is
-// invalid.
-std::string unique_value(std::string_view text) {
+// Makes the tags from the flags. Returns false if they exclude each other.
+bool set_tags(Choice& choice) {
+  for (const TagRow& row : kTagTable) {
+    const std::string& value = flag_of(choice, row.tag).value;
+    if (!value.empty() && !choice.tags.add(row.tag, value)) return false;
+  }
+  return true;
+}
+
+// Returns the value of a tag for the value of its flag, where a number may have a unit; empty if
+// the number is invalid.
+std::string value_of(const TagValue& form, std::string_view text) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::string(text);
-  const std::optional<std::uint64_t> seconds = read_seconds(text.substr(colon + 1));
-  if (!seconds) return {};
-  return std::string(text.substr(0, colon + 1)) + std::to_string(*seconds);
+  if (form.number == nullptr || (!form.is_number() && colon == std::string_view::npos)) {
+    return std::string(text);
+  }
+  std::string value(form.is_number() ? std::string_view{} : text.substr(0, colon + 1));
+  text.remove_prefix(value.size());
+  const std::optional<std::uint64_t> number =
+      form.is_seconds ? read_seconds(text) : read_count(text);
+  if (!number) return {};
+  return value += std::to_string(*number);
+}
+
+// Returns a description of good values of a tag's flag.
+std::string wanted_by(const TagRow& row) {
+  const TagValue& form = row.value;
+  const std::string name(row.metavar);
+  const std::string numbers = " from 1 to " + std::to_string(form.number_max);
+  if (form.is_number()) return (form.is_seconds ? "a time" : "a number") + numbers;
+  const std::string key = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
+  if (form.number == nullptr) return key;
+  const char* const letter = form.is_seconds ? "S" : "N";
+  return key + ", or " + name + ":" + letter + " with " + letter + numbers;
 }
 
 void add_tag_flags(Errand& errand, Choice& choice) {
-  errand.add({0, "tries", "N", "bury the job after N tries instead of making it ready",
-              set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
-  errand.add({0, "concurrency", "KEY", "reserve one job with this key at a time; KEY:N: N jobs",
-              [&choice](std::string_view value) {
-                choice.concurrency = value;
-                return PutTags().add(kLaneTag, value);
-              },
-              "a key, or KEY:N with a number from 1 to 65535"});
-  errand.add({0, "unique", "KEY", "put only if the key is free; KEY:S: stays taken S seconds",
-              [&choice](std::string_view value) {
-                choice.unique = unique_value(value);
-                return PutTags().add(kUniqueTag, choice.unique);
-              },
-              "a key of 1 to 100 bytes, or KEY:S with 1 to 4294967295 seconds"});
-  const auto set_group = [](std::string& to, std::string_view word) {
-    return [&to, word](std::string_view value) {
-      to = value;
-      return PutTags().add(word, value);
+  for (const TagRow& row : kTagTable) {
+    TagFlag& flag = flag_of(choice, row.tag);
+    flag.help = std::string(row.help) + " (tag " + std::string(row.word) + ")";
+    flag.wanted = wanted_by(row);
+    const auto set = [&flag, &row](std::string_view value) {
+      flag.value = value_of(row.value, value);
+      return PutTags().add(row.tag, flag.value);
     };
-  };
-  errand.add({0, "group", "GROUP", "add the job to this group", set_group(choice.group, kGroupTag),
-              "a group name of 1 to 100 bytes"});
-  errand.add({0, "after", "GROUP", "hold the job until this group has no jobs",
-              set_group(choice.after, kAfterTag), "a group name of 1 to 100 bytes"});
+    errand.add({0, row.flag, row.metavar, flag.help, set, flag.wanted});
+  }
 }
 
 // Checks the flags and operands. On a mistake prints a message and returns the exit status.
@@ -216,7 +227,8 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   if (has_words && std::find(bodies.begin(), bodies.end(), "-") != bodies.end()) {
     return errand.mistake("- means stdin and excludes other bodies; name the tube with --tube");
   }
-  if (!choice.after.empty() && choice.after == choice.group) {
+  const std::string& after = flag_of(choice, Tag::after).value;
+  if (!after.empty() && after == flag_of(choice, Tag::group).value) {
     return errand.mistake("a job cannot wait for its own group");
   }
   const bool is_good = set_tags(choice);

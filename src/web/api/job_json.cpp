@@ -26,10 +26,10 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
   json.add("bytes", told ? told : bytes);
   JsonWriter tags;
   bool has_tags = false;
-  for (const std::string_view word : tool::kTagWords) {
-    const tool::StatsText::Line* line = stats.find_line(word);
+  for (const TagRow& row : kTagTable) {
+    const tool::StatsText::Line* line = stats.find_line(row.word);
     if (line == nullptr) continue;
-    tags.add_json(word, stats.json_value(*line));
+    tags.add_json(row.word, stats.json_value(*line));
     has_tags = true;
   }
   json.add_json("tags", has_tags ? tags.take() : "null");

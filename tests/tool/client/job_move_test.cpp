@@ -54,7 +54,7 @@ class JobMoveTest : public ::testing::Test {
 
   void begin(PlaceFlags places = kAllPlaces) {
     PutTags tags;
-    ASSERT_TRUE(tags.add("try", "3"));
+    ASSERT_TRUE(tags.add(Tag::tries, "3"));
     move_.emplace(7, "mail", "news", tags, places);
   }
   // Answers that the job is reserved. `state` and `more` are the result of the stats-job before.
@@ -113,7 +113,7 @@ class HeldJobMoveTest : public JobMoveTest {
  protected:
   void peek(const std::string& state, PlaceFlags places = kAllPlaces) {
     PutTags tags;
-    ASSERT_TRUE(tags.add("aft", "g"));
+    ASSERT_TRUE(tags.add(Tag::after, "g"));
     move_.emplace(7, "mail", "news", tags, places);
     EXPECT_EQ(asked_now(), "stats-job 7\r\npeek 7\r\nstats-job 7\r\n");
     const Response stats{

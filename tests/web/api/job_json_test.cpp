@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "haricot/base/job_tags.hpp"
+
 namespace haricot::web {
 namespace {
 
@@ -20,6 +22,17 @@ TEST(JobJson, ListedJobsSayWhetherTheyAreHeldAndWhoHoldsThem) {
   EXPECT_EQ(job("bytes: 1\ngrp: \"a\"\naft: \"7\"\nheld: true\n"),
             R"("tags":{"grp":"a","aft":"7"},"is_held":true,"holder":null})");
   EXPECT_EQ(job("bytes: 1\nholder: 12\n"), R"("tags":null,"is_held":false,"holder":12})");
+}
+
+TEST(JobJson, HasEachTagOfTheTable) {
+  std::string lines = "bytes: 1\n";
+  std::string tags;
+  for (const TagRow& row : kTagTable) {
+    lines.append(row.word).append(": 7\n");
+    tags.append(tags.empty() ? "\"" : ",\"").append(row.word);
+    tags.append(row.value.is_number() ? "\":7" : "\":\"7\"");
+  }
+  EXPECT_EQ(job(lines), "\"tags\":{" + tags + R"(},"is_held":false,"holder":null})");
 }
 
 TEST(JobJson, StatsJobDoesNotTellWhetherAJobIsHeld) {
