@@ -32,6 +32,9 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       dispatcher_(engine_, journal, info, cushion_, now),
       shares_(engine_.steps()),
       run_queue_(turn_),
+      outbox_(engine_, journal, dispatcher_, cushion_, run_queue_, turn_),
+      lists_(engine_, run_queue_, outbox_, turn_),
+      idle_(info.limits, engine_, dispatcher_, outbox_, turn_),
       limits_(info.limits) {
   turn_.began = now;
   engine_.limit_tries(limits_.tries_max);
@@ -39,7 +42,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
 }
 
 Service::~Service() {
-  while (!sessions_.empty()) close(sessions_.front(), Instant{});
+  while (Session* const session = first_session()) close(*session, Instant{});
 }
 
 // A turn ----------------------------------------------------------------------------------------
@@ -48,7 +51,7 @@ void Service::advance(Instant now) {
   begin_turn(now);
   engine_.advance(now);
   share_out_turn();
-  if (limits_.idle_timeout_s > 0) look_for_idle(now);
+  idle_.end_idle_sessions(now);
 }
 
 void Service::advance_tasks(Instant now) {
@@ -63,12 +66,12 @@ inline void Service::begin_turn(Instant now) {
 }
 
 inline void Service::share_out_turn() {
-  hand_out_deliveries();
+  outbox_.answer_deliveries();
   shares_.begin_reading(!run_queue_.is_empty());
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
-  if (limits_.idle_timeout_s > 0) mark_active(session);
+  idle_.mark_active(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
   if (session.stopped() != Stopped::needs_input) {
     if (session.is_ended()) return;
@@ -91,7 +94,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 }
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
-  if (limits_.idle_timeout_s > 0) mark_active(session);
+  idle_.mark_active(session);
   session.mark_still(turn_.began);
   session.requests.reader.took_directly(bytes);
 }
@@ -100,13 +103,13 @@ void Service::peer_half_closed(Session& session) {
   if (session.requests.peer == Session::Peer::open)
     session.requests.peer = Session::Peer::half_closed;
   engine_.stop_waiting(session.client(), Delivery::Kind::timed_out);
-  hand_out_deliveries();
+  outbox_.answer_deliveries();
 }
 
 void Service::end_of_input(Session& session) {
   session.requests.peer = Session::Peer::read_to_end;
   peer_half_closed(session);
-  mark_to_send(session);
+  outbox_.push(session);
 }
 
 // A session that has more commands than its share goes behind the others. A session whose command
@@ -127,7 +130,7 @@ void Service::run_backlog(Instant now) {
     Session* const session = run_queue_.take_next();
     if (session == nullptr) break;
     run(*session, now, shares_.share_of_waiting());
-    mark_to_send(*session);
+    outbox_.push(*session);
     if (session->stopped() == Stopped::put_off) {
       run_queue_.keep_place(*session);
       break;
@@ -136,32 +139,23 @@ void Service::run_backlog(Instant now) {
   run_queue_.end_round();
 }
 
-Session* Service::next_to_send() {
-  if (to_send_.empty()) return nullptr;
-  Session& session = to_send_.front();
-  to_send_.remove(session);
-  return &session;
-}
-
 void Service::sent(Session& session, std::size_t bytes) {
-  if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
-  session.output().consume(bytes);
-  session.output().release_if_empty(spare_);
+  if (bytes > 0) idle_.mark_active(session);
+  outbox_.consume(session, bytes);
   page_limit_.end_if_sent(session);
   run_queue_.wake(session);
   // Its end was waiting for the last of its output.
-  if (session.is_finished() && !session.has_output()) mark_to_send(session);
+  if (session.is_finished() && !session.has_output()) outbox_.push(session);
 }
 
 void Service::end_turn(Instant now) {
   journal_.end_turn(now);
-  has_safe_answers_ = false;
-  if (!held_back_.empty()) settle_held_back();
+  outbox_.release_safe();
 }
 
 Instant Service::next_event() const {
-  if (!run_queue_.is_empty() || has_safe_answers_ || can_wake_for_memory()) return Instant{};
-  return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
+  if (!run_queue_.is_empty() || has_safe_answers() || can_wake_for_memory()) return Instant{};
+  return std::min({engine_.next_event(), journal_.next_event(), idle_.next_check()});
 }
 
 // Running commands ------------------------------------------------------------------------------
@@ -179,7 +173,7 @@ void Service::run(Session& session, Instant now, Budget share) {
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now, Budget share) {
   const std::uint64_t before = engine_.steps();
   std::size_t used = 0;
-  const bool is_in_list = session.is_answered_in_pieces() && !go_on_with_list(session, share);
+  const bool is_in_list = session.is_answered_in_pieces() && !lists_.resume(session, share);
   while (!is_in_list) {
     session.stop(session.obstacle(turn_.number));
     if (session.stopped() != Stopped::not_stopped) break;
@@ -216,7 +210,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   }
   if (session.is_finished()) {
     engine_.steps() += turn_limits::kStepsPerClose;
-    mark_to_send(session);
+    outbox_.push(session);
   }
   return used;
 }
@@ -224,7 +218,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
 // What the client sends ends a wait for it.
 void Service::abort_wait(Session& session) {
   engine_.stop_waiting(session.client(), Delivery::Kind::aborted);
-  hand_out_deliveries();
+  outbox_.answer_deliveries();
 }
 
 // Whether the piece was dealt with. If not, it stays for a later turn.
@@ -237,15 +231,15 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
       return finish_put(session, piece.text, now);
     case RequestPiece::Kind::end_of_long_line:
       engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
-      answer(session, {ReplyCode::bad_format});
+      outbox_.answer(session, {ReplyCode::bad_format});
       break;
     case RequestPiece::Kind::body_without_end:
       dispatcher_.forget_put(session.requests.reader.put());
-      answer(session, {ReplyCode::expected_crlf});
+      outbox_.answer(session, {ReplyCode::expected_crlf});
       break;
     case RequestPiece::Kind::end_of_refused:
       engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
-      answer(session, {session.requests.reader.put().refusal});
+      outbox_.answer(session, {session.requests.reader.put().refusal});
       break;
     case RequestPiece::Kind::part_of_body:
     case RequestPiece::Kind::thrown_away:
@@ -279,12 +273,13 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
     session.requests.reader.expect_body(dispatcher_.begin_put(session.client(), command));
     return true;
   }
-  if (are_many_tubes && is_long_list(session, command)) [[unlikely]] {
-    begin_list(session, command, share);
+  if (are_many_tubes && lists_.is_long(session, command)) [[unlikely]] {
+    dispatcher_.count(command.verb);
+    lists_.begin(session, command, share);
     return true;
   }
   const std::uint64_t records = journal_.records();
-  begin_answers(session);
+  outbox_.begin_answers(session);
   try {
     const Reply reply = dispatcher_.run(session.client(), command, session.requests.commands, now);
     static_assert(ReplyCode::none < ReplyCode::not_yet &&
@@ -299,14 +294,14 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
       CHECK(row_of(command.verb).answer == Answer::may_wait);
     }
     engine_.steps() += steps_for(reply);
-    answer(session, reply);
+    outbox_.answer(session, reply);
   } catch (const std::bad_alloc&) {
-    answer(session, {ReplyCode::out_of_memory});
+    outbox_.answer(session, {ReplyCode::out_of_memory});
   }
-  hold_back_if_recorded(session, records);
+  outbox_.hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
   if (!session.peer_may_write()) engine_.stop_waiting(session.client(), Delivery::Kind::timed_out);
-  hand_out_deliveries();
+  outbox_.answer_deliveries();
   return true;
 }
 
@@ -324,7 +319,7 @@ bool Service::put_off(Session& session, const Command& command) {
   }
   // An answer that is held back may be taken back, and a list in pieces could not be. The session
   // runs again when its answers are safe.
-  if (session.is_held_back() && is_long_list(session, command)) {
+  if (session.is_held_back() && lists_.is_long(session, command)) {
     session.stop(Stopped::held_back);
     return true;
   }
@@ -342,7 +337,7 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
     case ParseResult::ok:
       return false;
     case ParseResult::unknown_command:
-      answer(session, {ReplyCode::unknown_command});
+      outbox_.answer(session, {ReplyCode::unknown_command});
       return true;
     case ParseResult::late_bad_format:
       if (command.verb == Verb::put && dispatcher_.is_too_big(command.body_bytes)) return false;
@@ -351,7 +346,7 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
     case ParseResult::bad_format:
       break;
   }
-  answer(session, {ReplyCode::bad_format});
+  outbox_.answer(session, {ReplyCode::bad_format});
   return true;
 }
 
@@ -367,8 +362,9 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
     }
   }
   PutPlan& plan = session.requests.reader.put();
-  std::uint64_t records = journal_.records();
-  begin_answers(session);
+  const std::uint64_t records = journal_.records();
+  bool reports_another_job = false;
+  outbox_.begin_answers(session);
   try {
     NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
     const Reply reply = dispatcher_.finish_put(session.client(), plan, body, now);
@@ -379,87 +375,33 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
       run_queue_.defer(session);
       return false;
     }
-    // It reports what another put has recorded, perhaps not long ago.
-    if (is_about_another_job(reply.code)) [[unlikely]]
-      records = 0;
-    answer(session, reply);
+    reports_another_job = is_about_another_job(reply.code);
+    outbox_.answer(session, reply);
   } catch (const std::bad_alloc&) {
-    answer(session, {ReplyCode::out_of_memory});
+    outbox_.answer(session, {ReplyCode::out_of_memory});
   }
   dispatcher_.forget_put(plan);
-  hold_back_if_recorded(session, records);
-  hand_out_deliveries();
+  if (reports_another_job) [[unlikely]] {
+    outbox_.hold_back(session);  // The other job may have been recorded since the last sync.
+  } else {
+    outbox_.hold_back_if_recorded(session, records);
+  }
+  outbox_.answer_deliveries();
   return true;
-}
-
-// Answers ---------------------------------------------------------------------------------------
-
-// Inlined into answer(), as a call would make every command dearer.
-[[gnu::always_inline]] inline void Service::add_to_output(Session& session, const Reply& reply) {
-  session.output().take_memory(spare_);
-  bool is_added = session.output().add(reply);
-  if (!is_added) {
-    cushion_.give_up();
-    is_added = session.output().add(reply);
-  }
-  // An answer that cannot be given would shift all later ones: the connection has to go.
-  if (!is_added) end(session, Stopped::quit);
-}
-
-void Service::answer(Session& session, const Reply& reply) {
-  if (reply.code == ReplyCode::none) {
-    session.mark_still(turn_.began);  // It waits from here on.
-    return;
-  }
-  ++session.send.answers;
-  if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
-  add_to_output(session, reply);
-  if (reply.code == ReplyCode::reserved_batch) [[unlikely]] {
-    for (const JobRef job : dispatcher_.batch()) {
-      add_to_output(session, dispatcher_.with_job(ReplyCode::reserved, job));
-    }
-  }
-  mark_to_send(session);
-}
-
-// What is answered from here on may come to be held back.
-void Service::begin_answers(Session& session) {
-  if (session.is_held_back()) return;
-  session.send.mark = session.output().mark();
-  session.send.answers = 0;
-}
-
-void Service::hand_out_each_delivery() {
-  for (const Delivery& delivery : engine_.deliveries()) {
-    CHECK(delivery.client->owner() != nullptr);
-    Session& session = *static_cast<Session*>(delivery.client->owner());
-    CHECK(!session.is_answered_in_pieces());
-    session.mark_still(turn_.began);
-    begin_answers(session);
-    answer(session, dispatcher_.delivered(delivery));
-    // A long task has written records along the way; which ones is not worth keeping.
-    if (delivery.may_tell_of_records()) hold_back_if_recorded(session, 0);
-    run_queue_.wake(session);
-  }
-  engine_.clear_deliveries();
 }
 
 void Service::keep_input(Session& session, std::string_view rest) {
   if (rest.empty() || session.requests.input.append(rest)) return;
   cushion_.give_up();
   if (session.requests.input.append(rest)) return;
-  end(session, Stopped::quit);  // No memory: what comes next would not be what was sent.
+  outbox_.end(session, Stopped::quit);  // No memory: what comes next would not be what was sent.
 }
 
-// Ends it, whatever stops it now.
-void Service::end(Session& session, Stopped how) {
-  run_queue_.remove(session);
-  session.stop(how);
-  mark_to_send(session);
-}
-
-void Service::mark_to_send(Session& session) {
-  if (!session.send.hook.linked()) to_send_.push_back(session);
+// All deferred commands and tasks run again.
+void Service::try_again(Instant now) {
+  run_queue_.retry_deferred();
+  engine_.go_on_with_tasks(now);
+  outbox_.answer_deliveries();
 }
 
 }  // namespace haricot

@@ -22,25 +22,21 @@ Session* Service::open(void* owner, bool is_local) {
     delete session;
     return nullptr;
   }
-  sessions_.push_back(*session);
+  idle_.add(*session);
   dispatcher_.count_connection();
   return session;
 }
 
 void Service::close(Session& session, Instant now) {
-  forget_list(session);
+  lists_.remove(session);
   page_limit_.remove(session);
   dispatcher_.forget_put(session.requests.reader.put());
   engine_.close(session.client(), now);
   run_queue_.remove(session);
-  if (session.is_held_back()) {
-    held_back_.remove(session);
-  } else if (session.send.hook.linked()) {
-    to_send_.remove(session);
-  }
-  sessions_.remove(session);
+  outbox_.remove(session);
+  idle_.remove(session);
   delete &session;
-  hand_out_deliveries();  // Jobs that it held may have come to others.
+  outbox_.answer_deliveries();  // Other clients may have got its jobs.
 }
 
 }  // namespace haricot

@@ -18,7 +18,7 @@ enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 }  // namespace
 
 bool ServiceTransfer::is_at_rest() const {
-  return service_.engine_.is_at_rest() && service_.held_back_.empty();
+  return service_.engine_.is_at_rest() && !service_.outbox_.is_holding_back();
 }
 
 // Writing ----------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
   // The next server does not have the pages that an answer has begun with.
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
-    service_.add_all_pages(*session);
+    service_.lists_.add_all_pages(*session);
   }
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
@@ -54,15 +54,9 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   const bool lacks_memory = session.stopped() == Session::Stopped::lacks_memory;
   to.value(lacks_memory ? Session::Stopped::deferred : session.stopped());
   to.value(session.requests.peer);
-  // Where nobody looked who is idle, that begins now.
-  const bool is_watched = service_.limits_.idle_timeout_s > 0;
-  to.value(is_watched ? session.idle.was_occupied : session.is_occupied());
-  to.value(is_watched ? session.idle.active : service_.turn_.began);
+  service_.idle_.write(to, session);
   Session::FactFields::write(to, session);
-  const Session::LongList none;
-  const Session::LongList& list = session.list == nullptr ? none : *session.list;
-  to.value(list.kind);
-  to.value(list.number);
+  LongLists::write(to, session);
   to.value(session.requests.input.view());
   session.output().write(to);
   session.requests.reader.write(to);
@@ -116,12 +110,9 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(stopped);
   session.stop(stopped);
   from.value(session.requests.peer);
-  from.value(session.idle.was_occupied);
-  from.value(session.idle.active);
+  IdleWatch::read(from, session);
   Session::FactFields::read(from, session);
-  auto list = std::make_unique<Session::LongList>();
-  from.value(list->kind);
-  from.value(list->number);
+  const Session::LongList list = LongLists::read(from);
   from.value(input);
   const bool has_bytes = session.output().read(from) &&
                          (input.empty() || session.requests.input.append(input)) &&
@@ -131,22 +122,12 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
   if (!is_tag_text(tags)) return forget(session);
-  // Who is in the middle of a list goes on with it, whatever comes in.
+  // A list in pieces does not wait for input.
   const bool waits = session.stopped() == Session::Stopped::needs_input;
-  if (waits && list->kind != Session::List::none) return forget(session);
+  if (waits && list.kind != Session::List::none) return forget(session);
   if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
   if (!service_.engine_.transfer().read_client(from, session.client())) return forget(session);
-  if (list->kind == Session::List::none) return true;
-  if (list->kind == Session::List::watched_tubes) {
-    const bool is_right = list->number > 0 && list->number <= session.client().watched_tubes();
-    if (!is_right) return forget(session);
-  } else {
-    // It gets the tubes that there are now.
-    list->number = service_.engine_.tube_list().ask();
-    ++service_.waiting_for_tubes_;
-  }
-  session.list = std::move(list);
-  return true;
+  return service_.lists_.restore(session, list) || forget(session);
 }
 
 // A put under way has its id already, which no other job may have. If the jobs are others than
@@ -182,7 +163,7 @@ bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
     // Whatever stopped it: what does so now is asked for.
     service_.run_queue_.find_obstacle(*session);
   }
-  service_.hand_out_deliveries();
+  service_.outbox_.answer_deliveries();
   return from.is_at_end();
 }
 

@@ -103,6 +103,9 @@ PARTS = {
         "turn_shares": set(),
         "run_queue": set(),
         "page_limit": set(),
+        "outbox": {"run_queue"},
+        "long_lists": {"run_queue", "outbox"},
+        "idle_watch": {"outbox"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",

@@ -21,7 +21,7 @@ enum class Compat : std::uint8_t {
 // What an operator has limited; 0 stands for no limit, as in beanstalkd.
 struct Limits {
   std::uint32_t connections_max = 0;
-  std::uint32_t idle_timeout_s = 0;  // See service_idle.cpp.
+  std::uint32_t idle_timeout_s = 0;  // See IdleWatch.
   std::uint64_t job_memory_bytes_max = 0;
   std::uint32_t tries_max = 0;  // Of each job without a tag `try`; at most kTriesMax.
 };
