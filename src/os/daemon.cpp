@@ -167,7 +167,7 @@ void Daemon::send_last_answers() {
 bool Daemon::come_to_rest(Duration patience) {
   constexpr Duration kLook = Duration::milliseconds(5);
   const Instant end = read_clock() + patience;
-  const ServiceTransfer transfer(service_);
+  const ServiceTransfer transfer = service_.transfer();
   is_after_rest_ = true;
   while (!transfer.is_at_rest()) {
     if (now_ >= end) return false;

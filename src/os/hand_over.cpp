@@ -46,7 +46,7 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
     descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
   }
   const Bodies bodies = identity.folder.empty() ? Bodies::in_state : Bodies::in_journal;
-  ServiceTransfer(service).write(writer, bodies);
+  service.transfer().write(writer, bodies);
   if (!writer.end()) {
     error = "not enough memory for the state";
     return false;
@@ -107,7 +107,7 @@ bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
 
 ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant now) {
   using Read = ServiceTransfer::Read;
-  ServiceTransfer transfer(service);
+  ServiceTransfer transfer = service.transfer();
   const Read queue = transfer.read_queue(reader_);
   if (queue == Read::broken) return queue;
   for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {

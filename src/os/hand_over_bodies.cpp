@@ -42,7 +42,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
                    error)) {
     return false;
   }
-  ServiceTransfer transfer(service);
+  ServiceTransfer transfer = service.transfer();
   bool is_good = transfer.read_queue(reader_) == ServiceTransfer::Read::good;
   for (std::uint32_t i = 0; is_good && i < transfer.sessions(); ++i) {
     Session* session = nullptr;

@@ -180,11 +180,13 @@ bool LongLists::restore(Session& session, const Session::LongList& list) {
       if (list.number == 0 || list.number > session.client().watched_tubes()) return false;
       session.list = std::make_unique<Session::LongList>(list);
       return true;
-    case Session::List::all_tubes:
-      session.list = std::make_unique<Session::LongList>(list);
-      session.list->number = engine_.tube_list().ask();
+    case Session::List::all_tubes: {
+      auto again = std::make_unique<Session::LongList>(list);
+      again->number = engine_.tube_list().ask();
+      session.list = std::move(again);
       ++waiting_;
       return true;
+    }
   }
   CHECK(false);
   return false;

@@ -24,7 +24,7 @@ std::uint64_t watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t
 }
 
 std::uint64_t put(const Engine& engine, const Client& client, const Command&) {
-  return engine.watching().offer_steps(client.used());
+  return price_of_put(engine, client);
 }
 
 std::uint64_t reserve(const Engine& engine, const Client& client, const Command&) {
@@ -118,6 +118,10 @@ std::uint64_t price_of(const Engine& engine, const Client& client, const Command
   }
   CHECK(false);
   return 0;
+}
+
+std::uint64_t price_of_put(const Engine& engine, const Client& client) {
+  return engine.watching().offer_steps(client.used());
 }
 
 }  // namespace haricot

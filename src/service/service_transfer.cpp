@@ -1,10 +1,8 @@
 #include "haricot/service/service_transfer.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 #include <string_view>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
@@ -12,13 +10,13 @@
 namespace haricot {
 namespace {
 
-// Numbers of the format, as those of queue/saved_state.hpp: they stay as they are.
+// Numbers of the format, like those of queue/saved_state.hpp: they do not change.
 enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 
 }  // namespace
 
 bool ServiceTransfer::is_at_rest() const {
-  return service_.engine_.is_at_rest() && !service_.outbox_.is_holding_back();
+  return parts_.engine.is_at_rest() && !parts_.outbox.is_holding_back();
 }
 
 // Writing ----------------------------------------------------------------------------------------
@@ -26,26 +24,25 @@ bool ServiceTransfer::is_at_rest() const {
 void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
   CHECK(is_at_rest());
   std::vector<const Client*> clients;
-  for (Session* session = service_.first_session(); session != nullptr;
-       session = service_.session_after(*session)) {
+  for (Session* session = parts_.service.first_session(); session != nullptr;
+       session = parts_.service.session_after(*session)) {
     clients.push_back(&session->client());
   }
   to.begin(kService);
   to.value(bodies);
   to.value(static_cast<std::uint32_t>(clients.size()));
-  service_.engine_.transfer().write(to, bodies);
-  // The next server does not have the pages that an answer has begun with.
-  for (Session* session = service_.first_session(); session != nullptr;
-       session = service_.session_after(*session)) {
-    service_.lists_.add_all_pages(*session);
+  parts_.engine.transfer().write(to, bodies);
+  for (Session* session = parts_.service.first_session(); session != nullptr;
+       session = parts_.service.session_after(*session)) {
+    parts_.lists.add_all_pages(*session);
   }
-  for (Session* session = service_.first_session(); session != nullptr;
-       session = service_.session_after(*session)) {
+  for (Session* session = parts_.service.first_session(); session != nullptr;
+       session = parts_.service.session_after(*session)) {
     write_session(to, *session);
   }
-  service_.engine_.transfer().write_waits(to, clients);
+  parts_.engine.transfer().write_waits(to, clients);
   to.begin(kEnd);
-  to.value(service_.dispatcher_);
+  to.value(parts_.dispatcher);
 }
 
 void ServiceTransfer::write_session(StateWriter& to, const Session& session) const {
@@ -54,18 +51,19 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   const bool lacks_memory = session.stopped() == Session::Stopped::lacks_memory;
   to.value(lacks_memory ? Session::Stopped::deferred : session.stopped());
   to.value(session.requests.peer);
-  service_.idle_.write(to, session);
+  parts_.idle.write(to, session);
   Session::FactFields::write(to, session);
   LongLists::write(to, session);
   to.value(session.requests.input.view());
   session.output().write(to);
   session.requests.reader.write(to);
   const bool is_in_body = session.requests.reader.is_in_body();
-  to.value(is_in_body ? service_.dispatcher_.tags_of(session.requests.reader.put())
+  to.value(is_in_body ? parts_.dispatcher.tags_of(session.requests.reader.put())
                       : std::string_view{});
-  service_.engine_.transfer().write_client(to, session.client());
+  parts_.engine.transfer().write_client(to, session.client());
 }
-static_assert(sizeof(Session) == 384, "a new field is written above, or need not go on");
+static_assert(sizeof(Session) == 384,
+              "a new field is written above, or is not needed by the next server");
 
 // Reading ----------------------------------------------------------------------------------------
 
@@ -74,31 +72,31 @@ ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
   Bodies bodies = Bodies::in_state;
   from.value(bodies);
   from.value(sessions_);
-  queue_ = service_.engine_.transfer().read(from, bodies);
+  queue_ = parts_.engine.transfer().read(from, bodies);
   return queue_;
 }
 
 bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                    Session*& session) {
   clients_.push_back(nullptr);
-  session = service_.open(owner, is_local);
+  session = parts_.service.open(owner, is_local);
   if (session == nullptr) return false;
   const bool is_good = try_to_read(from, *session);
   if (is_good && owner != nullptr) {
     clients_.back() = &session->client();
     return true;
   }
-  service_.close(*session, now);
+  parts_.service.close(*session, now);
   session = nullptr;
   return is_good;
 }
 
-// A session is there by now, which has to go before its owner does.
+// Catches the exception, because the session exists by now and has to be closed.
 bool ServiceTransfer::try_to_read(StateReader& from, Session& session) {
   try {
     return read_fields(from, session);
   } catch (const std::bad_alloc&) {
-    return forget(session);
+    return refuse(session);
   }
 }
 
@@ -120,50 +118,49 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(tags);
   PutPlan& plan = session.requests.reader.put();
   if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
-  if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
-  if (!is_tag_text(tags)) return forget(session);
+  if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return refuse(session);
+  if (!is_tag_text(tags)) return refuse(session);
   // A list in pieces does not wait for input.
   const bool waits = session.stopped() == Session::Stopped::needs_input;
-  if (waits && list.kind != Session::List::none) return forget(session);
-  if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
-  if (!service_.engine_.transfer().read_client(from, session.client())) return forget(session);
-  return service_.lists_.restore(session, list) || forget(session);
+  if (waits && list.kind != Session::List::none) return refuse(session);
+  if (!parts_.dispatcher.keep_tags(plan, tags)) return refuse(session);
+  if (!parts_.engine.transfer().read_client(from, session.client())) return refuse(session);
+  return parts_.lists.restore(session, list) || refuse(session);
 }
 
-// A put under way has its id already, which no other job may have. If the jobs are others than
-// those that it was given among, it gets one of theirs.
+// A put that is under way has an id, which no job may have. If the jobs are not those of the last
+// server, the put gets a new id.
 bool ServiceTransfer::check_id(PutPlan& plan) {
-  Engine& engine = service_.engine_;
+  Engine& engine = parts_.engine;
   if (queue_ == Read::other_jobs) plan.id = engine.take_id();
   puts_.push_back(plan.id);
   return plan.id > 0 && plan.id < engine.next_id() && engine.peek(plan.id) == JobRef::none;
 }
 
-// What was read of it cannot be: it can be closed.
-bool ServiceTransfer::forget(Session& session) {
+// Prepares a session with impossible values to be closed. Returns false.
+bool ServiceTransfer::refuse(Session& session) {
   session.stop(Session::Stopped::needs_input);
-  session.list.reset();
   session.requests.reader.put().has_tags = false;
   return false;
 }
 
 bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
-  service_.turn_.began = now;
+  parts_.turn.began = now;
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
-  const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
+  const bool has_waits = parts_.engine.transfer().read_waits(from, clients_);
   if (!has_waits || !from.begin(kEnd)) return false;
-  from.value(service_.dispatcher_);
-  if (counts) service_.dispatcher_.count_hand_over();
-  for (Session* session = service_.first_session(); session != nullptr;
-       session = service_.session_after(*session)) {
-    // It has one answer at a time.
+  from.value(parts_.dispatcher);
+  if (counts) parts_.dispatcher.count_hand_over();
+  for (Session* session = parts_.service.first_session(); session != nullptr;
+       session = parts_.service.session_after(*session)) {
+    // A session has one answer at a time.
     if (session->is_answered_in_pieces() && session->client().is_busy()) return false;
     if (session->is_ended() || session->stopped() == Session::Stopped::needs_input) continue;
-    // Whatever stopped it: what does so now is asked for.
-    service_.run_queue_.find_obstacle(*session);
+    // Its reason may have ended meanwhile, so it is found anew.
+    parts_.run_queue.find_obstacle(*session);
   }
-  service_.outbox_.answer_deliveries();
+  parts_.outbox.answer_deliveries();
   return from.is_at_end();
 }
 

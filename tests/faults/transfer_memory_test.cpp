@@ -33,7 +33,7 @@ class Reading {
 
   Read read(const std::string& state) {
     StateReader reader(state);
-    ServiceTransfer transfer(service_);
+    ServiceTransfer transfer = service_.transfer();
     try {
       if (transfer.read_queue(reader) != Read::good) return Read::broken;
       for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
@@ -116,7 +116,7 @@ TEST_P(TransferMemory, OfTheWriter) {
     try {
       const UnderTest under_test;
       StateWriter writer({count, &bytes});
-      ServiceTransfer(reading.service()).write(writer, Bodies::in_state);
+      reading.service().transfer().write(writer, Bodies::in_state);
       is_written = writer.end();
     } catch (const std::bad_alloc&) {
     }

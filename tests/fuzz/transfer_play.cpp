@@ -64,7 +64,7 @@ class Server {
   ServiceTransfer::Read take_over(std::string_view state, bool first_is_gone) {
     using Read = ServiceTransfer::Read;
     StateReader reader(state);
-    ServiceTransfer transfer(*service_);
+    ServiceTransfer transfer = service_->transfer();
     const Read queue = transfer.read_queue(reader);
     if (queue == Read::broken) return queue;
     for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
@@ -101,7 +101,7 @@ class Server {
   }
 
   std::string written(Bodies bodies) {
-    const ServiceTransfer transfer(*service_);
+    const ServiceTransfer transfer = service_->transfer();
     for (int turns = 0; !transfer.is_at_rest(); ++turns) {
       CHECK(turns < kTurnsOfPlayMax);
       turn(0);

@@ -16,7 +16,7 @@ namespace haricot::test {
 inline std::string service_state(Service& service) {
   std::string state;
   StateWriter writer(sink_to(state));
-  ServiceTransfer(service).write(writer, Bodies::in_state);
+  service.transfer().write(writer, Bodies::in_state);
   EXPECT_TRUE(writer.end());
   return state;
 }
@@ -27,7 +27,7 @@ inline std::string service_state(Service& service) {
 inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& next,
                                         const std::vector<void*>& owners) {
   StateReader reader(state);
-  ServiceTransfer transfer(next.service);
+  ServiceTransfer transfer = next.service.transfer();
   if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return {};
   std::vector<Session*> sessions;
   for (void* const owner : owners) {
@@ -43,7 +43,7 @@ inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& 
 // Continues at once in `next` with one or more sessions.
 inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
                                        const std::vector<void*>& owners) {
-  while (!ServiceTransfer(before.service).is_at_rest()) before.settle();
+  while (!before.service.transfer().is_at_rest()) before.settle();
   next.now = before.now;
   std::vector<Session*> sessions = go_on_with(service_state(before.service), next, owners);
   EXPECT_FALSE(sessions.empty());

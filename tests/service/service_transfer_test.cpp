@@ -101,6 +101,27 @@ TEST_F(Transferred, CommandsThatWereLeftAreRun) {
   EXPECT_EQ(answers, 2000U);
 }
 
+TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
+  world.say(connect(), repeated("use t\r\n", 3000));
+  world.say(connect(), "use u\r\n");
+  owners_[0] = nullptr;
+  go_on();
+  EXPECT_EQ(sessions_[0], nullptr);
+  EXPECT_EQ(hear(1), "USING u\r\n");
+}
+
+// A server that finds a broken state closes the sessions that it has read.
+TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedBeforeAllIsRead) {
+  world.say(connect(), repeated("use t\r\n", 3000));
+  const std::string state = test::service_state(service);
+  StateReader reader(state);
+  ServiceTransfer transfer = next_.service.transfer();
+  ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
+  Session* session = nullptr;
+  ASSERT_TRUE(transfer.read_session(reader, &next_, false, next_.now, session));
+  next_.disconnect(*session);
+}
+
 TEST_F(Transferred, AWaitGoesOnAndItsEndIsNotLater) {
   world.say(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
   world.say(connect(), "reserve\r\n");

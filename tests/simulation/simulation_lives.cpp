@@ -207,7 +207,7 @@ void Simulation::start_after(Instant wall) {
 
 // Returns nothing if the server is not at rest.
 std::optional<std::string> Simulation::written_state() {
-  ServiceTransfer transfer(*service_);
+  ServiceTransfer transfer = service_->transfer();
   if (!transfer.is_at_rest()) return std::nullopt;
   std::string state;
   const auto take = [](void* to, std::string_view bytes) {
@@ -240,7 +240,7 @@ void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy)
   wires_ = std::move(wires);
   StateReader reader(state);
   require(reader.is_whole(), "the state is not whole");
-  ServiceTransfer transfer(*service_);
+  ServiceTransfer transfer = service_->transfer();
   require(transfer.read_queue(reader) == ServiceTransfer::Read::good, "the state is not taken");
   require(transfer.sessions() == order.size(), "other sessions were written");
   for (Wire* const wire : order) {

@@ -106,6 +106,7 @@ PARTS = {
         "outbox": {"run_queue"},
         "long_lists": {"run_queue", "outbox"},
         "idle_watch": {"outbox"},
+        "request_runner": {"prices", "turn_shares", "run_queue", "page_limit", "outbox", "long_lists"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
@@ -116,6 +117,18 @@ NO_PARTS = {
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
     "service": {"dispatcher", "server_info", "session", "turn"},
 }
+# The nodes of a session (service/session.hpp), and the part that uses each. Only the session itself and ServiceTransfer
+# may use all of them.
+SESSION_NODES = {
+    "requests": "request_runner",
+    "to_run": "run_queue",
+    "send": "outbox",
+    "idle": "idle_watch",
+    "has_page": "page_limit",
+    "list": "long_lists",
+}
+SESSION_FILES = {"session", "service_transfer"}
+NODE = re.compile(r"\b\w*[Ss]ession\w*(?:\(\)|\[[^]]*\])?(?:\.|->)(" + "|".join(SESSION_NODES) + r")\b(?!\()")
 TOP = "main"  # The layer of TOP_FILES, which may include all headers.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Layers that may make system calls, and that keep their headers beside their sources.
@@ -299,6 +312,15 @@ def check_front(front, name):
     return None if is_known else f'"{name}" is in neither PARTS nor NO_PARTS'
 
 
+def check_node(path, line):
+    """Returns the violation of a line that uses a node of a session, or None."""
+    stem = pathlib.PurePosixPath(path).stem
+    for node in NODE.findall(re.sub(r"//.*", "", line)):
+        if stem not in SESSION_FILES | {SESSION_NODES[node]}:
+            return f"the node {node} of a session belongs to {SESSION_NODES[node]}"
+    return None
+
+
 def check_include(layer, is_quoted, name):
     """Returns the violation of an include in a layer, or None."""
     if name in REFUSED_HEADERS:
@@ -348,6 +370,9 @@ def check_file(path, text):
             wrong = f"<{name}> belongs to web/serve or web/observe"
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
+    if layer in ("service", "os"):
+        findings += [f"{path}:{number}: {wrong}" for number, line in enumerate(text.splitlines(), 1)
+                     if (wrong := check_node(path, line))]
     if path.startswith("include/") and layer in OUTER:
         findings.append(f"{path}: headers of src/{layer} stay beside their sources")
     if WALL_CLOCK.search(text) and path not in MAY_READ_WALL_CLOCK:

@@ -92,6 +92,16 @@ class Includes(unittest.TestCase):
         self.refused("include/haricot/binlog/binlog.hpp", '#include "haricot/binlog/write/new_part.hpp"\n#pragma once\n',
                      "is in neither PARTS nor NO_PARTS")
 
+    def test_a_node_of_a_session_is_used_by_its_part_only(self):
+        self.allowed("src/service/outbox.cpp", "session.send.until = records;", "session.stop(why);")
+        self.allowed("src/service/service_transfer.cpp", "to.value(session.requests.peer);")
+        self.allowed("src/service/idle_watch.cpp", "sessions_.front().idle.active = now;")
+        self.allowed("src/service/service.cpp", "service.sent(session);  // As session.send says.")
+        self.refused("src/service/service.cpp", "session.send.until = records;", "belongs to outbox")
+        self.refused("src/service/outbox.cpp", "CHECK(!session->list);", "belongs to long_lists")
+        self.refused("src/os/daemon.cpp", "connection.session().requests.input.clear();",
+                     "belongs to request_runner")
+
     def test_headers_are_checked_like_sources(self):
         found = findings("include/haricot/base/x.hpp", "#pragma once",
                          '#include "haricot/queue/job.hpp"')

@@ -16,9 +16,10 @@
 namespace haricot {
 
 // Returns the price of the command if the client sends it now, by the price column of
-// protocol/command_rows.inc; 0 if it is cheap. For a put that is the price of finishing it, when
-// the body is there.
+// protocol/command_rows.inc; 0 if it is cheap.
 [[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Engine& engine, const Client& client,
                                                     const Command& command);
+// Returns the price of a put whose body is there.
+[[gnu::cold, gnu::noinline]] std::uint64_t price_of_put(const Engine& engine, const Client& client);
 
 }  // namespace haricot

@@ -1,4 +1,4 @@
-// How a service goes on in another process, with its sessions, jobs and counters.
+// Brings a service to another process, with its sessions, jobs and counters.
 //
 //   the old one    turns, until is_at_rest()
 //                  write()
@@ -6,8 +6,8 @@
 //                  read_session() for each of sessions(), in the order in which they were written
 //                  finish()
 //
-// What is not written is what a restart is for (options, the process's own facts) and what is made
-// anew: heaps, timers, lists of what is to be done next.
+// Settings and facts of the process are not written, because a restart is meant to change them.
+// Derived data is not written either: heaps, timers, and lists of what is to be done next.
 
 #pragma once
 
@@ -15,34 +15,57 @@
 #include <vector>
 
 #include "haricot/base/state_stream.hpp"
+#include "haricot/queue/engine.hpp"
 #include "haricot/queue/state_transfer.hpp"
+#include "haricot/service/dispatcher.hpp"
+#include "haricot/service/idle_watch.hpp"
+#include "haricot/service/long_lists.hpp"
+#include "haricot/service/outbox.hpp"
+#include "haricot/service/run_queue.hpp"
 #include "haricot/service/service.hpp"
+#include "haricot/service/session.hpp"
+#include "haricot/service/turn.hpp"
 
 namespace haricot {
 
 class ServiceTransfer {
  public:
-  explicit ServiceTransfer(Service& service) : service_(service) {}
+  // The service, and its parts that have something to write or to read. All outlive this.
+  struct Parts {
+    Service& service;
+    Engine& engine;
+    Dispatcher& dispatcher;
+    Turn& turn;
+    RunQueue& run_queue;
+    Outbox& outbox;
+    LongLists& lists;
+    const IdleWatch& idle;
+  };
+  // Service::transfer() calls this.
+  explicit ServiceTransfer(const Parts& parts) : parts_(parts) {}
   ServiceTransfer(const ServiceTransfer&) = delete;
   ServiceTransfer& operator=(const ServiceTransfer&) = delete;
 
-  // No long task is under way, and no answer waits for the journal. If not, turns have to go on.
+  // Returns true if no long task is under way, and no answer waits for the journal. Otherwise more
+  // turns are needed.
   bool is_at_rest() const;
-  // Sessions come in the order of Service::first_session() and session_after(). Requires:
-  // is_at_rest(). May throw std::bad_alloc.
+  // Writes everything, sessions in the order of Service::first_session() and session_after().
+  // Requires: is_at_rest(). May throw std::bad_alloc.
   void write(StateWriter& to, Bodies bodies) const;
 
   using Read = StateTransfer::Read;
-  // Requires: the service has no session, and no job but those that its journal has brought back.
-  // May throw std::bad_alloc, with the same end as `broken`.
+  // Reads the jobs, tubes and counters. Requires: the service has no session, and no job except
+  // those that its journal has restored. May throw std::bad_alloc, which ends the reading like
+  // `broken`.
   [[nodiscard]] Read read_queue(StateReader& from);
-  // How many there are to be read.
+  // Returns the number of sessions that are to be read.
   std::uint32_t sessions() const { return sessions_; }
-  // The next one. `owner` is its owner; null: it has lost its connection, and is closed at once.
-  // False: broken.
+  // Reads the next session, for that owner. A session whose owner is null has lost its connection:
+  // it is closed at once, and `session` is null. Returns false if the state is broken.
   [[nodiscard]] bool read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                   Session*& session);
-  // After the last. Counts a hand-over for `stats`, if `counts`. False: broken.
+  // Ends the reading, after the last session. Counts a hand-over for `stats` if `counts`. Returns
+  // false if the state is broken.
   [[nodiscard]] bool finish(StateReader& from, Instant now, bool counts = true);
 
  private:
@@ -50,9 +73,9 @@ class ServiceTransfer {
   bool try_to_read(StateReader& from, Session& session);
   bool read_fields(StateReader& from, Session& session);
   bool check_id(PutPlan& plan);
-  static bool forget(Session& session);
+  static bool refuse(Session& session);
 
-  Service& service_;
+  Parts parts_;
   std::uint32_t sessions_ = 0;
   Read queue_ = Read::broken;
   std::vector<Client*> clients_;  // Of the sessions that were read; null: it is closed.

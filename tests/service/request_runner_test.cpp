@@ -1,0 +1,209 @@
+#include "haricot/service/request_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "haricot/base/memory.hpp"
+#include "haricot/base/turn_limits.hpp"
+#include "service/part_world.hpp"
+
+namespace haricot {
+namespace {
+
+using Stopped = Session::Stopped;
+
+class RequestRunnerTest : public ::testing::Test, protected test::PartWorld {
+ protected:
+  RequestRunnerTest() { begin_reading(); }
+  ~RequestRunnerTest() override {
+    for (const auto& session : sessions) {
+      runner.remove(*session);
+      lists.remove(*session);
+    }
+  }
+
+  void begin_reading() {
+    turn.begin(now);
+    shares.begin_turn();
+    shares.begin_reading(!run_queue.is_empty());
+  }
+  void run_backlog() {
+    shares.begin_backlog();
+    run_queue.begin_round();
+    while (Session* session = run_queue.take_next()) {
+      runner.run_kept(*session, now, shares.share_of_waiting());
+    }
+    run_queue.end_round();
+  }
+  std::string say(Session& session, std::string_view bytes) {
+    runner.receive(session, bytes, now);
+    return take_output(session);
+  }
+
+  TurnShares shares{engine.steps()};
+  PageLimit page_limit;
+  LongLists lists{engine, run_queue, outbox, turn};
+  RequestRunner runner{{.engine = engine,
+                        .journal = journal,
+                        .dispatcher = dispatcher,
+                        .cushion = cushion,
+                        .turn = turn,
+                        .shares = shares,
+                        .run_queue = run_queue,
+                        .page_limit = page_limit,
+                        .outbox = outbox,
+                        .lists = lists}};
+};
+
+TEST_F(RequestRunnerTest, RunsCompleteRequestsAndKeepsTheRest) {
+  Session& session = connect();
+  EXPECT_EQ(say(session, "use t\r\nput 0 0 60 1\r\nx\r\nlist-tube"), "USING t\r\nINSERTED 1\r\n");
+  EXPECT_EQ(session.stopped(), Stopped::needs_input);
+  EXPECT_EQ(session.requests.input.view(), "list-tube");
+  EXPECT_EQ(session.commands_run(), 2U);
+  EXPECT_EQ(say(session, "-used\r\n"), "USING t\r\n");
+  EXPECT_EQ(session.requests.input.memory_bytes(), 0U);
+}
+
+TEST_F(RequestRunnerTest, ASessionThatWaitsKeepsWhatArrives) {
+  Session& session = connect();
+  EXPECT_EQ(say(session, "reserve\r\nuse t\r\n"), "");
+  EXPECT_EQ(session.stopped(), Stopped::waits_for_delivery);
+  EXPECT_EQ(say(session, "use u\r\n"), "");
+  EXPECT_EQ(session.requests.input.view(), "use t\r\nuse u\r\n");
+}
+
+TEST_F(RequestRunnerTest, AClosedWritingSideEndsAWait) {
+  Session& session = connect();
+  say(session, "reserve\r\n");
+  runner.half_close(session);
+  EXPECT_FALSE(session.peer_may_write());
+  EXPECT_EQ(take_output(session), "TIMED_OUT\r\n");
+  EXPECT_FALSE(session.is_finished()) << "more may be under way";
+  EXPECT_EQ(say(session, "reserve\r\n"), "TIMED_OUT\r\n");
+  to_send();
+  runner.end_input(session);
+  EXPECT_TRUE(session.is_finished());
+  EXPECT_EQ(to_send(), Sessions{&session});
+}
+
+TEST_F(RequestRunnerTest, InputEndsAWaitThatInputMayEnd) {
+  Session& session = connect();
+  EXPECT_EQ(say(session, "reserve-with-abort\r\n"), "");
+  EXPECT_EQ(say(session, "use t\r\n"), "ABORTED\r\n");
+  run_backlog();
+  EXPECT_EQ(take_output(session), "USING t\r\n");
+}
+
+TEST_F(RequestRunnerTest, ASessionThatHasUsedItsShareContinuesInTheBacklog) {
+  constexpr std::size_t kCommands =
+      turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand + 10;
+  Session& session = connect();
+  std::string commands;
+  for (std::size_t i = 0; i < kCommands; ++i) commands += "use t\r\n";
+  const std::string first = say(session, commands);
+  EXPECT_EQ(session.stopped(), Stopped::has_had_share);
+  run_backlog();
+  EXPECT_EQ((first + take_output(session)).size(), kCommands * 9);
+  EXPECT_EQ(session.stopped(), Stopped::needs_input);
+}
+
+TEST_F(RequestRunnerTest, AnExpensiveCommandIsPutOffAndStaysInTheInput) {
+  Session& session = connect();
+  for (int i = 0; i < 40; ++i) say(session, "put 0 0 60 1\r\nx\r\n");
+  begin_reading();
+  engine.steps() += turn_limits::kStepsOfReading;
+  const std::uint64_t commands = session.commands_run();
+  EXPECT_EQ(say(session, "scan-jobs 0 40\r\nuse t\r\n"), "");
+  EXPECT_EQ(session.stopped(), Stopped::put_off);
+  EXPECT_EQ(session.requests.input.view(), "scan-jobs 0 40\r\nuse t\r\n");
+  EXPECT_EQ(session.commands_run(), commands);
+  run_backlog();
+  const std::string heard = take_output(session);
+  EXPECT_TRUE(heard.starts_with("OK ") && heard.ends_with("USING t\r\n"));
+}
+
+TEST_F(RequestRunnerTest, ACommandThatTheJournalDefersIsRunAgain) {
+  Session& session = connect();
+  journal.refuse_from(1, JournalStatus::later);
+  EXPECT_EQ(say(session, "put 0 0 60 1\r\nx\r\nuse t\r\n"), "");
+  EXPECT_EQ(session.stopped(), Stopped::deferred);
+  EXPECT_EQ(session.requests.input.view(), "x\r\nuse t\r\n");
+  journal.accept();
+  EXPECT_EQ(say(session, "use u\r\n"), "") << "only the journal ends this";
+  run_queue.retry_deferred();
+  run_backlog();
+  EXPECT_EQ(take_output(session), "INSERTED 1\r\nUSING t\r\nUSING u\r\n");
+  journal.refuse_from(1, JournalStatus::later);
+  const std::uint64_t commands = session.commands_run();
+  EXPECT_EQ(say(session, "delete 1\r\n"), "");
+  EXPECT_EQ(session.commands_run(), commands);
+  journal.accept();
+  run_queue.retry_deferred();
+  run_backlog();
+  EXPECT_EQ(take_output(session), "DELETED\r\n");
+  EXPECT_EQ(session.commands_run(), commands + 1);
+}
+
+TEST_F(RequestRunnerTest, APageWaitsForMemory) {
+  Session& session = connect();
+  say(session, "put 0 0 60 1\r\nx\r\n");
+  for (std::uint32_t i = 0; i < PageLimit::kPagesMax; ++i) page_limit.begin(connect());
+  void* const held = Memory::allocate(Memory::kOwnBytes + 1);
+  Memory::limit(1);
+  EXPECT_EQ(say(session, "scan-jobs 0 10\r\n"), "");
+  EXPECT_EQ(session.stopped(), Stopped::lacks_memory);
+  Memory::limit(SIZE_MAX);
+  Memory::free(held);
+  run_queue.wake_for_memory(page_limit.free_pages());
+  run_backlog();
+  EXPECT_TRUE(session.has_page);
+  EXPECT_TRUE(take_output(session).starts_with("OK "));
+}
+
+TEST_F(RequestRunnerTest, ADuplicateIsHeldBackForTheRecordOfTheOtherJob) {
+  journal.hold_back();
+  Session& first = connect();
+  Session& second = connect();
+  runner.receive(first, "put 5 0 60 1 idp:k\r\nx\r\n", now);
+  runner.receive(second, "put 5 0 60 1 idp:k\r\nx\r\n", now);
+  EXPECT_EQ(journal.written.size(), 1U);
+  EXPECT_FALSE(second.may_send());
+}
+
+TEST_F(RequestRunnerTest, ALineThatIsRefusedIsAnswered) {
+  Session& session = connect();
+  EXPECT_EQ(say(session, "nonsense\r\n"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(say(session, "delete x\r\n"), "BAD_FORMAT\r\n");
+  EXPECT_EQ(say(session, std::string(500, 'x') + "\r\n"), "BAD_FORMAT\r\n");
+  EXPECT_EQ(say(session, "put 0 0 60 3\r\nabcde"), "EXPECTED_CRLF\r\n");
+  EXPECT_EQ(say(session, "put 0 0 60 4294967295 x\r\n"), "") << "its body is discarded";
+}
+
+TEST_F(RequestRunnerTest, WithoutMemoryForInputTheSessionEnds) {
+  Session& session = connect();
+  const std::string body(4 * Memory::kOwnBytes, 'x');
+  say(session, "reserve\r\n");
+  Memory::limit(1);
+  {
+    const Memory::Bounded bounded;
+    runner.receive(session, body, now);
+  }
+  Memory::limit(SIZE_MAX);
+  EXPECT_TRUE(Memory::take_refusal());
+  EXPECT_EQ(session.stopped(), Stopped::quit);
+  EXPECT_EQ(to_send(), Sessions{&session});
+}
+
+TEST_F(RequestRunnerTest, QuitEndsTheSession) {
+  Session& session = connect();
+  EXPECT_EQ(say(session, "use t\r\nquit\r\nuse u\r\n"), "USING t\r\n");
+  EXPECT_EQ(session.stopped(), Stopped::quit);
+  EXPECT_EQ(say(session, "use u\r\n"), "");
+  EXPECT_TRUE(session.requests.input.empty());
+}
+
+}  // namespace
+}  // namespace haricot
