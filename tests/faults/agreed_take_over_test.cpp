@@ -23,7 +23,7 @@ namespace {
 using faults::PlannedFailures;
 using faults::SocketCall;
 
-constexpr std::uint64_t kStepsMax = 1000;
+constexpr std::uint64_t kAllocationsMax = 1000;
 
 // With and without a binlog; the shortage lasts for a while or not.
 class AgreedTakeOver : public DaemonTest,
@@ -111,7 +111,7 @@ TEST_P(AgreedTakeOver, ServesWithoutMemoryToo) {
   std::uint64_t number = 1;
   for (bool was_hit = true; was_hit; ++number) {
     SCOPED_TRACE("allocation " + std::to_string(number));
-    ASSERT_LT(number, kStepsMax);
+    ASSERT_LT(number, kAllocationsMax);
     was_hit = take_over_without(number);
     ASSERT_FALSE(HasFailure());
     ASSERT_NO_FATAL_FAILURE(expect_to_serve());
