@@ -99,7 +99,7 @@ TEST_F(FolderHeld, AnIdleServerWhoseLockIsRemovedAcknowledgesNothingMore) {
     ServerProcess other;
     ASSERT_TRUE(other.start(options)) << other.failure();
     EXPECT_EQ(connect()->put("lost"), "INTERNAL_ERROR\r\n");
-    EXPECT_NE(server_.standard_error().find("there is no lock"), std::string::npos)
+    EXPECT_NE(server_.standard_error().find("no longer exists"), std::string::npos)
         << server_.standard_error();
     server_.kill_hard();
   }
