@@ -167,6 +167,8 @@ TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
     (void)put();
     return lines_with("another server uses the folder") == 1;
   })) << server_.standard_error();
+  // It takes connections before it has begun its file.
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder() + "/binlog.1"); }));
   other.kill_hard();
   // The files of the other server remain.
   ASSERT_TRUE(eventually([&] { return lines_with("has a file binlog.") == 1; }))
