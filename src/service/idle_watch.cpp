@@ -54,7 +54,7 @@ Instant IdleWatch::next_check() const {
 void IdleWatch::end(Session& session) {
   if (session.was_idle()) return;
   engine_.steps() += turn_limits::kStepsPerClose;
-  session.output().cut_back({});
+  session.output().cut_back_to_begin();
   dispatcher_.count_idle_connection();
   outbox_.end(session, Session::Stopped::idle);
 }

@@ -1,7 +1,7 @@
-// The texts that stats, stats-job, stats-tube and the lists answer with.
+// The texts of the answers to stats, stats-job, stats-tube and the lists.
 //
-// They are YAML of the plainest kind: `---`, then `key: value` or `- value`, one a line. Which
-// keys there are, and what they mean, is in statistics.hpp.
+// They are plain YAML: `---`, then `key: value` or `- value`, one a line. statistics.hpp has the
+// keys and their meanings.
 
 #pragma once
 
@@ -15,20 +15,23 @@
 
 namespace haricot {
 
-// Writes one text into a string that is kept from one report to the next.
+// Writes one text.
 class Report {
  public:
+  // `text` is overwritten, and outlives this. Its memory can be used for one report after another.
   Report(std::string& text, Compat compat);
 
   void integer(std::string_view key, std::uint64_t value);
-  void word(std::string_view key, std::string_view value);  // Never quoted.
-  void quoted(std::string_view key,
-              std::string_view value);  // Quoted unless compat says otherwise.
-  void item(std::string_view value);    // A list's. Never quoted.
+  // Writes a value without quotes.
+  void word(std::string_view key, std::string_view value);
+  // Writes a value in quotes, unless `compat` has none.
+  void quoted(std::string_view key, std::string_view value);
+  // Writes an item of a list, without quotes.
+  void item(std::string_view value);
   void cpu_time(std::string_view key, std::uint64_t microseconds);
 
-  // A list under a key, and nothing after it. Each item is some keys: the next one after
-  // begin_item() begins a new one.
+  // Begins a list under a key; nothing can follow it. Each of its items has keys: the first key
+  // after begin_item() begins a new item.
   void begin_list(std::string_view key, bool is_empty);
   void begin_item() { prefix_ = "- "; }
 
@@ -37,7 +40,7 @@ class Report {
 
   std::string& text_;
   Compat compat_;
-  std::string_view prefix_ = {};  // Of the next key.
+  std::string_view prefix_ = {};  // Bytes before the next key.
 };
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state);
@@ -46,7 +49,7 @@ void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_c
 void write_tube_detail(Report& report, const TubeDetail& detail);
 void write_group_report(Report& report, const Group& group);
 void write_job_report(Report& report, const JobReport& job);
-// As an item of a list.
+// Write an item of a list.
 void write_listed_job(Report& report, const JobReport& job);
 void write_listed_client(Report& report, const ClientFacts& client);
 

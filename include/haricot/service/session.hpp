@@ -141,9 +141,6 @@ class Session {
   // Changes the reason of a session that is in no list of RunQueue.
   void stop(Stopped why) { requests.stopped = why; }
   bool is_ended() const { return stopped() == Stopped::quit || stopped() == Stopped::idle; }
-  bool is_in_backlog() const {
-    return stopped() == Stopped::has_had_share || stopped() == Stopped::put_off;
-  }
   bool has_obstacle() const {
     return stopped() == Stopped::waits_for_delivery || stopped() == Stopped::held_back ||
            stopped() == Stopped::output_full || is_ended();

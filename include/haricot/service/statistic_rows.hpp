@@ -1,5 +1,5 @@
-// What the tables of statistics are made of (statistics.hpp): for the sources with the tables
-// alone.
+// Means to write the tables of statistics (statistics.hpp). Only the sources with these tables
+// include this.
 
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace haricot {
 
-// The columns of a row after its key. A value is a lambda without a capture.
+// Functions that make a row of a key, a value, and a meaning. The value is a lambda without a
+// capture.
 template <typename Facts>
 struct Rows {
   using Row = Statistic<Facts>;
@@ -63,10 +64,10 @@ struct Rows {
   }
 };
 
-// A row with the meaning of the one before it.
+// Meaning of a row that the row before it describes too.
 constexpr std::string_view kSame{};
 
-// Several tables as one.
+// Returns several tables as one.
 template <typename Row, std::size_t... kSizes>
 constexpr auto joined(const std::array<Row, kSizes>&... parts) {
   std::array<Row, (kSizes + ...)> all{};
@@ -78,7 +79,7 @@ constexpr auto joined(const std::array<Row, kSizes>&... parts) {
   return all;
 }
 
-// No key stands twice in a report.
+// Returns true if no key is in a report twice.
 template <typename Row, std::size_t kSize>
 constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
   for (std::size_t i = 0; i < kSize; ++i) {

@@ -1,5 +1,5 @@
 // The statistics as rows. Each key of stats, stats-tube and stats-job has one row, with its type,
-// its value and what it means.
+// value and meaning.
 //
 // The rows are in the order of the reports, because monitoring tools read reports by line number.
 // The reports are written from the rows (report.hpp). Tests compare docs/statistics.md and other
@@ -18,10 +18,10 @@
 
 namespace haricot {
 
-// How often each verb was seen.
+// Number of commands of each verb.
 using VerbCounts = std::array<std::uint64_t, kVerbs>;
 
-// What `stats` tells beside the engine's numbers.
+// Numbers of `stats` that the engine does not have.
 struct ServerState {
   const ServerInfo& info;
   const VerbCounts& verbs;
@@ -30,11 +30,11 @@ struct ServerState {
   std::uint64_t hand_overs = 0;
   std::uint64_t total_connections;
   std::uint64_t uptime_s;
-  std::uint64_t sync_lag_ms;  // JournalNumbers::sync_lag_ms() at the moment.
+  std::uint64_t sync_lag_ms;  // JournalNumbers::sync_lag_ms() now.
   bool draining;
 };
 
-// What the rows of a report take their values from.
+// Sources of the values in the rows of each report.
 struct ServerFacts {
   const Engine& engine;
   const ServerState& state;
@@ -64,7 +64,7 @@ struct ClientFacts {
   std::uint64_t commands = 0;
 };
 
-// How a value is written.
+// Notation of a value.
 enum class StatisticType : std::uint8_t {
   integer,
   word,      // Never quoted.
@@ -75,16 +75,16 @@ enum class StatisticType : std::uint8_t {
 template <typename Facts>
 struct Statistic {
   using Number = std::uint64_t (*)(const Facts&);
-  using Word = std::string_view (*)(const Facts&);  // Valid as long as the facts are.
+  using Word = std::string_view (*)(const Facts&);  // Valid while the facts exist.
   using Condition = bool (*)(const Facts&);
 
   std::string_view key;
   StatisticType type = StatisticType::integer;
-  Number number = nullptr;  // Of integer and cpu_time.
-  Word word = nullptr;      // Of word and quoted.
-  // Whether the key is shown; null: always, as in beanstalkd.
+  Number number = nullptr;  // For integer and cpu_time.
+  Word word = nullptr;      // For word and quoted.
+  // Returns true if the key is shown; null: always, as in beanstalkd.
   Condition is_shown = nullptr;
-  // As docs/statistics.md tells it; empty: what the row before it says is meant for both.
+  // Text in docs/statistics.md; empty: the row before it describes both.
   std::string_view meaning = {};
 };
 
@@ -93,9 +93,9 @@ std::span<const Statistic<TubeFacts>> tube_statistics();
 std::span<const Statistic<TubeDetailFacts>> tube_detail_statistics();
 std::span<const Statistic<GroupFacts>> group_statistics();
 std::span<const Statistic<JobFacts>> job_statistics();
-// Of a job in an answer to scan-jobs or list-jobs.
+// Rows of a job in an answer to scan-jobs or list-jobs.
 std::span<const Statistic<JobFacts>> listed_job_statistics();
-// Of a connection in an answer to list-clients.
+// Rows of a connection in an answer to list-clients.
 std::span<const Statistic<ClientFacts>> client_statistics();
 
 }  // namespace haricot
