@@ -87,7 +87,9 @@ bool can_listen_on(const std::string& listen, const std::string& port, std::stri
       continue;
     }
     const bool is_missing = is_missing_address(errno);
-    (void)fail("cannot listen on " + listen + ":" + port, error);
+    std::string message = "cannot listen on ";
+    message.append(listen).append(":").append(port);
+    (void)fail(message, error);
     if (!is_missing) return false;
   }
   if (has_one) error.clear();

@@ -31,10 +31,12 @@ enum class Tag : std::uint8_t {
 #define HARICOT_TAG(tag, ...) tag,
 #include "haricot/base/tag_rows.inc"
 };
-inline constexpr std::size_t kTags = 0
-#define HARICOT_TAG(...) +1
+inline constexpr std::size_t kTags =
+    std::initializer_list<Tag>{
+#define HARICOT_TAG(tag, ...) Tag::tag,
 #include "haricot/base/tag_rows.inc"
-    ;
+    }
+        .size();
 
 // Values of the tags of a job. A field for each part of a value; a new tag adds its own.
 struct JobTags {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,10 +19,12 @@ enum class Verb : std::uint8_t {
 #define HARICOT_COMMAND(verb, ...) verb,
 #include "haricot/protocol/command_rows.inc"
 };
-inline constexpr std::size_t kVerbs = 0
-#define HARICOT_COMMAND(...) +1
+inline constexpr std::size_t kVerbs =
+    std::initializer_list<Verb>{
+#define HARICOT_COMMAND(verb, ...) Verb::verb,
 #include "haricot/protocol/command_rows.inc"
-    ;
+    }
+        .size();
 
 // The commands that a client has. Each set includes the one before it.
 enum class CommandSet : std::uint8_t {
