@@ -194,7 +194,7 @@ std::string wanted_by(const TagRow& row) {
   const std::string name(row.metavar);
   const std::string numbers = " from 1 to " + std::to_string(form.number_max);
   if (form.is_number()) return (form.is_seconds ? "a time" : "a number") + numbers;
-  const std::string key = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
+  std::string key = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
   if (form.number == nullptr) return key;
   const char* const letter = form.is_seconds ? "S" : "N";
   return key + ", or " + name + ":" + letter + " with " + letter + numbers;
