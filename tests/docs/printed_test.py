@@ -64,6 +64,13 @@ def is_listening(port, host="127.0.0.1"):
     return False
 
 
+def handles_sigterm(pid):
+    """Returns whether the process catches SIGTERM, or blocks it to read it from a descriptor."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigBlk", "SigCgt"))]
+    return any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
+
+
 class Machine(unittest.TestCase):
     def setUp(self):
         self.started = []
@@ -92,6 +99,8 @@ class Machine(unittest.TestCase):
         return process
 
     def stop(self, process):
+        # A server listens before it handles signals.
+        stage.wait_for("a handler of SIGTERM", lambda: handles_sigterm(process.pid))
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(PATIENCE_S), 0)
 
