@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Checks that each command, tag, flag and key of `stats` is in the lists outside the program that need it.
+
+    check_rows.py ROOT
+
+Reads the rows of the tables in the sources. Prints each list that lacks a row, one finding a line, and exits with 1 if
+there is any. Lists that are generated from the rows need no check; the compiler checks the rest.
+"""
+
+import pathlib
+import re
+import sys
+
+COMMANDS = "include/haricot/protocol/command_rows.inc"
+TAGS = "include/haricot/base/tag_rows.inc"
+FLAGS = "src/os/options.cpp"
+KEYS = "src/service/statistics.cpp"
+
+# The rows of a table: a pattern with the name, and perhaps the set, of a row.
+ROWS = {
+    "command": (COMMANDS, re.compile(r'^HARICOT_COMMAND\(\w+, "([^"]+?) ?", \w+, "[^"]*", (\w+),', re.MULTILINE)),
+    "tag": (TAGS, re.compile(r'^HARICOT_TAG\(\w+, "(\w+)",', re.MULTILINE)),
+    "flag of a tag": (TAGS, re.compile(r'^HARICOT_TAG\(.*\n +"([\w-]+)",', re.MULTILINE)),
+    "flag": (FLAGS, re.compile(r"^ {4}\{\{(?:0|'\w'), \"([\w-]+)\"", re.MULTILINE)),
+    "key": (KEYS, re.compile(r'^ {4}\w+::\w+\(\s*"([\w-]+)"', re.MULTILINE)),
+}
+# The least number of rows: fewer mean that the pattern no longer fits the table.
+ROWS_MIN = {"command": 40, "tag": 5, "flag of a tag": 5, "flag": 30, "key": 40}
+
+
+def word(text):
+    """A pattern for a word that no other word contains."""
+    return r"(?<![\w-])" + re.escape(text) + r"(?![\w-])"
+
+
+def in_page(tag):
+    return rf"`{tag}(?::[^`]*)?`|\*\*`{tag}:"
+
+
+def in_put(tag):
+    return rf"(?<!\w){tag}:"
+
+
+def in_manual(flag):
+    return re.escape("\\-\\-" + flag.replace("-", "\\-")) + r"(?![\w\\])"
+
+
+# The lists: the kind of their rows, the file, a pattern of a row in it, and the sets of commands (None: all).
+LISTS = [
+    ("command", "tests/conformance/tails.cpp", word, None),
+    ("command", "tests/faults/scenario.cpp", word, None),
+    ("command", "tests/fuzz/session.dict", word, None),
+    ("command", "tests/protocol/command_test.cpp", word, None),
+    ("command", "tests/differential/command_stream.cpp", word, {"standard"}),
+    ("command", "docs/protocol.md", word, {"standard"}),
+    ("command", "docs/beyond.md", word, {"extended", "operators"}),
+    ("command", "docs/clients.md", word, {"extended"}),
+    ("command", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word, {"operators"}),
+    ("tag", "tests/conformance/scripts/extended/capabilities.script", word, None),
+    ("tag", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word, None),
+    ("tag", "tests/faults/scenario.cpp", in_put, None),
+    ("tag", "tests/fuzz/session.dict", in_put, None),
+    ("tag", "tests/fuzz/session_seeds.cpp", in_put, None),
+    ("tag", "tests/fuzz/transfer_play.cpp", in_put, None),
+    ("tag", "tests/queue/state_transfer_test.cpp", in_put, None),
+    ("tag", "tests/simulation/model_tries.cpp", in_put, None),
+    ("tag", "tests/tool/tags_test.py", word, None),
+    ("tag", "docs/beyond.md", in_page, None),
+    ("tag", "docs/clients.md", word, None),
+    ("tag", "docs/statistics.md", lambda tag: rf"(?m)^ +{tag}: ", None),
+    ("tag", "packaging/man/haricot.1", lambda tag: rf"the tag {tag}\)", None),
+    ("flag of a tag", "packaging/man/haricot.1", in_manual, None),
+    ("flag of a tag", "packaging/bash-completion/haricot", lambda flag: word("--" + flag), None),
+    ("flag of a tag", "packaging/fish-completion/haricot.fish", lambda flag: rf" -l {flag} ", None),
+    ("flag of a tag", "packaging/zsh-completion/_haricot", lambda flag: word("--" + flag), None),
+    ("flag", "docs/operating.md", lambda flag: word("--" + flag), None),
+    ("flag", "packaging/man/haricotd.8", in_manual, None),
+    ("key", "docs/statistics.md", lambda key: rf"`{key}`", None),
+]
+
+
+def rows_of(kind, text):
+    """The (name, set) of each row of a table; the set is None if the table has none."""
+    return [(match[1], match[2] if match.re.groups > 1 else None) for match in ROWS[kind][1].finditer(text)]
+
+
+def check(texts):
+    """Findings, of a function that returns the text of a path."""
+    findings = []
+    rows = {kind: rows_of(kind, texts(table)) for kind, (table, _) in ROWS.items()}
+    for kind, found in rows.items():
+        if len(found) < ROWS_MIN[kind]:
+            findings.append(f"{ROWS[kind][0]}: only {len(found)} rows can be read ({kind})")
+    for kind, path, pattern, sets in LISTS:
+        text = texts(path)
+        for name, own_set in rows[kind]:
+            if sets is not None and own_set not in sets:
+                continue
+            if not re.search(pattern(name), text):
+                findings.append(f"{path}: lacks the {kind} {name}, which has a row in {ROWS[kind][0]}")
+    return findings
+
+
+def main(arguments):
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = pathlib.Path(arguments[1])
+    findings = check(lambda path: (root / path).read_text(encoding="utf-8"))
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
