@@ -154,7 +154,8 @@ class Metrics(WatchTest):
         before = self.web.memory_kb()
         for pattern in (".*[0-7]" + "." * 36, "(.*[0-7]){60}x", ".*[0-4]" + "." * 190, "(((.*)*)*)*x"):
             self.assertEqual(self.web.fetch("/metrics/tubes", match=pattern)[0], 200, pattern)
-        self.assertLess(self.web.memory_kb() - before, 16 * 1024)
+        if not self.web.is_sanitized():
+            self.assertLess(self.web.memory_kb() - before, 16 * 1024)
 
     def test_other_sites_cannot_ask_for_a_scrape(self):
         for path in ("/metrics", "/metrics/tubes", "/metrics/tubes?match=a", f"/probe?target={self.name}"):
