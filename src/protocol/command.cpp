@@ -96,12 +96,14 @@ class Cursor {
   // std::from_chars took more than twice the instructions for numbers of a few digits.
   template <typename Integer>
   bool number(Integer& value) {
-    skip_blanks();
     // This many digits always fit.
     constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
-    const char* at = rest_.data();
-    const char* const end = at + rest_.size();
-    const char* const fitting = at + std::min(rest_.size(), kDigitsThatFit);
+    const char* first = rest_.data();
+    const char* const end = first + rest_.size();
+    while (first != end && *first == ' ') ++first;
+    const char* const fitting =
+        first + std::min(static_cast<std::size_t>(end - first), kDigitsThatFit);
+    const char* at = first;
     Integer sum = 0;
     for (; at != fitting && digit_of(*at) <= 9; ++at) sum = sum * 10 + digit_of(*at);
     if (at == fitting) [[unlikely]] {
@@ -110,7 +112,7 @@ class Cursor {
         if (__builtin_add_overflow(sum, Integer{digit_of(*at)}, &sum)) return false;
       }
     }
-    if (at == rest_.data()) return false;
+    if (at == first) return false;
     value = sum;
     rest_ = std::string_view(at, static_cast<std::size_t>(end - at));
     return true;
@@ -226,7 +228,7 @@ ParseResult read_bound(Cursor& cursor, Command& command) {
 
 // Compat: beanstalkd counts a put before it checks the text after the last number.
 // docs/compatibility.md, "Taken over".
-ParseResult read_put(Cursor& cursor, Command& command) {
+[[gnu::flatten]] ParseResult read_put(Cursor& cursor, Command& command) {
   const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
   if (!has_numbers) return ParseResult::bad_format;

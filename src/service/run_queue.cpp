@@ -18,7 +18,7 @@ void RunQueue::defer(Session& session) {
 }
 
 void RunQueue::wait_for_memory(Session& session) {
-  session.stop(Stopped::lacks_memory);
+  session.stop(Stopped::deferred);
   short_of_memory_.push_back(session);
 }
 

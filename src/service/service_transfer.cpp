@@ -47,9 +47,7 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
 
 void ServiceTransfer::write_session(StateWriter& to, const Session& session) const {
   to.begin(kSession);
-  // A restart ends the shortage of memory.
-  const bool lacks_memory = session.stopped() == Session::Stopped::lacks_memory;
-  to.value(lacks_memory ? Session::Stopped::deferred : session.stopped());
+  to.value(session.stopped());
   to.value(session.requests.peer);
   parts_.idle.write(to, session);
   Session::FactFields::write(to, session);

@@ -26,12 +26,6 @@ void TurnShares::begin_backlog() {
   is_first_command_ = false;
 }
 
-Budget TurnShares::share_of_read() {
-  is_first_command_ = true;
-  const std::uint64_t left = std::max<std::uint64_t>(budget_.left(), turn_limits::kStepsOfCheap);
-  return {steps_, std::min(read_share_, left)};
-}
-
 bool TurnShares::admit(std::uint64_t price) {
   const std::uint64_t left = budget_.left();
   if (price <= turn_limits::kStepsOfCheap || price <= left || left == whole_) return true;
@@ -43,9 +37,7 @@ bool TurnShares::admit(std::uint64_t price) {
   return true;
 }
 
-// Counts the sessions of this turn as well, because many may enter the backlog at once.
-std::uint32_t TurnShares::steps_per_share() const {
-  const std::uint32_t busy = std::max({busy_last_turn_, busy_, std::uint32_t{1}});
+std::uint32_t TurnShares::steps_per_share(std::uint32_t busy) {
   return std::clamp(turn_limits::kStepsOfSessions / busy,
                     turn_limits::kStepsPerShareMin + turn_limits::kStepsPerSend,
                     turn_limits::kStepsPerShare + turn_limits::kStepsPerSend) -

@@ -154,7 +154,7 @@ TEST_F(RequestRunnerTest, APageWaitsForMemory) {
   void* const held = Memory::allocate(Memory::kOwnBytes + 1);
   Memory::limit(1);
   EXPECT_EQ(say(session, "scan-jobs 0 10\r\n"), "");
-  EXPECT_EQ(session.stopped(), Stopped::lacks_memory);
+  EXPECT_EQ(session.stopped(), Stopped::deferred);
   Memory::limit(SIZE_MAX);
   Memory::free(held);
   run_queue.wake_for_memory(page_limit.free_pages());

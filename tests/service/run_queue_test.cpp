@@ -105,7 +105,7 @@ TEST_F(RunQueueTest, DeferredSessionsRunWhenTheyAreRetried) {
 
 TEST_F(RunQueueTest, AsManySessionsAreWokenAsMemoryIsFreeFor) {
   for (Session& session : sessions) queue.wait_for_memory(session);
-  EXPECT_EQ(sessions[0].stopped(), Stopped::lacks_memory);
+  EXPECT_EQ(sessions[0].stopped(), Stopped::deferred);
   queue.wake_for_memory(0);
   EXPECT_TRUE(queue.is_empty());
   queue.wake_for_memory(3);

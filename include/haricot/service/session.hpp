@@ -111,7 +111,8 @@ class Session {
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
     needs_input,  // Everything that has arrived is used, or is the beginning of something.
-    deferred,     // The next command waits for the journal's disk, or is in the backlog again.
+    deferred,  // The next command waits for the journal's disk or for memory, or is in the backlog
+               // again.
     // The session is in the backlog:
     has_had_share,  // It has used its share of the turn, or was woken.
     put_off,        // The next command is expensive, and waits for a later turn.
@@ -123,8 +124,6 @@ class Session {
     // Obstacles that never end:
     quit,  // The client has quit, or memory was short for something that had to follow.
     idle,  // The idle timeout has ended the session.
-    // The next command waits until memory is free (PageLimit). The state has `deferred` instead.
-    lacks_memory,
   };
   friend constexpr Stopped last_of(Stopped) { return Stopped::idle; }
 
@@ -140,11 +139,8 @@ class Session {
   Stopped stopped() const { return requests.stopped; }
   // Changes the reason of a session that is in no list of RunQueue.
   void stop(Stopped why) { requests.stopped = why; }
-  bool is_ended() const { return stopped() == Stopped::quit || stopped() == Stopped::idle; }
-  bool has_obstacle() const {
-    return stopped() == Stopped::waits_for_delivery || stopped() == Stopped::held_back ||
-           stopped() == Stopped::output_full || is_ended();
-  }
+  bool is_ended() const { return stopped() >= Stopped::quit; }
+  bool has_obstacle() const { return stopped() >= Stopped::waits_for_delivery; }
   // Returns the obstacle that the session has in the turn of that number; not_stopped if it has
   // none.
   //

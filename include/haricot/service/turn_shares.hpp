@@ -15,10 +15,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 
@@ -38,7 +40,10 @@ class TurnShares {
   bool is_used_up() const { return budget_.is_used_up(); }
 
   // Returns the share of a session that was just read, which allows a cheap command in any case.
-  Budget share_of_read();
+  Budget share_of_read() {
+    is_first_command_ = true;
+    return {steps_, std::min(read_share_, std::max(budget_.left(), kLeastShare))};
+  }
   // Returns the share of the next session of the backlog.
   Budget share_of_waiting() const { return budget_.part(steps_per_share()); }
 
@@ -51,7 +56,16 @@ class TurnShares {
   void count_busy() { ++busy_; }
 
  private:
-  std::uint32_t steps_per_share() const;
+  static constexpr std::uint64_t kLeastShare = turn_limits::kStepsOfCheap;
+  static constexpr std::uint32_t kBusyWithWholeShare =
+      turn_limits::kStepsOfSessions / (turn_limits::kStepsPerShare + turn_limits::kStepsPerSend);
+
+  std::uint32_t steps_per_share() const {
+    // Counts the sessions of this turn as well, because many may enter the backlog at once.
+    const std::uint32_t busy = std::max(busy_last_turn_, busy_);
+    return busy <= kBusyWithWholeShare ? turn_limits::kStepsPerShare : steps_per_share(busy);
+  }
+  static std::uint32_t steps_per_share(std::uint32_t busy);
 
   const std::uint64_t& steps_;
   Budget budget_;             // Of the part, for all its sessions together,
