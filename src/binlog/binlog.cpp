@@ -82,7 +82,7 @@ std::optional<Notice> Binlog::next_notice() {
 void Binlog::end_turn(Instant now) {
   state_.now = std::max(state_.now, now);
   if (!state_.is_in_use()) return;
-  watch_.look();  // Before anything counts as safe.
+  watch_.look();  // Before any record counts as safe.
   stream_.syncs().take_ends();
   stream_.records().flush();
   bodies_.go_on();
@@ -96,8 +96,8 @@ void Binlog::end_turn(Instant now) {
     if (!stream_.is_refusing()) room_.tend(state_.budget(turn_limits::kStepsOfSpares));
   }
   stream_.syncs().request(is_waited_for());
-  // One may have ended meanwhile. What is asked for after it is left for the next turn, which its
-  // end begins.
+  // A sync may have ended meanwhile. Requests that need another sync wait for the next turn, which
+  // its end begins.
   stream_.syncs().take_ends();
   stream_.syncs().request(is_waited_for());
   bodies_.end_turn(changes_.is_waited_for());
@@ -114,7 +114,7 @@ Instant Binlog::next_event() const {
   return std::min({stream_.syncs().next(), compaction_.next_event(), room_.next_event()});
 }
 
-// Looking in --------------------------------------------------------------------------------------
+// Numbers -----------------------------------------------------------------------------------------
 
 JournalNumbers Binlog::numbers() const {
   if (state_.engine == nullptr) return {};
@@ -142,7 +142,7 @@ void Binlog::check_invariants() const {
   if (state_.engine == nullptr) return;
   stream_.progress().check_invariants();
   state_.promises.check_invariants(*state_.engine);
-  // While it recovers, jobs may live in no file: they are on the list of what is to be written.
+  // During recovery, jobs may live in no file until they are written again.
   if (stream_.is_refusing()) return;
   state_.segments->check_invariants();
   CHECK(stream_.is_open() || state_.is_closed);

@@ -9,7 +9,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Whether a file that was being made has nothing in it yet: zeros, or a signature and zeros.
+// Returns true if a spare has no content yet: zeros, or a signature and zeros.
 bool is_unused(std::string_view bytes) {
   if (find_nonzero(bytes, 0) == bytes.size()) return true;
   return bytes.size() >= kFirstRecordOffset && read_signature(bytes.substr(kVersionBytes)) &&
@@ -35,11 +35,11 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
   return sync_what_was_read(error);
 }
 
-// A server that was killed, or never syncs, may have left what it wrote to the kernel alone. From
-// here on it counts as durable, so it has to be.
+// Syncs the files that were read. A server that was killed, or that never syncs, may have written
+// them only to the kernel, and from now on they count as durable.
 bool FolderOpening::sync_what_was_read(std::string& error) {
   if (!state_.has_syncs() || report_.files.empty()) return true;
-  // Whoever has moved or replaced files has synced nothing.
+  // If files were moved or replaced from outside, nothing is known to be synced.
   const bool is_in_order = report_.is_sound();
   DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
@@ -71,7 +71,7 @@ FileSequence::Start FolderOpening::start() {
   const bool is_empty = previous.kind() == FileKind::empty;
   if (is_empty && !state_.is_fenced()) return start;
   start.previous_number = previous.number;
-  // Whoever has begun an empty file may write to it late. Nothing of that counts.
+  // The server that began an empty file may still write to it late. Nothing of that counts.
   start.previous =
       is_empty ? WrittenPoint{.bytes = kFirstRecordOffset}
                : WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
@@ -86,9 +86,9 @@ std::uint64_t FolderOpening::newest_with_records() const {
   return newest;
 }
 
-// Files with damage stay as they are as long as jobs live in them, and are read again at each
-// start; what of them is no record stays for ever, in a copy. Files that are not of this place go
-// out of the way.
+// Damaged files stay as they are while jobs live in them, and each start reads them again. Their
+// unreadable parts are kept in copies, which nothing removes. Files that do not belong to this
+// place are renamed.
 void FolderOpening::keep_what_was_not_understood() {
   Quarantine quarantine(state_.disk);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
@@ -106,7 +106,7 @@ void FolderOpening::keep_what_was_not_understood() {
     move_aside(quarantine, problem.file, *number);
   }
   for (const std::string& name : report_.spares) {
-    // Of a large body that was on its way: without a record that anybody was told of.
+    // A large body without a record: no answer depends on it.
     const bool is_of_body = name == spare_name(LargeBody::kNumber);
     if (is_of_body && state_.disk.remove(name) == DiskStatus::ok) continue;
     FileBytes bytes;
@@ -115,24 +115,24 @@ void FolderOpening::keep_what_was_not_understood() {
     if (status == DiskStatus::ok && is_unused(bytes.view())) {
       (void)state_.disk.remove(name);
     } else {
-      // Somebody may have given a file of jobs that name.
+      // A file with jobs may have been given that name.
       move_aside(quarantine, name, *binlog_file_number(name.substr(0, name.rfind('.'))));
     }
   }
   (void)quarantine.sync();
 }
 
-// False: the copy could not be made.
+// Returns false if the copy could not be made.
 bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file) {
   const std::string name = binlog_file_name(file.name_number);
   FileBytes bytes;
   Quarantine::Kept kept;
   DiskStatus status = state_.disk.read(name, bytes);
   const std::string_view all = bytes.view();
-  // What was here is not to be had from zeros.
+  // Zeros contain nothing to keep.
   if (status == DiskStatus::ok && find_nonzero(all, 0) == all.size()) return true;
   if (status == DiskStatus::ok && !file.damages.empty()) {
-    // Zeros at the end say nothing. A file that is being written has millions.
+    // Zeros at the end are left out: a file that is being written has millions.
     const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
     status = quarantine.keep(used, file.name_number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
@@ -160,8 +160,8 @@ void FolderOpening::move_aside(Quarantine& quarantine, const std::string& name,
   state_.notices.tell(std::move(told));
 }
 
-// Requires that nothing in the folder is in doubt: a next file tells how this one ended, and hides
-// nothing.
+// Continues the file only if nothing in the folder is in doubt. Otherwise a next file has to state
+// where this one ends.
 std::optional<ContinuedFile> FolderOpening::open_last_file() {
   if (report_.files.empty() || state_.is_fenced() || !report_.is_sound()) return std::nullopt;
   const FileReport& last = report_.files.back();
@@ -182,9 +182,8 @@ std::optional<ContinuedFile> FolderOpening::open_last_file() {
   return std::nullopt;
 }
 
-// Gives back what the newest file that was read has after its last record. False: nothing.
 bool FolderOpening::cut_off_zeros() {
-  // Another server may have found more in the file by now.
+  // In a shared folder, another server may have found more in the file by now.
   if (report_.files.empty() || state_.is_fenced()) return false;
   const FileReport& last = report_.files.back();
   const bool has_zeros = last.damages.empty() && last.torn.bytes == 0 && last.accepted_bytes > 0 &&

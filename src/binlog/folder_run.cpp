@@ -13,11 +13,11 @@
 namespace haricot::binlog {
 namespace {
 
-// Short enough to need none itself.
+// Short enough for a std::string without an allocation.
 constexpr std::string_view kNoMemory = "no memory left";
 constexpr std::string_view kNoSpace = "no space left on the disk";
 
-// For a folder whose id nothing tells. Never 0.
+// Returns an id for a folder whose id is unknown. Never 0.
 std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
   const bool had_one = std::any_of(
       report.problems.begin(), report.problems.end(),
@@ -26,7 +26,7 @@ std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
   return had_one ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
 }
 
-// Never 0.
+// Returns a random run, never 0.
 std::uint32_t run_of(std::uint64_t random) {
   return static_cast<std::uint32_t>(1 + salt_of(random, 0) % (kRunsEnd - 1));
 }
@@ -95,7 +95,7 @@ bool FolderRun::begin(std::uint64_t random, bool has_to, std::string& error) {
   } catch (const std::bad_alloc&) {
     error.clear();
     if (has_to) {
-      // All jobs are here, and workers can have them. A file is begun when there is memory.
+      // All jobs are restored, so workers may have them. A file is begun when there is memory.
       stream_.refusal().begin(DiskStatus::failed, "begin a file", kNoMemory);
       return true;
     }
@@ -119,7 +119,7 @@ bool FolderRun::begin_run(std::uint64_t random, bool has_to, std::string& error)
   return true;
 }
 
-// In front of the first file: the note tells that no record of it was safe.
+// Begins the run in the note, before the first file: no record of the run is safe yet.
 void FolderRun::begin_in_note(std::uint64_t store_id, std::uint32_t run) {
   stream_.note().begin_run(store_id, opening_.report().run, run);
   NoteWriter::Files files = stream_.state().noted_files();
@@ -127,7 +127,7 @@ void FolderRun::begin_in_note(std::uint64_t store_id, std::uint32_t run) {
   stream_.note().set_what_was_read(files);
 }
 
-// From here on the folder is changed: nothing that was read, only beside it, or after its end.
+// Changes the folder from here on: only beside the files that were read, or after their end.
 bool FolderRun::begin_first_file(bool has_to, std::string& error) {
   // The position comes before anything that may fail, so that a later try does not replace a file.
   stream_.files().start_from(opening_.start());
@@ -141,7 +141,7 @@ bool FolderRun::begin_first_file(bool has_to, std::string& error) {
       error = room_.why();
       return false;
     }
-    // All jobs are here, and workers can have them. Changes wait for the disk.
+    // All jobs are restored, so workers may have them. Changes wait for the disk.
     stream_.refusal().begin(is_short ? DiskStatus::full : DiskStatus::failed, "begin a file",
                             is_short ? kNoSpace : std::string_view(room_.why()));
     return true;
@@ -151,16 +151,17 @@ bool FolderRun::begin_first_file(bool has_to, std::string& error) {
     error = stream_.refusal().why();
     return false;
   }
-  // All that is needed: nobody waits yet for anything else.
+  // Makes all spares that are required: no client waits yet.
   do {
     room_.tend(state_.budget(turn_limits::kStepsOfSpares));
   } while (room_.is_left_to_tend());
   return true;
 }
 
-// Where space is scarce it may be in the newest file: a server that was killed leaves there what it
-// had taken ahead. That file is continued, and so is its run: a new file at each start would use up
-// the room that changes need. Otherwise the space is given back. False: there is no spare.
+// Makes the spare for the first file; returns false if there is none. If space is scarce, the
+// newest file may have it: a killed server leaves its preallocated space there. Then that file and
+// its run are continued, because a new file at each start would use up the room that changes need.
+// If it cannot be continued, its space is returned to the disk.
 bool FolderRun::make_first_spare(bool& is_continued) {
   bool is_enough = false;
   const bool good = room_.make_first_spare(is_enough);
@@ -184,13 +185,13 @@ bool FolderRun::end(Instant now) {
   state_.look_for_files_at = state_.now;
   recovery_.try_at_once();
   watch_.look();
-  // What compaction has still to write anew is written at once.
+  // Jobs that compaction still has to write again are written at once.
   if (!stream_.is_refusing() && state_.segments->gone_until() != 0) {
     stream_.refusal().begin(DiskStatus::failed, "find", "files were taken away",
                             Notice::Kind::gone);
   }
   stream_.records().flush();
-  // The seal comes when all else is durable, and says so to later starts.
+  // The seal comes after everything else is durable, because later starts rely on that.
   stream_.syncs().sync_all();
   recover_at_once();
   bodies_.drop_all();
@@ -209,12 +210,13 @@ bool FolderRun::end(Instant now) {
   try {
     state_.notices.tell({.kind = Notice::Kind::not_written});
   } catch (const std::bad_alloc&) {
-    // Then the result alone says so.
+    // Then only the result reports the failure.
   }
   return false;
 }
 
-// A try to recover takes as many rounds as there is to rewrite; it ends well or with no file.
+// An attempt to recover takes as many rounds as there are records to write. It ends in success, or
+// with no open file.
 void FolderRun::recover_at_once() {
   if (stream_.is_refusing()) recovery_.go_on(state_.budget(turn_limits::kStepsOfRecovery));
   while (stream_.is_refusing() && stream_.is_open()) {

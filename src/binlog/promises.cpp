@@ -18,7 +18,7 @@ bool leaves_key(const JournaledJob& job, const JobStore& jobs) {
 
 }  // namespace
 
-// A key counts whether the job holds it or not: that may change.
+// Counts a key even if another job holds it, because that may change.
 void Promises::make(const JournaledJob& job, JobStore& jobs, Promise promise) {
   ++deletions_;
   if (leaves_key(job, jobs)) tombstones_.add(tombstone_key_bytes(job, jobs));
@@ -33,10 +33,10 @@ void Promises::end(const JournaledJob& job, JobStore& jobs) {
   end_hold_end(jobs.journal_fields(job.ref));
 }
 
-// The records of a key and the deletion after them stand in one file. Where they do not fit any
-// more, the end of the file is lost: less than what all of them take, in each file, and each time
-// in front of such a deletion. A quarter is enough for that in the smallest files, and one for the
-// file that is being written.
+// The records of a key and the deletion after them are in one file. If they do not fit, the rest of
+// the file is lost: fewer bytes than they have, at most once in each file, and only in front of
+// such a deletion. A quarter of all bytes covers these losses even with the smallest files; the
+// records of one more key cover the file that is being written.
 std::uint64_t Promises::bytes() const {
   const std::uint64_t tombstones = tombstone_records(tombstones_) * kShortRecordBytes;
   const std::uint64_t all = (deletions_ + burials_ + hold_ends_) * kShortRecordBytes + tombstones;

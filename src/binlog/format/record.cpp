@@ -327,7 +327,8 @@ void write_signature(const Signature& signature, char* to) {
   store(block + 64, signature.previous_records);
   store(block + 68, signature.records_lost);
   store(block + 72, signature.previous_number);
-  // In the field of the state, which earlier versions and beanstalkd ignore here.
+  // The epoch's high byte is in the field of the state, which earlier versions and beanstalkd
+  // ignore here.
   if (signature.epoch != 0) block[kStateAt] = static_cast<char>(1 + signature.epoch / kRunsEnd);
   // The run is in the field of the record number.
   seal_header(
@@ -350,7 +351,7 @@ std::optional<Signature> read_signature(std::string_view bytes) {
   signature.store_id = load<std::uint64_t>(block + 56);
   signature.previous_records = load<std::uint32_t>(block + 64);
   signature.records_lost = load<std::uint32_t>(block + 68);
-  // In the bytes of a job's last count, which earlier versions left zero.
+  // The number is in the bytes of a job's last count, which earlier versions left zero.
   signature.previous_number = load<std::uint32_t>(block + 72);
   signature.run = load_u24(block + kNumberAt);
   const auto high = static_cast<std::uint8_t>(block[kStateAt]);

@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// By TextKind: "TAGS", "KEPT" and "KEPA".
+// Marks by TextKind: "TAGS", "KEPT" and "KEPA".
 constexpr std::array<std::uint32_t, 3> kMarks = {0x53474154, 0x5450454b, 0x4150454b};
 
 // The text is in the fields of the TTR and the body size, after three bytes of numbers, and in the

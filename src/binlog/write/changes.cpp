@@ -24,7 +24,7 @@ JournalStatus Changes::answer_busy() {
   return JournalStatus::later;
 }
 
-// What compaction needs is not kept waiting by the size of the folder, which it is to reduce.
+// Compaction does not use this: the size of the folder must not delay the work that reduces it.
 JournalStatus Changes::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
   if (stream_.writer().room() < record_bytes) {
     stream_.syncs().take_ends();
@@ -56,12 +56,12 @@ JournalStatus Changes::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   const JournalStatus status =
       is_large ? room_for_large_put(body, lead_bytes, keep) : make_room(bytes, keep);
   if (status == JournalStatus::full) {
-    // A job larger than a file counts as one of a file's size: to keep so much more room for it
+    // A job larger than a file counts as one of a file's size: keeping that much more room for it
     // would take space from others.
     room_.count_refused_put(share + std::min(bytes, room_.needs().file_bytes()), bytes);
   }
   if (status != JournalStatus::ok) return status;
-  // What is large is not collected.
+  // A large body is written apart from the collected records.
   const bool good = is_large ? stream_.records().prepare(0, 0)
                              : stream_.records().prepare(lead_bytes, put.body_bytes);
   return good ? JournalStatus::ok : JournalStatus::full;
@@ -80,7 +80,7 @@ JournalStatus Changes::room_for_large_put(const BlobRef& body, std::size_t lead_
     bodies_.set_wanted_by_put(true);
     return answer_busy();
   }
-  // Where nobody is in the way, it lacks something that the disk has to bring.
+  // Unless another body is in the way, the put waits for the disk.
   return bodies_.is_busy() ? answer_busy() : answer_later();
 }
 
@@ -100,7 +100,7 @@ JournalStatus Changes::take_room_for_update(Promise promise) {
 JournalStatus Changes::take_promised_room(const Promised& promised) {
   promise_ = Promise::nothing;
   const JournalStatus status = room_for_promised(promised);
-  // Compaction or a recovery may write the job before the record comes.
+  // Compaction or a recovery may write the job before its record comes.
   if (status != JournalStatus::ok && promised.burial != nullptr && state_.is_in_use()) {
     stream_.jobs().stamp_burial(*promised.burial);
   }
@@ -119,12 +119,12 @@ JournalStatus Changes::room_for_promised(const Promised& promised) {
              : JournalStatus::failed;
 }
 
-// Where the file that is being written has not enough room left, that is given up for the next one;
-// the room for all other deletions has to be there besides. One alone has the room of each
-// deletion.
+// If the file that is being written lacks the room, its rest is given up and the records go to the
+// next file; then the room for all other deletions is required too. A single deletion uses the room
+// promised for it.
 JournalStatus Changes::room_for_several(std::uint32_t records) {
   const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;
-  // No write may come, and fail, between the first of them and the last.
+  // No write may come, and fail, between the first of these records and the last.
   if (stream_.writer().collected_bytes() + bytes >= RecordCollector::kCollectedBytesMax)
     stream_.records().flush();
   if (!can_record()) return JournalStatus::failed;

@@ -12,12 +12,12 @@
 namespace haricot::binlog {
 namespace {
 
-// Beyond this many times what the folder may have, nobody goes on as if the disk could follow.
+// If the folder exceeds its allowed size this many times, commands wait for the disk.
 constexpr std::uint64_t kTimesAllowedMax = 3;
-// Of the garbage that is worth collecting, the part that is so for a change that lacks room.
+// Divisor of the garbage worth collecting if a change lacks room.
 constexpr std::uint64_t kShareForAChange = 4;
-// What a file takes beside the records of jobs: its head, its seal, and one record of which files
-// are needed, as a file is removed for each that is begun. To copy it would only make it anew.
+// Bytes of a file besides the records of jobs: its head, its seal, and one record of needed files,
+// because for each new file one is removed. A copy would need them again.
 constexpr std::uint64_t kBytesOfFrame = kFirstRecordOffset + 2 * kShortRecordBytes;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
@@ -37,8 +37,8 @@ std::uint64_t Compaction::garbage_of_newest() const {
   return written - std::min(written, needed);
 }
 
-// Where nearly all lives, copying would go round and round for nothing. It is not for nothing where
-// a change would be refused else: the files' frames and ends may have taken what is missing.
+// If nearly all jobs live, copying would never end. If a change would be refused otherwise, less
+// garbage is worth a copy: the missing room may be in heads and ends of files.
 std::uint64_t Compaction::garbage_worth_collecting() const {
   const std::uint64_t worth = room_.needs().garbage_worth_collecting();
   return has_to_make_room_ ? worth / kShareForAChange : worth;
@@ -48,13 +48,13 @@ bool Compaction::has_garbage_to_collect() const {
   if (stream_.is_refusing() || segments().size() < 2) return false;
   if (segments().oldest().live_jobs == 0) return true;
   if (segments().oldest().number <= segments().gone_until()) return true;
-  // What has been moved has cost its room, and only the removal of the file gives it back.
+  // Moved jobs have used room, and only the removal of the file returns it.
   if (room_.is_short() && segments().oldest().moved_until != 0) return true;
   const std::uint64_t sealed = segments().older_bytes();
   const std::uint64_t sealed_live = segments().live_bytes() - segments().newest().live_bytes;
   const std::uint64_t frames = (segments().size() - 1) * kBytesOfFrame;
   std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
-  // What is copied after it will make a file of the past of the newest one.
+  // Copied jobs fill the newest file, and then its garbage can be collected.
   if (room_.is_short()) garbage += garbage_of_newest();
   if (room_.is_short() && garbage_of_oldest() >= segments().oldest().bytes / 8) return true;
   if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
@@ -70,7 +70,7 @@ Budget Compaction::budget_of_turn() const {
 }
 
 void Compaction::go_on(const Budget& budget) {
-  if (budget.is_used_up()) return;  // It went on in this turn, and what it found out then holds.
+  if (budget.is_used_up()) return;  // It has run in this turn already, and its findings still hold.
   waits_ = wants_sync_ = has_moved_ = false;
   bodies_.begin_compaction();
   if (state_.now < again_) return;
@@ -91,16 +91,16 @@ void Compaction::go_on(const Budget& budget) {
   }
 }
 
-// Files go one at a time, and where syncs take long more may be begun meanwhile, without an end. So
-// once the folder is far too large, no command begins a file as long as something is under way on
-// the disk: its session waits for the disk, and nobody else does. When nothing is under way there
-// is nothing to wait for, so a file that cannot be removed stops nobody.
+// Files are removed one at a time, and if syncs take long, more files may be begun meanwhile,
+// without limit. So when the folder is far too large, no command begins a file while the disk has
+// work: its session waits, and no other does. When the disk is idle there is nothing to wait for,
+// so a file that cannot be removed stops no command.
 bool Compaction::is_too_far_ahead(const Budget& budget) {
   const bool is_far =
       room_.folder_bytes() > kTimesAllowedMax * room_.needs().folder_bytes_allowed() &&
       has_garbage_to_collect();
   if (is_far && has_moved_ && stream_.sync_line().length() == 0) {
-    // What has just ended may let it go on.
+    // The work that has just ended may let compaction continue.
     go_on(budget);
     stream_.records().flush();
     stream_.syncs().request(true);
@@ -109,10 +109,9 @@ bool Compaction::is_too_far_ahead(const Budget& budget) {
   return is_far && stream_.sync_line().length() > 0;
 }
 
-// On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
-// records it has moved, then of the folder. Workers that are faster wait for it, as their answers
-// would; the alternative is to refuse what a disk with garbage on it could take. False: nothing is
-// going to come of it.
+// On a full disk, changes use the room that compaction returns, and that takes syncs: first of the
+// moved records, then of the folder. Faster workers wait for these syncs. Otherwise they would be
+// refused although the disk has garbage. Returns false if no room will come of it.
 bool Compaction::collect_for_space(const Budget& budget) {
   has_to_make_room_ = true;
   if (stream_.is_refusing() || !has_garbage_to_collect()) {
@@ -120,8 +119,8 @@ bool Compaction::collect_for_space(const Budget& budget) {
     return false;
   }
   if (!waits_ && !has_collected_for_space_) {
-    has_collected_for_space_ = true;  // Once a turn, however many workers there are.
-    again_ = state_.now;              // It may have failed for want of space that is there by now.
+    has_collected_for_space_ = true;  // Once in a turn, for any number of workers.
+    again_ = state_.now;              // It may have failed for lack of space that is there now.
     go_on(budget);
   }
   if (stream_.is_refusing()) return false;
@@ -152,7 +151,7 @@ Compaction::Result Compaction::move_one() {
   return Result::did_some;
 }
 
-// The deletion of its job is not needed: the oldest file is the last one that can have the job.
+// Writes no deletion of the job: no file before the oldest one can have the job.
 Compaction::Result Compaction::move_tombstone(JobRef tombstone_ref) {
   Segment& oldest = segments().oldest();
   const JournalStatus status = write_tombstone(state_.engine->tombstone(tombstone_ref));
@@ -195,7 +194,6 @@ Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef
   return Result::did_some;
 }
 
-// Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
 JournalStatus Compaction::mark_id(JobId id) {
   const Record marker = marker_of(id);
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
@@ -209,8 +207,9 @@ JournalStatus Compaction::mark_id(JobId id) {
   return stream_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
-// The file after that one that tells of this id or a higher one, and has done so for longest: the
-// newest one always does in a busy server, and never durably so. Null: none.
+// Returns a file after that index with a full record of this id or a higher one. If there are
+// several, returns the one whose record is oldest: in a busy server the newest file always has one,
+// and it is never durable. Null: there is none.
 const Segment* Compaction::file_naming(JobId id, std::size_t after) const {
   const Segment* best = nullptr;
   for (std::size_t i = after + 1; i < segments().size(); ++i) {
@@ -221,8 +220,8 @@ const Segment* Compaction::file_naming(JobId id, std::size_t after) const {
   return best;
 }
 
-// Whether all that was in that file is durable elsewhere: its jobs, their ends, and an id that is
-// as high as the highest that it tells of.
+// Returns true if all content of that file is durable elsewhere: its jobs, their deletions, and an
+// id at least as high as its highest one.
 bool Compaction::is_replaced(std::size_t index) {
   Segment& segment = segments().at(index);
   if (segment.live_jobs > 0 || index + 1 == segments().size()) return false;
@@ -232,18 +231,18 @@ bool Compaction::is_replaced(std::size_t index) {
   return other != nullptr && is_durable(other->highest_record);
 }
 
-// Writes down that the oldest files are not needed, so that nobody misses them. What took the place
-// of their records is durable by then: a crash may keep any page of what was written, and lose the
-// others. There is room for one such record in each file. On a full disk, where workers wait for
-// the space, the note of the folder tells it: see set_removal(); but not if another server may
-// write to the note. On anything but ok: not now.
+// Records that the oldest files are not needed, so that no start misses them. The records that
+// replace theirs are durable before: a crash may keep any written page and lose the others. Each
+// file keeps room for one such record. On a full disk, where workers wait for the space, the note
+// of the folder states it instead (see set_removal()), unless another server may write the note.
+// Unless ok, try again later.
 JournalStatus Compaction::write_oldest_needed() {
   std::size_t files = 0;
   bool is_told = true;
   while (is_replaced(files)) is_told = segments().at(files++).unneeded_from != 0 && is_told;
   if (is_told) return JournalStatus::ok;
   DiskSpace space;
-  // It is short of space for want of memory, too.
+  // A shortage of memory also counts as a shortage of space, so the free space is checked.
   if (!state_.is_fenced() && room_.is_short() && state_.disk.space(space) &&
       space.free_bytes < room_.needs().file_bytes()) {
     return JournalStatus::ok;
@@ -267,10 +266,10 @@ JournalStatus Compaction::write_oldest_needed() {
   return JournalStatus::ok;
 }
 
-// Up to that record, as far as the policy lets anything be durable.
+// Returns true if the first `record` records are as durable as the policy makes them.
 bool Compaction::is_durable(std::uint64_t record) {
   if (state_.has_syncs()) return !stream_.is_refusing() && record <= stream_.progress().synced();
-  stream_.records().flush();  // No end of a sync will be there to come back here.
+  stream_.records().flush();  // Without syncs, no end of a sync would continue this work.
   return !stream_.is_refusing() && record <= stream_.progress().written();
 }
 
@@ -280,17 +279,17 @@ Compaction::Result Compaction::not_now(JournalStatus status) {
   return Result::nothing_to_do;
 }
 
-// Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
-// takes the kernel long, so it is done where syncs are.
+// Begins to remove the oldest file in the background, because removing a large file takes the
+// kernel long. removal_ended() gets the result.
 Compaction::Result Compaction::remove_oldest() {
   if (state_.now < begin_again_) return pause_on();
   if (stream_.sync_line().has_removal()) {
-    // The next ones are told of while the oldest goes: each of the two takes syncs.
+    // Meanwhile the next files are recorded as not needed: record and removal both take syncs.
     (void)write_oldest_needed();
     return Result::has_to_wait;
   }
   Segment& oldest = segments().oldest();
-  // The highest id that this file tells of must not go with it.
+  // The highest id of this file must not be lost with it.
   if (file_naming(oldest.highest_id, 0) == nullptr) {
     const JournalStatus marked = mark_id(oldest.highest_id);
     if (marked != JournalStatus::ok) return not_now(marked);
@@ -304,8 +303,8 @@ Compaction::Result Compaction::remove_oldest() {
   wants_sync_ = !is_durable(oldest.unneeded_from);
   if (wants_sync_) return not_yet();
   const bool by_sync = state_.has_syncs();
-  // One removal after the other. If two names were on their way out, a crash might bring back the
-  // older one alone: a job, and not its deletion, which stood in the other.
+  // One removal at a time. If two names were being removed, a crash might bring back the older one
+  // alone: a job without its deletion, which was in the other file.
   if (by_sync && !stream_.sync_line().has_passed(removal_mark_)) return Result::has_to_wait;
   if (stream_.sync_line().length() >= SyncLine::kLengthMax) return Result::has_to_wait;
   if (oldest.unneeded_from == 0) stream_.note().set_removal(segments().at(1).number);
@@ -314,7 +313,7 @@ Compaction::Result Compaction::remove_oldest() {
   return Result::has_to_wait;
 }
 
-// Where nothing is to be removed: it is gone, or is given another name.
+// Drops the oldest file if it is gone, or is to be renamed instead of removed.
 Compaction::Result Compaction::drop_oldest_at_once() {
   state_.steps += turn_limits::kStepsPerFile;
   const Segment& oldest = segments().oldest();
@@ -334,7 +333,7 @@ void Compaction::removal_ended(DiskStatus status) {
   if (status != DiskStatus::ok) {
     try {
       const std::string why = state_.disk.last_error();
-      // One that is gone all the same, by whatever hand, must not be in the way for ever.
+      // A file that something else removed must not block compaction for ever.
       const std::string name = binlog_file_name(segments().oldest().name_number);
       std::vector<std::string> names;
       const bool is_gone = state_.disk.list(names) == DiskStatus::ok &&
@@ -343,7 +342,7 @@ void Compaction::removal_ended(DiskStatus status) {
       if (is_gone && state_.has_syncs()) removal_mark_ = stream_.sync_line().sync_folder_first();
       if (!is_gone) report_removal_failed(why);
     } catch (const std::bad_alloc&) {
-      // It is tried again.
+      // The removal is tried again.
     }
   }
   if (status == DiskStatus::ok) {
@@ -355,12 +354,12 @@ void Compaction::removal_ended(DiskStatus status) {
 
 void Compaction::drop_oldest() {
   segments().remove_oldest();
-  has_to_make_room_ = false;  // Whoever still lacks room says so again.
+  has_to_make_room_ = false;  // A change that still lacks room sets it again.
   room_.ask_again();          // There is space again.
 }
 
-// Whoever lacks the space is refused meanwhile. If each of them had it tried again at once, they
-// would wait for one try after the other.
+// Meanwhile, changes that lack the space are refused. If each of them caused another attempt, all
+// of them would wait for one attempt after the other.
 Compaction::Result Compaction::pause_after_waiting() {
   again_ = begin_again_ = state_.now + kPauseAfterFailure;
   return Result::nothing_to_do;

@@ -12,28 +12,29 @@
 namespace haricot::binlog {
 namespace {
 
-// A disk that was full is not asked again before this time has gone by.
+// Pause after the disk was full.
 constexpr Duration kSparePause = Duration::milliseconds(50);
-// How soon it is noticed that there is space again for a job that is larger than a file.
+// Pause between searches for the room of a refused put that is larger than a file.
 constexpr Duration kPauseBetweenLooksForRoom = Duration::milliseconds(50);
-// What is kept ahead beyond all that is promised, as a share of a file.
+// Divisor of a file's size: the room that is kept beyond the required one.
 constexpr std::uint64_t kShareAhead = 8;
-// Syncs that rotating a file asks for.
+// Number of syncs that the rotation to a new file requests.
 constexpr std::size_t kSyncsOfRotation = 3;
-// Files that are open besides those that wait for their last sync: the one that is written, the one
-// that is begun, a spare that grows, and one that is read or listed.
+// Number of open files besides those that wait for their last sync: the one that is written, the
+// one that is begun, a spare that grows, and one that is read or listed.
 constexpr std::size_t kFilesOpenOtherwise = 4;
-// What a spare takes at least of its space when it is made.
+// Least space that a new spare allocates when it is created.
 constexpr std::uint64_t kTakenAtOnceBytes =
     std::uint64_t{turn_limits::kStepsOfSpares} * turn_limits::kTakenBytesPerStep;
-// From about this many on, spares are larger rather than more.
+// With about this many spares, their sizes grow instead of their number.
 constexpr std::uint64_t kSparesMany = 32;
-// Of the disk, what is left alone as long as nobody needs it: a twentieth.
+// Divisor of the disk's size: the free space that is left to others while no job lives in the
+// folder.
 constexpr std::uint64_t kShareLeftAlone = 20;
 constexpr std::uint64_t kAllAtOnce = std::numeric_limits<std::uint64_t>::max();
 
-// No server takes the spare of another one for its own, though both may be there: the names of
-// thousands of epochs are all different.
+// Returns the number in the name of a spare. It differs between any 2000 consecutive epochs, so
+// that no server uses a spare of another one that still runs.
 std::uint64_t spare_number_of(std::uint32_t epoch, std::uint64_t file_number) {
   constexpr std::uint64_t kEpochs = 2000;
   constexpr std::uint64_t kNumbers = 1 << 20;
@@ -61,9 +62,8 @@ std::uint64_t RoomAhead::folder_bytes() const {
 
 // Spares ------------------------------------------------------------------------------------------
 
-// Makes a spare that takes a record of so many bytes as its first, and takes at least `at_once`
-// bytes of its space now. Where there is no room for a whole file, a smaller one is better than
-// none.
+// Makes a spare whose first record may have that many bytes, and allocates at least `at_once` bytes
+// of its space now. If there is no space for a whole file, makes a smaller one.
 bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   if (state_.now < spare_again_) return false;
   at_once = std::max({at_once, bytes, kTakenAtOnceBytes});
@@ -75,10 +75,10 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   (void)state_.disk.space(space);
   learn_space(space.free_bytes);
   const std::uint64_t least = std::max(bytes, RoomNeeds::kBlockBytes);
-  // What says nothing about the space that is left, a quota for instance, is asked for little
-  // first: each try makes a file.
+  // A limit that free space does not show, such as a quota, is tried with a small spare first,
+  // because each attempt creates a file.
   std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, needs_.file_bytes());
-  // Room for very many deletions is in a few large spares. They are begun only on a full disk.
+  // Room for very many deletions is in a few large spares, which are begun only on a full disk.
   const std::uint64_t share =
       needs_.for_puts() / kSparesMany / RoomNeeds::kBlockBytes * RoomNeeds::kBlockBytes;
   const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
@@ -86,13 +86,13 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   const bool good = try_sizes(size, least, at_once, space.free_bytes);
   if (stream_.is_refusing()) stream_.refusal().set_for_space(is_short());
   if (good) return true;
-  // One record that is too large is no reason to make the others wait.
+  // One record that is too large must not delay the others.
   if (!is_short() || bytes <= needs_.file_bytes()) spare_again_ = state_.now + kSparePause;
   if (spare_status_ == DiskStatus::failed) count_failed_file();
   return false;
 }
 
-// One of that size, or of half of it, and so on.
+// Makes a spare of that size, or of half of it, and so on.
 bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                           std::uint64_t free_bytes) {
   if (state_.is_fenced()) {
@@ -120,8 +120,8 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
   return spare_status_ == DiskStatus::ok;
 }
 
-// While files wait for their sync a file may only want the descriptor of one of them: see
-// why_no_spare(). If not, the next try tells.
+// While files wait for their sync, a file may have failed only for lack of a descriptor (see
+// why_no_spare()). Otherwise the next attempt reports the failure.
 void RoomAhead::count_failed_file() {
   state_.look_for_files_at = state_.now;
   if (stream_.sync_line().files_to_close() > 0) return;
@@ -131,12 +131,12 @@ void RoomAhead::count_failed_file() {
         Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, state_.now);
   } catch (const std::bad_alloc&) {
-    // Nobody waits for it: who asked for the file is refused as without it.
+    // Only the log misses it: the request for the file is refused as well.
   }
 }
 
-// Begins a spare ahead of the need for it. As long as no job lives here nothing has to be kept room
-// for, and the last part of the disk is left to those who need it.
+// Begins a spare before it is needed. While no job lives in the folder, no room is required, and
+// the last part of the disk is left to other programs.
 bool RoomAhead::begin_spare() {
   if (state_.now < std::max(spare_again_, spare_ahead_again_)) return false;
   DiskSpace space;
@@ -161,9 +161,9 @@ bool RoomAhead::has_spare_or_makes_one() {
   return add_spare(0, needs_.file_bytes());
 }
 
-// Why there is no room where a spare could not be had. A file that cannot be made or opened may
-// only want the descriptor of one that is full and waits for its sync: that is worth waiting for,
-// once for each such file.
+// Returns the reason why there is no spare. A file may have failed only for lack of a descriptor,
+// while a full file waits for its sync and is then closed: that is worth waiting for, once for each
+// such file.
 JournalStatus RoomAhead::why_no_spare() {
   if (spare_status_ != DiskStatus::failed) return JournalStatus::full;
   if (stream_.sync_line().files_to_close() == 0 || stream_.is_refusing())
@@ -204,11 +204,11 @@ JournalStatus RoomAhead::make_room(std::uint64_t record_bytes, std::uint64_t kee
   }
   if (has_to_wait_for_syncs()) return JournalStatus::later;
   if (stream_.is_refusing() && !stream_.is_open()) return JournalStatus::failed;
-  // What is left in this file is lost.
+  // The rest of this file is lost.
   const std::uint64_t bytes = file_bytes_for(record_bytes);
   if (spares_.empty() && !add_spare(bytes, bytes + keep)) return why_no_spare();
   if (spares_.least_with_room(bytes) > std::max(bytes, state_.options.file_bytes)) {
-    (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
+    (void)add_spare(bytes, bytes);  // As large as a file should be, if possible.
   }
   if (!prepare_spare(record_bytes)) return why_no_spare();
   const JournalStatus status = make_room_in_spares(record_bytes + keep);
@@ -226,7 +226,7 @@ JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
 bool RoomAhead::rotate() {
   const auto ending = stream_.files().end();
   if (!ending || !stream_.files().seal(*ending, begin_file_after(&*ending))) return false;
-  ask_again();  // What the file had after its end is free again.
+  ask_again();  // The space after the file's end is free again.
   return true;
 }
 
@@ -244,8 +244,8 @@ bool RoomAhead::begin_file_after(const SegmentWriter::Ending* ending) {
 
 // Tending -----------------------------------------------------------------------------------------
 
-// Less by a half of a file is not worth it. A spare that was made for large jobs, or for very many,
-// goes with the last job: one of the usual size takes its place.
+// Keeps an excess of less than half a file. A spare that was made for large jobs, or for very many
+// jobs, goes with the last job; one of the usual size takes its place.
 bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
   if (spares_.empty()) return false;
   const Spare& last = spares_.last();
@@ -285,7 +285,7 @@ void RoomAhead::look_for_space() {
   while (ahead() < needs_.for_puts() + missing_room_) {
     if (!add_spare(0, needs_.for_puts() + missing_room_ - ahead())) return;
   }
-  // A job larger than a file gets a file of its own, which is made for it when it comes.
+  // A job larger than a file gets a file of its own, made when the job comes.
   DiskSpace space;
   const bool wants_own_file = missing_record_ > needs_.file_bytes();
   if (wants_own_file && state_.disk.space(space) && space.free_bytes < missing_record_) {
@@ -297,12 +297,12 @@ void RoomAhead::look_for_space() {
   try {
     state_.notices.tell({.kind = Notice::Kind::space_again});
   } catch (const std::bad_alloc&) {
-    // There is space all the same, and `stats` says so.
+    // The space is there even if the log has no line, and `stats` shows it.
   }
 }
 
-// Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts a
-// job next asks for it.
+// Requests a turn after each pause, because only a turn advances state_.now. Then the next put can
+// ask the disk for space, which may have returned for any reason.
 Instant RoomAhead::next_event() const {
   Instant next = Instant::never();
   if (spare_status_ != DiskStatus::ok && state_.now < spare_again_) {

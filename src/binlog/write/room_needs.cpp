@@ -13,9 +13,9 @@ namespace {
 // Bounds of the folder: bytes of this many files, or this many times the bytes of the living jobs.
 constexpr std::uint64_t kFilesMax = 3;
 constexpr std::uint64_t kTimesLiveBytesMax = 3;
-// What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
-// the size that was asked for, files are smaller: down to a size that takes every job that is
-// allowed where nobody has asked for larger ones.
+// The room ahead is in proportion to a file. So if the folder has no space for this many files of
+// the configured size, files are smaller: down to kSmallestShareBytes, which takes any job of the
+// default maximum size.
 constexpr std::uint64_t kFilesInSpace = 32;
 constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
 constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.

@@ -28,7 +28,7 @@ enum class FileKind : std::uint8_t {
 
 struct FileIdentity {
   FileKind kind = FileKind::empty;
-  // Of a checked file.
+  // The following fields are set for a checked file only.
   std::optional<Signature> signature;  // Nothing if it is damaged.
   std::uint32_t seed = 0;
   std::uint64_t number = 0;    // Number of the name that it was written under; 0: unknown.

@@ -3,7 +3,6 @@
 // The format is version 7 of beanstalkd, with checksums and a record number in the padding of its
 // 80-byte block, which beanstalkd ignores. All integers are little-endian.
 //
-//
 //   file     int32 version (7)
 //            signature                     a pseudo-record that beanstalkd skips (see Signature)
 //            records, back to back

@@ -3,9 +3,9 @@
 // beanstalkd skips them.
 //
 //   tags              in front of the full record of a job: the text of its tags
-//   (base/job_tags.hpp) tombstone         in front of the deletion of a job: the key that stays
-//   taken (TombstoneText) tombstone_alone   such a key without a record behind it: the job's full
-//   record is gone
+//                     (base/job_tags.hpp)
+//   tombstone         in front of the deletion of a job: the key that stays taken (TombstoneText)
+//   tombstone_alone   such a key without a record behind it: the job's full record is gone
 
 #pragma once
 

@@ -66,7 +66,7 @@ class LargeBody {
   bool has_work() const;
   // Writes the next slice, or truncates the next part. Returns the bytes of the body that it wrote.
   std::uint64_t go_on();
-  // Passes the file to the caller, who has renamed it. Requires: state whole.
+  // Passes the file to the caller, which has renamed it. Requires: state whole.
   void let_go();
   // Begins to remove the file. Does nothing in states none and leaving.
   void drop();

@@ -104,7 +104,7 @@ class RoomAhead {
   const LargeBody& body_;
   RoomNeeds needs_;
   Spares spares_;
-  DiskStatus spare_status_ = DiskStatus::ok;  // Of the last attempt to make one.
+  DiskStatus spare_status_ = DiskStatus::ok;  // Result of the last attempt to make one.
   Instant spare_again_;
   Instant spare_ahead_again_;
   bool is_short_for_no_reason_ = false;  // The disk was full although it reported space.
