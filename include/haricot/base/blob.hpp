@@ -33,8 +33,8 @@ class BlobRef {
     return *this;
   }
 
-  // Allocates a blob of that size with undefined bytes; null if there is no memory. The pages of a
-  // large one take no memory until they are written.
+  // Returns a blob of that size with undefined bytes; null if there is no memory. The pages of a
+  // large blob take no memory until they are written.
   static BlobRef allocate(std::size_t bytes);
 
   // For owners that store a reference in raw memory: detach() turns it into a pointer, adopt()
@@ -53,7 +53,7 @@ class BlobRef {
 
   explicit operator bool() const { return blob_ != nullptr; }
 
-  // All require: not null, which the analyzer cannot follow through a copy.
+  // Requires: not null. The analyzer cannot follow that through a copy.
   // NOLINTBEGIN(clang-analyzer-core.NullDereference)
   // Valid while any owner exists.
   char* data() { return reinterpret_cast<char*>(blob_ + 1); }
@@ -68,7 +68,7 @@ class BlobRef {
     std::uint64_t owners;
   };
 
-  // Most are null, because most bodies are small: no call for those.
+  // Not inlined: most references are null, because most bodies are small.
   [[gnu::noinline]] static void release(Header* blob) {
     if (--blob->owners == 0) Memory::free(blob);
   }

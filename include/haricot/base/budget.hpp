@@ -1,9 +1,9 @@
-// A limit of work, in steps. base/turn_limits.hpp defines a step.
+// A limit on work, in steps. base/turn_limits.hpp defines a step.
 //
-// All work is counted in one number of steps that only grows (and the binlog's work on its folder
-// in another). A budget is a value of that number at which its work has to stop. So a worker counts
-// once, and uses up all budgets that it has at the same time: those of the turn, of a session, and
-// of a piece of a task.
+// One counter of steps grows with all work, except that the binlog's work on its folder has a
+// counter of its own. A budget is the value of the counter at which the work must stop. So code
+// counts each step once, and thereby charges all budgets that apply: those of the turn, of the
+// session, and of the piece of a task.
 
 #pragma once
 
@@ -14,10 +14,10 @@ namespace haricot {
 
 class Budget {
  public:
-  // More than is ever done.
+  // More steps than are ever counted.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0} / 2;
 
-  // Allows that many steps from now on. `done` counts all steps, and outlives the budget.
+  // Allows that many steps from now on. `done` is the counter of all steps; it outlives the budget.
   Budget(const std::uint64_t& done, std::uint64_t steps) : done_(&done), end_(done + steps) {}
 
   bool is_used_up() const { return *done_ >= end_; }

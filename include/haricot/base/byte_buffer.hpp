@@ -1,8 +1,8 @@
 // A buffer of bytes that are appended at its end and consumed from its front.
 //
-// An empty buffer has no memory after release_if_empty(), and takes 24 bytes: ten thousand idle
-// connections have two of these each. Growing fails without memory, or beyond 4 GiB; a failed call
-// changes nothing.
+// After release_if_empty(), an empty buffer takes only the 24 bytes of the object: each of ten
+// thousand idle connections has two buffers. Growing fails without memory, or beyond 4 GiB; a
+// failed call changes nothing.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class ByteBuffer {
 
   bool empty() const { return begin_ == end_; }
   std::size_t size() const { return end_ - begin_; }
-  // Returns the allocated bytes.
+  // Returns the number of allocated bytes.
   std::size_t memory_bytes() const { return capacity_; }
   // Returns the bytes in the buffer; valid until it changes.
   std::string_view view() const { return {memory_ + begin_, end_ - begin_}; }
@@ -72,13 +72,13 @@ class ByteBuffer {
     memory_ = nullptr;
     capacity_ = 0;
   }
-  // Releases the memory of an empty buffer. `spare` keeps it, if it has none and the memory is of
-  // the smallest size. Requires: `spare` is empty.
+  // Releases the memory of an empty buffer, or moves it to `spare` if `spare` has none and the
+  // memory has the smallest size. Requires: `spare` is empty.
   void release_if_empty(ByteBuffer& spare) {
     if (empty() && capacity_ == kFirstBytes) take_or_give(spare);
     release_if_empty();
   }
-  // Takes the memory of `spare`, if this has none. Requires: `spare` is empty.
+  // Takes the memory of `spare` if this buffer has none. Requires: `spare` is empty.
   void take_memory(ByteBuffer& spare) {
     if (memory_ == nullptr) take_or_give(spare);
   }
@@ -96,7 +96,8 @@ class ByteBuffer {
 
   [[gnu::noinline]] bool make_room(std::size_t bytes) {
     const std::uint32_t kept = end_ - begin_;
-    // Moving the rest to the front is enough if that frees as much as it moves.
+    // Moves the content to the front instead of growing if that frees at least as many bytes as it
+    // moves.
     if (begin_ >= kept && capacity_ - kept >= bytes && memory_ != nullptr) {
       std::memmove(memory_, memory_ + begin_, kept);
       begin_ = 0;

@@ -1,8 +1,8 @@
-// CHECK: ends the server if our own code is wrong.
+// CHECK: aborts the program if an assumption of our own code is wrong.
 //
 // A CHECK states a condition that the code around it relies on. It is on in every build, release
-// included: a server that continues with an inconsistent state loses jobs in ways that nothing
-// explains afterwards. It is never used for client input or for failures of the machine.
+// included: a server that continues with an inconsistent state loses jobs, and leaves no trace of
+// the cause. It is never used for client input or for failures of the machine.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// CRC32C (Castagnoli), as in iSCSI and ext4. Uses the CPU's instruction if there is one, which is
+// CRC32C (Castagnoli), as in iSCSI and ext4. Uses the CPU's instruction if it has one; that is
 // detected when the program starts.
 
 #pragma once
@@ -8,20 +8,20 @@
 
 namespace haricot {
 
-// Returns the CRC of bytes that follow others, whose CRC is passed; 0 for the first bytes.
+// Returns the CRC of A followed by `bytes`, where `before` is the CRC of A; 0 if A is empty.
 std::uint32_t crc32c(std::uint32_t before, std::string_view bytes);
-// Returns the CRC of eight bytes, which are a number in little-endian order, and of the bytes after
-// them: half the cost for a sum of two short pieces.
+// Returns the CRC of A, the eight bytes of `number` in little-endian order, and `bytes`. Costs half
+// as much as two calls if `bytes` is short.
 std::uint32_t crc32c(std::uint32_t before, std::uint64_t number, std::string_view bytes);
 
-// Inverse: returns the CRC before those bytes, given the CRC `after` them.
+// Inverse of crc32c(): returns the CRC of A, where `after` is the CRC of A followed by `bytes`.
 std::uint32_t crc32c_before(std::uint32_t after, std::string_view bytes);
 
-// Returns the CRC of bytes and of other bytes after them, given both CRCs; that of the other bytes
-// begins with 0. `bytes_after` is the number of the other bytes; the time grows with its logarithm.
+// Returns the CRC of A followed by B, where `before` is the CRC of A, and `after` and `bytes_after`
+// are the CRC and the length of B. O(log bytes_after).
 std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t after, std::uint64_t bytes_after);
 
-// Portable crc32c(), for the test that compares the two.
+// Portable version of crc32c(), for the test that compares the two.
 std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes);
 std::uint32_t crc32c_portable(std::uint32_t before, std::uint64_t number, std::string_view bytes);
 

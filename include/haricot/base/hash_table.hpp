@@ -5,9 +5,9 @@
 //   struct Entry { std::uint64_t hash; Entry* next_in_bucket; };
 //   HashTable<Entry> table;
 //
-// With n buckets and 2^k <= n < 2^(k+1), an element is in bucket hash mod 2^(k+1) if there is one,
-// else in bucket hash mod 2^k. So adding bucket n splits bucket n - 2^k, and removing it merges the
-// two.
+// With n buckets and 2^k <= n < 2^(k+1), an element is in bucket hash mod 2^(k+1) if that bucket
+// exists, else in bucket hash mod 2^k. So adding bucket n splits bucket n - 2^k, and removing it
+// merges the two.
 //
 // The table owns nothing. It allocates memory for its buckets only; without memory it works with
 // longer chains.
@@ -38,11 +38,10 @@ class HashTable {
     return nullptr;
   }
 
-  // Elements have an order that does not change when the table grows or shrinks: by their hashes,
-  // read from the lowest bit. `precedes(a, b)` orders elements of equal hashes. Returns the first
-  // element in this order for which is_after(element) is true; null if none. Requires: is_after is
-  // false up to some point of the order, and true from there on. No element before `hash` is after
-  // that point.
+  // Returns the first element in hash order for which is_after(element) is true; null if none. Hash
+  // order compares the hashes with their bits reversed, so it does not change when the table grows
+  // or shrinks; `precedes(a, b)` orders elements of equal hashes. Requires: in hash order, is_after
+  // is first false and then true, and it is false for all elements before `hash`.
   template <typename IsAfter, typename Precedes>
   T* first_from(std::uint64_t hash, IsAfter is_after, Precedes precedes) const {
     if (buckets_.empty()) return nullptr;
@@ -62,7 +61,7 @@ class HashTable {
       if (at == 0) return nullptr;
     }
   }
-  // Returns true if an element of hash `a` comes before one of hash `b` in that order.
+  // Returns true if hash `a` comes before hash `b` in hash order.
   static bool hash_precedes(std::uint64_t a, std::uint64_t b) { return mirrored(a) < mirrored(b); }
 
   // Returns false if there is no memory for the first bucket; then nothing has changed.
@@ -101,13 +100,14 @@ class HashTable {
     element.next_in_bucket = nullptr;
     --size_;
     if (!has_too_many_buckets()) return;
-    // Two buckets, so that a table that is emptied shrinks.
+    // Removes up to two: one bucket per erasure could not keep up with a table that is emptied.
     remove_bucket();
     if (has_too_many_buckets()) remove_bucket();
   }
 
  private:
-  // Below this number no memory is released, so that elements in batches cause no work.
+  // Number of buckets that are never removed, so that a small table does not shrink and grow again
+  // with each batch of elements.
   static constexpr std::uint32_t kBucketsKept = 64;
 
   bool has_too_many_buckets() const {
@@ -141,7 +141,7 @@ class HashTable {
     return static_cast<std::uint32_t>(std::countr_zero(half)) + (is_split ? 1 : 0);
   }
 
-  // Not inlined: most insertions and removals do without them.
+  // Not inlined: most insertions and removals neither add nor remove a bucket.
   [[gnu::noinline]] bool add_bucket() {
     if (!buckets_.allocate_one()) return false;
     buckets_.push_back(nullptr);

@@ -3,7 +3,7 @@
 //
 // The keys are in the entries: comparing two elements touches only memory of the heap. When an
 // entry moves, the heap calls `indexes.moved(entry, index)`. The owner of the element stores the
-// index there, and passes it to remove().
+// index, and passes it to remove().
 //
 //   Entry   a small value with operator<; the smallest is on top
 //   Indexes anything with `void moved(const Entry&, std::uint32_t index)`; passed to each call, not
@@ -19,8 +19,8 @@
 
 namespace haricot {
 
-// Use of the memory of removed elements: it may return to the system, or it is kept, so that
-// allocations stay valid.
+// Treatment of the memory of removed elements: released, or kept, so that room once allocated
+// stays.
 enum class Freed : std::uint8_t { given_back, kept };
 
 template <typename Entry, Freed freed = Freed::given_back>
@@ -39,7 +39,7 @@ class IndexedHeap {
   // Makes sure that the next push cannot fail. Returns false without memory.
   [[nodiscard]] bool allocate_one() { return entries_.allocate_one(); }
 
-  // Makes sure that the heap can hold that many elements at any time, if it keeps its memory.
+  // Allocates room for that many elements in all; the room stays if the heap keeps its memory.
   // Returns false without memory.
   [[nodiscard]] bool allocate(std::uint32_t entries) { return entries_.allocate(entries); }
 
@@ -50,10 +50,10 @@ class IndexedHeap {
   // its memory.
   void trim(std::uint32_t more) { entries_.trim(more); }
 
-  // Releases the memory of an empty heap; promises of allocate_one() end.
+  // Releases the memory of an empty heap. Undoes allocate_one().
   void trim_if_empty() { entries_.trim_if_empty(); }
 
-  // Requires: allocate_one() returned true since the last push, or allocate() for that many.
+  // Requires: allocate_one() returned true since the last push, or allocate() has made room.
   template <typename Indexes>
   void push(const Entry& entry, Indexes& indexes) {
     entries_.push_back(entry);
@@ -85,7 +85,7 @@ class IndexedHeap {
     }
   }
 
-  // Removes the element that costs least: O(1), no entry moves. Requires: not empty.
+  // Removes an arbitrary element in O(1); no entry moves. Requires: not empty.
   Entry take_any() {
     const Entry last = entries_.back();
     if constexpr (freed == Freed::kept) {

@@ -3,7 +3,8 @@
 //   struct Worker { ListHook waiting; };
 //   IntrusiveList<Worker, &Worker::waiting> workers;
 //
-// If the hook is in a member of the element, the path names that member first.
+// `path` leads from the element to the hook: if the hook is inside a member, name that member
+// first.
 //
 // The list owns nothing. An element is in at most one list per hook, and must be removed before it
 // is destroyed; destroying a linked hook or list is a bug and ends the program.
@@ -50,7 +51,7 @@ class IntrusiveList {
   T& front() { return owner(end_.next_); }
   const T& front() const { return owner(end_.next_); }
 
-  // Requires: the element is in no list by this hook.
+  // Requires: the element is in no list through this hook.
   void push_back(T& element) {
     ListHook& link = hook_of(element);
     CHECK(!link.linked());
@@ -60,7 +61,7 @@ class IntrusiveList {
     end_.previous_ = &link;
   }
 
-  // Requires: the element is in no list by this hook.
+  // Requires: the element is in no list through this hook.
   void push_front(T& element) {
     ListHook& link = hook_of(element);
     CHECK(!link.linked());
@@ -104,7 +105,7 @@ class IntrusiveList {
   }
 
  private:
-  // A fold: element.*first.*second, as many as the path has.
+  // Folds the path: element.*first.*second.
   static ListHook& hook_of(T& element) { return (element.*....*path); }
   static const ListHook& hook_of(const T& element) { return (element.*....*path); }
   static T& owner(ListHook* link) {

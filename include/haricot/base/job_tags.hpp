@@ -1,9 +1,8 @@
 // The tags of a job: options that a producer adds after the four numbers of a put.
 //
-// A text of tags has the form `word:value`, with one blank between two tags: in any order in the
-// line of a put, and in the order of tag_rows.inc everywhere else. A job stores its tags in that
-// form, in memory and in the binlog, and readers parse the text. A text is short, and few jobs have
-// one.
+// A text of tags is a list of `word:value`, separated by single blanks: in any order in the line of
+// a put, and in the order of tag_rows.inc everywhere else. A job stores its tags as such a text, in
+// memory and in the binlog, and each reader parses it. A text is short, and few jobs have one.
 
 #pragma once
 
@@ -44,8 +43,8 @@ struct JobTags {
   // con:<key>[:<n>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
-  // Seconds of idp: the key outlives the job for this time, 1 to kTombstoneSecondsMax. 0: it ends
-  // with the job. The field stands here because it fills a gap.
+  // Seconds of idp: time by which the key outlives the job, 1 to kTombstoneSecondsMax. 0: it ends
+  // with the job. Placed here to fill padding.
   std::uint32_t tombstone_s = 0;
   // idp:<key>[:<seconds>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view unique_key = {};
@@ -54,10 +53,10 @@ struct JobTags {
   std::string_view after = {};
 };
 
-// Form of the value of a tag, its limits, and the fields that have it.
+// Form of the value of a tag, its limits, and the fields that hold it.
 struct TagValue {
   std::string_view JobTags::*key = nullptr;  // Null: the value is a number.
-  std::uint32_t JobTags::*number = nullptr;  // Null: the value is a key. After a key, optional.
+  std::uint32_t JobTags::*number = nullptr;  // Null: the value is only a key. Optional after a key.
   std::uint32_t number_max = 0;              // The smallest number is 1.
   std::uint32_t number_default = 0;          // Number of a value that has only a key.
   bool is_seconds = false;                   // The number is a time.
@@ -96,7 +95,7 @@ enum class TagCopies : std::uint8_t {
   while_held,  // A job that no longer waits for its group is copied without the tag.
 };
 
-// Columns of a tag's row that all layers know.
+// Columns of a tag's row that all layers use.
 struct TagRow {
   Tag tag;
   std::string_view word;
@@ -168,24 +167,24 @@ struct ReadTags {
   JobTags tags = {};  // Refers to the text.
 };
 
-// Returns true if a parsed text is a key and nothing else: such a text is in order.
+// Returns true if a parsed text is a single `idp` without seconds. Such a text needs no sorting.
 inline bool is_key_alone(const ReadTags& read) {
   const std::size_t key_bytes = read.tags.unique_key.size();
   return key_bytes > 0 && read.text.size() == kKeyPrefix.size() + key_bytes;
 }
 
-// Parses the tags of a put: each at most once. Returns false for another text; then `tags` is
-// undefined. The tags refer to the text.
+// Parses the tags of a put. Returns false if the text is malformed or names a tag twice; then
+// `tags` is undefined. The tags refer to the text.
 [[nodiscard]] bool read_tags(std::string_view text, JobTags& tags);
 
 // Parses a stored text. Skips tags of later versions. The tags refer to the text.
 JobTags tags_in(std::string_view text);
-// Returns the value of a tag in a stored text, as it is written there; empty if it has no such tag.
+// Returns the value of a tag as a stored text has it; empty if the text lacks the tag.
 std::string_view value_in(std::string_view text, Tag tag);
 
 // Returns true for 1 to kKeyBytesMax bytes that a tube's name may have.
 [[nodiscard]] bool is_tag_key(std::string_view text);
-// Returns true if a job can have that text: tags in their order, or none.
+// Returns true if a job can have that text: tags in the order of tag_rows.inc, or none.
 [[nodiscard]] bool is_tag_text(std::string_view text);
 
 // A text of tags that owns its bytes.

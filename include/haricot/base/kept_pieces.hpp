@@ -1,10 +1,10 @@
 // Large free pieces of memory that are kept for a while, for the next body of that size.
 //
-// The system takes and returns a page in 0.3 us: a body of 1 MB in a new mapping costs three times
-// as much as in a piece with resident pages. Returning 100 MB at once takes some 10 ms, so pieces
-// that were not used between two calls of age() return a part at a time.
+// Mapping or unmapping a page takes 0.3 us: a body of 1 MB in a new mapping costs three times as
+// much as in a piece with resident pages. Returning 100 MB to the system at once takes some 10 ms,
+// so pieces that were not taken between two calls of age() are returned gradually.
 //
-// Takes and frees pieces that malloc has mapped separately. Not for threads.
+// The pieces come from malloc, each in a mapping of its own. Not thread-safe.
 
 #pragma once
 
@@ -16,11 +16,11 @@ namespace haricot {
 
 class KeptPieces {
  public:
-  // Each piece has room for its note.
+  // Minimum size of a piece, which has to hold its own Note.
   static constexpr std::size_t kBytesMin = 64;
 
   constexpr KeptPieces() = default;
-  // Pieces stay allocated.
+  // Does not free the pieces.
   ~KeptPieces() = default;
   KeptPieces(const KeptPieces&) = delete;
   KeptPieces& operator=(const KeptPieces&) = delete;
@@ -32,13 +32,14 @@ class KeptPieces {
   // Takes out a piece of at least that many bytes, and at most an eighth more. Checks a few pieces,
   // the most recently kept first.
   Piece take(std::size_t bytes);
-  // Keeps a piece of malloc. Requires: it has at least kBytesMin.
+  // Keeps a piece that malloc returned. Requires: bytes >= kBytesMin.
   void keep(void* memory, std::size_t bytes);
 
-  // Call about once a second while bytes() is above 0.
+  // Marks the pieces that were kept before the last call and not taken since, for give_back(). Call
+  // about once a second while bytes() is above 0.
   void age();
-  // Frees that many bytes of aged pieces, or all if there are fewer. Returns the number of bytes. A
-  // large piece shrinks over several calls, so that no call frees much more.
+  // Frees that many bytes of marked pieces, or all if there are fewer. Returns the number of freed
+  // bytes. A large piece shrinks over several calls, so that no call frees much more.
   std::size_t give_back(std::size_t bytes);
   std::size_t bytes() const { return since_age_[0] + since_age_[1] + bytes_to_go_; }
   std::size_t bytes_to_go() const { return bytes_to_go_; }
@@ -53,7 +54,8 @@ class KeptPieces {
   Note* newest_ = nullptr;
   Note* oldest_ = nullptr;
   std::uint64_t age_ = 0;
-  std::array<std::size_t, 2> since_age_{};  // Bytes kept since the last age(), and the one before.
+  std::array<std::size_t, 2>
+      since_age_{};  // Bytes kept since the last age(), and in the period before that.
   std::size_t bytes_to_go_ = 0;
 };
 

@@ -6,8 +6,8 @@
 // on two such paths.
 //
 //   Ref       a small number of an element; Ref{} is none
-//   Elements  `HeapLinks<Ref>& links(Ref)` and `bool precedes(Ref, Ref)`, which orders the elements
-//             and does not change for one that is in a heap; passed to each call, not stored
+//   Elements  `HeapLinks<Ref>& links(Ref)` and `bool precedes(Ref, Ref)`, an order that must not
+//             change for elements in a heap; passed to each call, not stored
 
 #pragma once
 
@@ -56,7 +56,7 @@ class LinkedHeap {
     }
     HeapLinks<Ref>& above = elements.links(gone.above);
     (above.left == ref ? above.left : above.right) = below;
-    // Each rank that changes is one more than the one below, so there are few.
+    // Each rank that changes exceeds the rank below it by one, so O(log n) ranks change.
     for (Ref at = gone.above; at != kNone && settle(at, elements);) at = elements.links(at).above;
   }
 

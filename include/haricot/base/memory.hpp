@@ -5,8 +5,8 @@
 // kept for later. A limit applies only within a `Bounded`, such as during a put. Allocations
 // outside of it succeed as long as the system has memory, but count as well.
 //
-// Until use_slabs() is called, as in tests and in the tool, malloc serves each piece. For one
-// thread, except for the functions for uncounted pieces.
+// Until use_slabs() is called, malloc serves each piece, as in tests and in the tool. Not
+// thread-safe, except for the functions for uncounted pieces.
 
 #pragma once
 
@@ -23,11 +23,12 @@ class Memory {
  public:
   // Memory of an idle server, which does not count towards a limit.
   static constexpr std::size_t kOwnBytes = std::size_t{4} * 1024 * 1024;
-  // Larger pieces have a mapping each, and are kept for a while when they are freed.
+  // Maximum size of a piece from a slab. A larger piece has a mapping of its own, which is kept for
+  // a while after it is freed.
   static constexpr std::size_t kSlabBytesMax = Slabs::kBytesMax;
 
-  // While it exists, allocate() fails beyond the limit, or beyond the limit plus a share of it: 16
-  // stands for 1/16. Does nothing if there is no limit. Must not be nested.
+  // While it exists, allocate() fails beyond the limit. `share_beyond` raises the limit by a part
+  // of it: 16 means 1/16. Does nothing if there is no limit. Must not be nested.
   class Bounded {
    public:
     explicit Bounded(std::size_t share_beyond = 0) {
@@ -53,8 +54,8 @@ class Memory {
   // Returns the bytes that count towards the limit; 0 if there is none. Large pieces kept for later
   // do not count, because they are returned before anything is refused.
   static std::size_t used_bytes();
-  // True if all memory taken from the system has reached the limit, with the large pieces that are
-  // kept. Callers use it for backpressure: what clients send and do not read must not grow then.
+  // Returns true if the memory taken from the system, kept pieces included, has reached the limit.
+  // Callers use it for backpressure: then the input and the unread output of clients must not grow.
   static bool is_at_limit() { return limit_ != kNoLimit && has_reached_limit(); }
   // Returns true if the limit has refused an allocation since the last call.
   static bool take_refusal() { return std::exchange(has_refused_, false); }
@@ -66,7 +67,7 @@ class Memory {
   [[nodiscard]] static void* allocate(std::size_t bytes);
   // Accepts null. Returns at once, however large the piece is: see age().
   static void free(void* piece);
-  // Allocates memory for other threads, which no limit counts.
+  // Allocates memory for other threads; it does not count towards the limit.
   [[nodiscard]] static void* allocate_uncounted(std::size_t bytes);
   static bool is_uncounted(const void* piece);
   // Requires: is_uncounted(piece).

@@ -1,4 +1,4 @@
-// Memory that is reserved for the moment when there is none left.
+// A reserve of memory for the moment when there is none left.
 //
 // Producers may take the last byte of memory. Then workers, which would make room, could not even
 // get an answer. So a put is accepted only if the cushion is allocated, and the cushion is freed as
@@ -39,7 +39,7 @@ class MemoryCushion {
   static constexpr std::size_t kPieceBytes = std::size_t{16} * 1024;
 
   std::array<std::unique_ptr<char[]>, kBytes / kPieceBytes> pieces_;
-  std::size_t allocated_ = 0;  // Number of allocated pieces, from the first on.
+  std::size_t allocated_ = 0;  // Number of allocated pieces; these are the first ones.
 };
 
 }  // namespace haricot

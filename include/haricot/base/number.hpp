@@ -27,7 +27,7 @@ std::optional<Number> take_number(std::string_view& text, int base = 10) {
   return number;
 }
 
-// Reads a text that is a number and nothing else.
+// Reads a text that is only a number.
 template <std::integral Number = std::uint64_t>
 std::optional<Number> read_number(std::string_view text, int base = 10) {
   const std::optional<Number> number = take_number<Number>(text, base);
@@ -35,16 +35,17 @@ std::optional<Number> read_number(std::string_view text, int base = 10) {
 }
 
 // Reads a count: digits, and optionally k or M at the end for a thousand or a million. Returns
-// nothing for another text, or if it does not fit.
+// nothing if the text has another form or the count does not fit.
 std::optional<std::uint64_t> read_count(std::string_view text);
 
 // Reads a size: digits, and optionally k, m or g at the end, in either case, for powers of 1024.
-// Returns nothing for another text, or if it does not fit.
+// Returns nothing if the text has another form or the size does not fit.
 std::optional<std::uint64_t> read_bytes(std::string_view text);
 
 // Reads a time, as milliseconds: seconds (90, 2.5), or numbers with the units d, h, m, s and ms
 // from the largest to the smallest (1h30m, 250ms, 1.5h). A number has up to three decimals. Returns
-// nothing for another text, if it does not fit, or if it is no whole number of milliseconds.
+// nothing if the text has another form, or the time does not fit or is not a whole number of
+// milliseconds.
 std::optional<std::uint64_t> read_milliseconds(std::string_view text);
 
 }  // namespace haricot

@@ -87,7 +87,7 @@ class PagedArray {
   void pop_back() {
     CHECK(size_ > 0);
     --size_;
-    // One page beyond the one in use is kept, so promises of allocate_one() stay valid.
+    // One page beyond the one in use is kept, so this does not undo allocate_one().
     if (page_count_ > 1 && size_ + 2 * kPageElements <= capacity_) drop_last_page();
   }
 
@@ -97,13 +97,13 @@ class PagedArray {
     --size_;
   }
 
-  // Releases the memory of an empty array, unless it is very small. Promises of allocate_one() end.
+  // Releases the memory of an empty array, unless it is very small. Undoes allocate_one().
   void trim_if_empty() {
     if (size_ == 0 && capacity_ > kElementsWhenEmpty) clear();
   }
 
-  // Gives back memory that is not needed for the elements and `more` others: at most a page, which
-  // keeps up with elements that leave one by one.
+  // Frees memory that is not needed for the elements and `more` others: at most a page per call,
+  // which keeps up with elements that are removed one by one.
   void trim(std::uint32_t more) {
     if (size_ + more == 0) {
       trim_if_empty();
@@ -148,8 +148,8 @@ class PagedArray {
     return true;
   }
 
-  // The directory does double, but with 8 bytes for a page of 512 elements it is small: 160 KB for
-  // 10 million elements.
+  // The directory doubles, unlike the pages, but it is small, with 8 bytes per page of 512
+  // elements: 160 KB for 10 million elements.
   bool grow_directory() {
     const std::uint32_t wanted = directory_size_ == 0 ? 1 : directory_size_ * 2;
     T** directory = new (std::nothrow) T*[wanted];

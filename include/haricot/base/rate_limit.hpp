@@ -30,7 +30,7 @@ class RateLimit {
   Duration interval_;
   Instant ends_;  // End of the interval.
   std::uint32_t times_;
-  std::uint32_t left_ = 0;  // Rest of the interval's actions.
+  std::uint32_t left_ = 0;  // Actions left in the interval.
 };
 
 }  // namespace haricot

@@ -16,7 +16,7 @@ class RefTable {
   // Returns a reference to the object; Ref{0}: no memory.
   [[nodiscard]] Ref add(T* thing) {
     if (free_.empty()) {
-      // Number 0 belongs to an entry that stays empty.
+      // Entry 0 stays empty.
       if (things_.empty()) {
         if (!things_.allocate_one()) return Ref{};
         things_.push_back(nullptr);
@@ -31,10 +31,10 @@ class RefTable {
     return static_cast<Ref>(number);
   }
 
-  // Returns null for a reference that was emptied.
+  // Returns null after empty(ref).
   T* operator[](Ref ref) const { return things_[static_cast<std::uint32_t>(ref)]; }
 
-  // Calls `visit(thing)` for each object, and allows it to drop that object.
+  // Calls `visit(thing)` for each object. `visit` may drop that object.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint32_t i = 0; i < things_.size(); ++i) {

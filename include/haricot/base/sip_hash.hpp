@@ -14,7 +14,7 @@
 
 namespace haricot {
 
-// 128 bits. A server has to take unpredictable bits.
+// A key of 128 bits. A server must choose it at random.
 struct HashKey {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -35,7 +35,7 @@ class SipHash {
     // The last word: the rest of the text, and the low byte of its length on top.
     std::uint64_t last = std::uint64_t{text.size()} << 56;
     if (left > 0 && text.size() >= sizeof last) {
-      // With bytes of the word before, which are shifted out.
+      // Loads bytes of the word before too, and shifts them out.
       last |= load_little_endian<std::uint64_t>(at + left - sizeof last) >> (64 - 8 * left);
     } else {
       for (std::size_t i = 0; i < left; ++i) {

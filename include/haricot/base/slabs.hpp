@@ -1,18 +1,19 @@
-// Memory for pieces of up to 192 KiB that returns to the system.
+// An allocator of pieces of up to 192 KiB that returns free memory to the system.
 //
-// malloc cuts such pieces from one heap, and the heap shrinks only at its end: a small piece there
-// keeps all free memory before it. Here pieces of about one size are cut from a slab of their own,
-// which malloc maps. When its last piece is freed, the slab is free.
+// malloc cuts such pieces from one heap, and the heap shrinks only at its end: a small piece at
+// that end pins all free memory below it. Here pieces of about one size are cut from a slab of
+// their own, which malloc maps. When its last piece is freed, the slab is free.
 //
-//   slab    its head and pieces of one size class. Classes are 16 bytes apart up to 512 bytes, and
-//           an eighth from there on. A slab has 8 or 16 pieces of 16 KiB and more, and 256 KiB of
-//           smaller ones
-//   taken   the part of a slab that was ever in use, in steps of 16 KiB: the rest is mapped, but
-//           takes no memory yet
-//   empty   a slab without pieces in use. It is kept, because it may be needed again
+//   slab    a head and pieces of one size class. Classes are 16 bytes apart up to 512 bytes; above,
+//           each power of two has eight. A slab of pieces above 16 KiB has 8 or 16 of them, any
+//           other slab has 256 KiB
+//   taken   the part of a slab that was ever in use, in steps of 16 KiB; the rest is mapped, but
+//   has
+//           no memory yet
+//   empty   a slab without pieces in use; it is kept for later use
 //   to go   empty slabs that were not needed between two calls of age()
 //
-// Taking and freeing a piece cost a few instructions, unless they map a slab. Not for threads.
+// Taking or freeing a piece costs a few instructions, unless that maps a slab. Not thread-safe.
 
 #pragma once
 
@@ -46,8 +47,8 @@ class Slabs {
   void limit(std::size_t bytes) { taken_bytes_max_ = bytes; }
   std::size_t taken_bytes() const { return taken_bytes_; }
 
-  // Marks empty slabs that were not needed since the last call for return. Call about once a second
-  // while there are empty slabs.
+  // Marks empty slabs that were not needed since the last call, for give_back(). Call about once a
+  // second while there are empty slabs.
   void age();
   // Returns marked slabs to the system until that many bytes are returned or none is left.
   void give_back(std::size_t bytes);
@@ -66,8 +67,8 @@ class Slabs {
     Slab* next;
     void* free;             // First free piece; each links to the next.
     std::uint32_t touched;  // Number of pieces that were ever in use; the others follow them.
-    std::uint32_t taken;    // Number of pieces.
-    std::uint32_t used;     // Number of pieces.
+    std::uint32_t taken;    // Number of pieces in the taken part.
+    std::uint32_t used;     // Number of pieces in use.
     std::uint32_t pieces;
     std::uint32_t class_number;
   };

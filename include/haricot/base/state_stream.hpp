@@ -1,5 +1,5 @@
 // The state of a server as bytes: values in sequence, for a reader that expects the same values in
-// the same order. A word in front of each entry and a sum at the end detect a mismatch.
+// the same order. A word in front of each entry and a checksum at the end detect a mismatch.
 //
 // A layer writes its state by lists of fields:
 //
@@ -24,8 +24,8 @@
 
 namespace haricot {
 
-// An enum whose values are all those up to the one that last_of() returns, which is declared beside
-// it: `constexpr Colour last_of(Colour) { return Colour::blue; }`
+// An enum whose values run from 0 to last_of(), a function that is declared beside it: `constexpr
+// Colour last_of(Colour) { return Colour::blue; }`
 template <typename T>
 concept ClosedEnum = std::is_enum_v<T> && requires(T value) {
   { last_of(value) } -> std::same_as<T>;
@@ -71,11 +71,11 @@ class StateWriter {
   void value(Instant at) { value(at.count()); }
   void value(CoarseInstant at) { value(at.count()); }
   void value(Duration time) { value(time.count()); }
-  // Writes the bytes after their number.
+  // Writes the number of bytes, then the bytes.
   void value(std::string_view bytes);
 
-  // Adds the sum of all bytes. Returns false if the sink has refused any; then its content is void.
-  // Call once, at the end.
+  // Adds the checksum of all bytes. Returns false if the sink has refused any; then its content is
+  // void. Call once, at the end.
   [[nodiscard]] bool end();
 
  private:
@@ -99,7 +99,7 @@ class StateReader {
   // The bytes outlive this.
   explicit StateReader(std::string_view bytes);
 
-  // Returns true if the bytes end with their sum. O(bytes). Without this check, values may be
+  // Returns true if the bytes end with their checksum. O(bytes). Without this check, values may be
   // arbitrary, but reading them is safe.
   [[nodiscard]] bool is_whole() const;
   bool is_good() const { return is_good_; }
@@ -111,8 +111,8 @@ class StateReader {
     rest_ = {};
   }
 
-  // Skips the word of an entry of that kind and returns true. Otherwise reads nothing: the next
-  // entry may be of another kind.
+  // Returns true if the next entry is of that kind, and skips its word. Otherwise reads nothing, so
+  // that the caller can try another kind.
   [[nodiscard]] bool begin(std::uint32_t kind);
 
   template <std::integral Integer>
@@ -160,19 +160,19 @@ class StateReader {
   }
   // Valid while the bytes exist.
   void value(std::string_view& bytes);
-  // May throw std::bad_alloc, for at most the bytes that are there.
+  // Allocates at most as many bytes as are left to read. May throw std::bad_alloc.
   void value(std::string& bytes);
 
  private:
   std::string_view take(std::size_t bytes);
 
   std::string_view all_;
-  std::string_view rest_;  // Without the sum.
+  std::string_view rest_;  // Without the checksum.
   bool is_good_ = true;
 };
 
-// Members of a type that are written and read in this order. The size of the type is asserted
-// beside its list: a member without a place in the list does not compile.
+// Members of a type that are written and read in this order. An assertion of the type's size stands
+// beside its list, so that a member missing from the list does not compile.
 template <auto... kMembers>
 struct FieldList {
   template <typename Type>

@@ -1,7 +1,8 @@
 // Instants and durations in nanoseconds, as 64-bit integers that saturate.
 //
-// An Instant is a point on the monotonic clock; its zero has no meaning, only differences have.
-// Nothing below the operating system layer reads a clock: the time is an argument everywhere.
+// An Instant is a point on the monotonic clock. Its zero is arbitrary; only differences have a
+// meaning. Nothing below the operating system layer reads a clock: the time is an argument
+// everywhere.
 //
 // The longest delay of the protocol, 2^32-1 seconds, is 4.29e18 ns and fits; a larger sum saturates
 // at Instant::never(), which no clock reaches (it is 292 years away from zero).
@@ -76,7 +77,8 @@ class Instant {
   std::int64_t nanoseconds_ = 0;
 };
 
-// An instant in four bytes, for very many of them: up to 67 ms early, and correct for nine years.
+// An instant in four bytes, for objects of which there are millions. Rounded down by up to 67 ms;
+// wraps around after nine years.
 class CoarseInstant {
  public:
   constexpr CoarseInstant() = default;

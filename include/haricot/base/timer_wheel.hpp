@@ -11,8 +11,8 @@
 //     7        139 years           what is left of 292 years
 //
 // A timer is in the slot of the lowest level that reaches its deadline, and moves down a level when
-// the wheel reaches its slot: at most seven times in its life. If very many timers are in one slot,
-// they move in several calls.
+// the wheel reaches its slot: at most seven times in its life. If a slot has more than
+// kMovesPerCall timers, they move in several calls.
 //
 // The wheel reads no clock and makes no callbacks. advance_to() takes the time. pop_due() returns
 // one due timer, so the caller decides how many timers it handles at once. A timer is never due
@@ -29,10 +29,10 @@
 
 namespace haricot {
 
-// One deadline of one owner. It is a member of its owner, and identifies it when it goes off.
+// One deadline. A timer is a member of its owner, which owner() returns.
 class Timer {
  public:
-  // `kind` is the type of the owner. The wheel only returns both.
+  // `kind` is the type of the owner. The wheel does not interpret either.
   Timer(std::uint8_t kind, void* owner) : owner_(owner), kind_(kind) {}
 
   std::uint8_t kind() const { return kind_; }
@@ -49,7 +49,7 @@ class Timer {
   Instant deadline_ = Instant::never();
   void* owner_;
   std::uint8_t kind_;
-  std::uint8_t level_ = 0;  // A level, whose slot has the timer, or kDueLevel.
+  std::uint8_t level_ = 0;  // Level of the slot that has the timer, or kDueLevel.
   std::uint8_t slot_ = 0;
 };
 

@@ -1,19 +1,18 @@
 // Limits of a turn of the event loop: the maximum amount of work in a turn, and the price of each
 // kind of work.
 //
-// The unit of work is a step: about the time of a cache miss, some 50 ns. Prices grow with the data
-// that is touched, from the first element on. When a budget is used up, the rest of its work waits
-// for the next turn.
+// The unit of work is a step: about the time of a cache miss, some 50 ns. Every element that is
+// touched has a price. When a budget is used up, the rest of its work waits for the next turn.
 //
 // A turn has these parts:
 //
 //   time      due TTRs, delays, pauses and waits                 kStepsOfTime
-//   tasks     long tasks, a piece of each by turns               kStepsOfTasks
+//   tasks     long tasks, one piece after another                kStepsOfTasks
 //   reading   commands of sessions that were just read           kStepsOfReading, kStepsOfFirsts
 //   backlog   sessions with commands left, in their order        kStepsOfSessions
 //   calls     first pieces of long tasks                         kStepsOfCalls
-//   idle      sessions whose idle timeout has ended              kStepsOfIdle
-//   answers   answers whose records a sync has made safe         kStepsOfAnswers
+//   idle      sessions whose idle timeout is over                kStepsOfIdle
+//   answers   answers whose records a sync made durable          kStepsOfAnswers
 //   folder    compaction and spare files                         kStepsOfCompaction, kStepsOfSpares
 //             or, after a failure, records written again         kStepsOfRecovery
 //
@@ -71,7 +70,7 @@ inline constexpr std::uint32_t kTakenBytesPerStep = 1'024;
 
 inline constexpr std::uint32_t kStepsOfTime = 12'800;
 inline constexpr std::uint32_t kStepsOfTasks = 12'800;
-// All commands and closes between two turns together. More of a command is a long task.
+// All commands and closes between two turns together. The rest of a command becomes a long task.
 inline constexpr std::uint32_t kStepsOfCalls = 12'800;
 // Steps for waking clients within a command for several jobs.
 inline constexpr std::uint32_t kStepsOfWakes = 4'096;
@@ -84,25 +83,25 @@ inline constexpr std::uint32_t kStepsPerPiece = 1'600;
 // A command up to this price runs in the turn in which it arrives, if its session has no command
 // before it.
 inline constexpr std::uint32_t kStepsOfCheap = 200;
-// All sessions that were just read together, and all sessions in the backlog together. A command
-// whose price exceeds the rest waits for its turn in the backlog.
+// Budgets of all sessions that were just read, and of all sessions in the backlog. A command whose
+// price exceeds the rest of the first waits for its turn in the backlog.
 inline constexpr std::uint32_t kStepsOfReading = 32'768;
 inline constexpr std::uint32_t kStepsOfSessions = 65'536;
-// Extra budget, so that cheap queries do not wait for long commands of others: for the first
-// command of a session that was just read, if it is this cheap; and for all of these together.
+// Extra budget for the first command of each session that was just read, so that cheap queries do
+// not wait for the long commands of others: maximum price of such a command, and their total.
 inline constexpr std::uint32_t kStepsOfFirst = 1'024;
 inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
-// The share of one session, and its minimum if many sessions use theirs.
+// Share of one session, and the minimum to which it shrinks when many sessions are busy.
 inline constexpr std::uint32_t kStepsPerShare = 8'192;
 inline constexpr std::uint32_t kStepsPerShareMin = 512;
 
-// Answers that are sent together because one sync has made their records safe; and checking and
+// Answers that are sent together because one sync has made their records durable; and checking and
 // closing idle sessions.
 inline constexpr std::uint32_t kStepsOfAnswers = 24'576;
 inline constexpr std::uint32_t kStepsOfIdle = 8'192;
 
-// Compaction: always a piece, and kStepsMovedPerStep for each recorded step. Space taken for future
-// files. Records written again after a failure.
+// Compaction: a piece per turn, plus kStepsMovedPerStep for each step of records written. Space
+// taken for future files. Records written again after a failure.
 inline constexpr std::uint32_t kStepsOfCompaction = kStepsPerPiece;
 inline constexpr std::uint32_t kStepsMovedPerStep = 2;
 inline constexpr std::uint32_t kStepsOfSpares = 2'048;
@@ -117,9 +116,9 @@ inline constexpr std::uint32_t kTimersMoved = 4'096;
 // Ready sockets, and new connections.
 inline constexpr std::uint32_t kEvents = 128;
 inline constexpr std::uint32_t kAccepts = 64;
-// Bytes that one connection sends at most; bytes that each connection sends at least if it sends in
-// a turn; bytes that all connections with larger answers have together. The kernel takes up to a
-// millisecond for a megabyte.
+// Bytes sent in a turn: the maximum of one connection, its minimum if it sends at all, and the
+// total of all connections with larger answers. The kernel takes up to a millisecond for a
+// megabyte.
 inline constexpr std::uint64_t kSentBytes = 1024 * 1024;
 inline constexpr std::uint64_t kSentBytesMin = 16 * 1024;
 inline constexpr std::uint64_t kSentBytesOfAll = 2 * kSentBytes;
