@@ -26,7 +26,7 @@ inline constexpr std::size_t kVerbs =
     }
         .size();
 
-// The commands that a client has. Each set includes the one before it.
+// Commands available to a client. Each set includes the one before it.
 enum class CommandSet : std::uint8_t {
   standard,   // beanstalkd's commands.
   extended,   // Commands of haricot only.
@@ -62,7 +62,7 @@ enum class Answer : std::uint8_t {
   by_session,         // The session runs the command: a put has a body, and quit has no answer.
 };
 
-// The columns of a command's row that the protocol knows.
+// Columns of a command's row that this layer uses.
 struct CommandRow {
   Verb verb;
   std::string_view word;
@@ -96,7 +96,7 @@ constexpr bool is_extended(Verb verb) {
 // A state as an argument.
 enum class StateWord : std::uint8_t { none, ready, reserved, delayed, buried };
 
-// Maximum number of jobs that a command of the extended set can ask for, or name.
+// Maximum number of jobs that a command of the extended set can request or name.
 inline constexpr std::uint32_t kBatchMax = 1000;
 // Maximum weight of a watch; the minimum is 1.
 inline constexpr std::uint32_t kWatchWeightMax = 65535;
@@ -113,8 +113,8 @@ struct Command {
   std::uint32_t body_bytes = 0;
   std::uint32_t bound = 0;  // Bound of kick, count of other commands, or weight.
   std::uint64_t id = 0;
-  // Points into the line: a valid name, or empty if the argument is missing. stats_tubes may have
-  // *, and stats_group the name of a group.
+  // A valid name that points into the line; empty if the argument is missing. For stats_tubes it
+  // may be *, and for stats_group it is the name of a group.
   std::string_view tube;
   std::string_view ids;  // Points into the line; see read_ids().
   // Points into the line: valid tags (base/job_tags.hpp) of a well-formed put, or empty.
@@ -126,9 +126,9 @@ struct Command {
 enum class ParseResult : std::uint8_t {
   ok,
   bad_format,
-  // Malformed, but beanstalkd counts the command before it notices: a put with something after its
-  // last number, or a pause with a valid number and a name that begins with a hyphen or is too
-  // long. The command has its verb, and a put has its numbers.
+  // Malformed, but beanstalkd counts the command before it notices: a put with trailing bytes after
+  // its last number, or a pause with a valid number and a name that begins with a hyphen or is too
+  // long. The verb of the command is valid, and so are the numbers of a put.
   late_bad_format,
   unknown_command,
 };

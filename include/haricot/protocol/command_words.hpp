@@ -1,5 +1,5 @@
-// Finds the command that a line begins with. Has the words of the table of commands in the order of
-// the search. Used by the parser only.
+// Finds the command that a line begins with. Holds the words of the command table in search order.
+// Used by the parser only.
 
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace haricot::command_words {
 
-// The columns of a command's row that the search needs. `head` has the first eight bytes of the
-// word as a number, and the mask has ones where these are: so comparing takes no call, except for
-// longer words.
+// Columns of a command's row that the search needs. `head` is the first eight bytes of the word as
+// a number, and `head_mask` covers the bytes of a shorter word. Only words of more than eight bytes
+// need a call to compare.
 struct Row {
   std::string_view word;
   std::uint64_t head = 0;
@@ -41,7 +41,7 @@ struct Range {
   std::uint8_t end = 0;
 };
 
-// Rows of some commands.
+// Rows of one or more sets of commands. `ranges` is indexed by the first letter.
 struct Rows {
   std::array<Row, kVerbs> rows{};
   std::size_t size = 0;
@@ -51,9 +51,9 @@ struct Rows {
 };
 
 // Sorts the rows for a search that takes the first row whose word begins the line. Rows are grouped
-// by their first letter. Within a letter they are in the order of kCommandTable, but a longer word
-// comes before a shorter one that it begins with. `put` is the first of its letter, because it is
-// the most common.
+// by their first letter. Within a letter they are in the order of kCommandTable, except that a word
+// comes before each of its prefixes. `put` is the first of its letter, because it is the most
+// common.
 constexpr Rows make_rows(CommandSet first, CommandSet last) {
   Rows made{};
   for (const CommandRow& command : kCommandTable) {
@@ -77,8 +77,8 @@ constexpr Rows make_rows(CommandSet first, CommandSet last) {
   return made;
 }
 
-// beanstalkd's commands are searched first, and the others only if none matches. So the others cost
-// nothing to clients that do not use them.
+// beanstalkd's commands are searched first, and the others only if none matches. So clients that do
+// not use the others pay nothing for them.
 inline constexpr Rows kStandardRows = make_rows(CommandSet::standard, CommandSet::standard);
 inline constexpr Rows kExtendedRows = make_rows(CommandSet::extended, CommandSet::extended);
 inline constexpr Rows kOperatorRows = make_rows(CommandSet::extended, CommandSet::operators);
@@ -89,8 +89,8 @@ static_assert(std::ranges::all_of(kCommandTable, [](const CommandRow& row) {
   return row.word.size() >= kWordBytesMin;
 }));
 
-// Returns the first eight bytes of a line as a number, with zeros after a shorter line, whose last
-// four bytes may overlap the first four. Requires: at least kWordBytesMin bytes.
+// Returns the first eight bytes of a line as a number; a shorter line is padded with zeros, and
+// loaded as two halves that may overlap. Requires: at least kWordBytesMin bytes.
 inline std::uint64_t head_of(std::string_view line) {
   if (line.size() >= 8) return load_little_endian<std::uint64_t>(line.data());
   const char* const last = line.data() + line.size() - 4;
@@ -98,8 +98,8 @@ inline std::uint64_t head_of(std::string_view line) {
          std::uint64_t{load_little_endian<std::uint32_t>(last)} << (8 * (line.size() - 4));
 }
 
-// Returns the row whose word the line begins with, or null. Inlined, because a call would slow down
-// every command.
+// Returns the first row whose word is a prefix of the line, or null. Inlined, because a call would
+// slow down every command.
 [[gnu::always_inline]] inline const Row* find_row(std::string_view line, const Rows& rows) {
   if (line.size() < kWordBytesMin) return nullptr;
   const std::uint64_t head = head_of(line);

@@ -108,11 +108,11 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::ok, "OK", ReplyForm::report},
     {ReplyCode::not_draining, "NOT_DRAINING", ReplyForm::word},
     {ReplyCode::flushed, "FLUSHED", ReplyForm::number},
-    // That many answers `reserved` follow.
+    // `number` answers with the code `reserved` follow.
     {ReplyCode::reserved_batch, "RESERVED_BATCH", ReplyForm::number},
     {ReplyCode::deleted_batch, "DELETED_BATCH", ReplyForm::two_numbers},
-    // A put with the key of an existing job: that job, and its new priority if the put has raised
-    // it.
+    // Answers to a put whose key an existing job has: the id and state of that job, and its new
+    // priority if the put has raised it.
     {ReplyCode::inserted_again, "INSERTED", ReplyForm::number_and_state},
     {ReplyCode::inserted_raised, "INSERTED", ReplyForm::number_state_and_number},
     {ReplyCode::touched_all, "TOUCHED_ALL", ReplyForm::number},
@@ -151,8 +151,9 @@ struct ReplyLine {
   std::string_view name = {};    // Tube name, or state as received; points into the line.
 };
 
-// Reads the first line of an answer, without its CR LF. Returns false if it is none. The line of a
-// report is always read as `ok`, because it does not show whether the report comes in pieces.
+// Reads the first line of an answer, without its CR LF. Returns false if the line is not an answer.
+// The line of a report is always read as `ok`, because it does not show whether the report comes in
+// pieces.
 [[nodiscard]] bool read_reply_line(std::string_view line, ReplyLine& reply);
 
 // Returns true if a body and its CR LF follow the line.
