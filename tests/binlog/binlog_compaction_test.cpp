@@ -1,4 +1,4 @@
-// What stays of the folder when jobs come and go.
+// Compaction of a folder whose jobs come and go.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// A folder of five files without a job in it, that are not removed yet.
+// Leaves a folder of five files without a job, none of them removed yet.
 void fill_and_empty(World& world) {
   while (world.binlog.numbers().current_index < 5) {
     world.put({.body_bytes = 1000});
@@ -95,7 +95,7 @@ TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
   EXPECT_FALSE(disk.has("binlog.1"));
 }
 
-// Puts and deletes for as long as it takes, on a disk that ends few syncs in that time.
+// Server with endless puts and deletes, on a disk that ends few syncs in that time.
 class BusyBinlog : public ::testing::TestWithParam<SyncPolicy> {};
 
 INSTANTIATE_TEST_SUITE_P(OfEachPolicy, BusyBinlog, kEachSyncPolicy, name_of_policy);
@@ -117,7 +117,8 @@ TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
   EXPECT_LT(most, 14 * kFileBytes);
 }
 
-// The newest file has the highest id, but in a busy server never durably so: an older one will do.
+// In a busy server the newest file has the highest id but is never durable, so an older file
+// suffices.
 TEST(BinlogCompaction, WaitsForNoIdThatIsHigherThanNeeded) {
   SimDisk disk;
   World world(disk, kSmallFiles);

@@ -1,5 +1,5 @@
-// Random commands, a crash at every point of what they did to the disk, and what is there
-// afterwards: everything that was promised, nothing that never was.
+// Random commands, and a crash after each step that they take on the disk. Afterwards everything
+// that was promised is there, and nothing that never was.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace haricot::binlog {
 namespace {
 
-// What the trace is told: up to which record everything survives a loss of power, and up to which
-// the end of the program alone.
+// A note in the trace is the number of records that survive a loss of power, or kWritten plus the
+// number that survive the end of the program alone.
 constexpr std::uint64_t kWritten = std::uint64_t{1} << 60;
 
 struct HeldPromise {
@@ -38,7 +38,7 @@ struct Run {
   SyncMode sync_mode = SyncMode::at_once;
   std::size_t body_bytes_max = 0;
   int turns = 0;
-  bool is_sound = true;  // No server before has lost files that were never synced.
+  bool is_sound = true;  // No earlier server on this disk ran without syncs.
 };
 
 Run random_run(test::Random& random) {
@@ -64,7 +64,7 @@ std::string to_text(const Run& run) {
          std::to_string(run.options.slice_bytes);
 }
 
-// Plays turns on an open world and notes what is promised after each.
+// Plays turns on an open world and notes the promise after each turn.
 void play(World& world, const Run& run, test::Random& random) {
   struct Written {
     Instant at;
@@ -95,8 +95,8 @@ void play(World& world, const Run& run, test::Random& random) {
   disk.complete_syncs();
 }
 
-// Opens a folder that a crash has left, and compares it; and again after each of two more losses of
-// power. All of them find the same jobs, and no damage.
+// Opens a folder after a crash and compares it, and again after each of two more losses of power.
+// All three find the same jobs and no damage.
 void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::uint64_t safe,
                    SimDisk::Random& chance) {
   constexpr std::int64_t kDowntime = 700'000'000;
@@ -139,7 +139,7 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
   }
 }
 
-// One life of a server on a disk, cut at every point.
+// Runs one server on a disk and crashes it after each step.
 void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::Random& random) {
   Run run = random_run(random);
   run.is_sound = is_sound;
@@ -155,7 +155,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
     SCOPED_TRACE("cut at " + std::to_string(cut) + " of " + std::to_string(entries));
     disk.replay_more(*past, cut);
     const HeldPromise promise = promised(past->notes());
-    // Where much was written at the start, the base is all that can be asked for with `never`.
+    // With `never`, only the end of the program can be survived.
     const bool survives_power = run.options.sync != SyncPolicy::never;
     if (survives_power) {
       const auto torn = past->crash(chance);
@@ -172,7 +172,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
 TEST(BinlogCrash, KeepsWhatWasPromisedWhereverItComes) {
   test::Random random;
 #if defined(__SANITIZE_ADDRESS__)
-  constexpr int kDisks = 4;  // Each takes some four times as long.
+  constexpr int kDisks = 4;  // Each takes about four times as long.
 #else
   constexpr int kDisks = 12;
 #endif

@@ -1,4 +1,4 @@
-// Random commands on a disk that fails now and then, in every way it can.
+// Random commands on a disk with random failures of every kind.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Fault random_fault(test::Random& random) {
   return fault;
 }
 
-// One life of a server. After each turn a crash must not take what is held.
+// Runs one server. After each turn a crash must not lose a job that the server holds.
 void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test::Random& random) {
   World world(disk, options, wall);
   SimDisk::Random chance(random.bits());

@@ -1,4 +1,4 @@
-// Every call to the disk fails once, or for a while, in a scenario that makes all kinds of them.
+// Every call of the disk fails, once or for some time, in a scenario that uses calls of every kind.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace haricot::binlog {
 namespace {
 
-// What goes wrong, and how.
+// Kind of failure.
 struct Trouble {
   const char* name;
   Fault fault;
@@ -23,13 +23,13 @@ struct Trouble {
 
 constexpr Duration kLongTrouble = Duration::seconds(90);
 
-// Plays a turn; commands may be refused, and nothing that was held may be lost by a crash.
+// Plays turns in which commands may be refused. A crash must not lose any acknowledged job.
 class Scenario {
  public:
   Scenario(const Trouble& trouble, std::uint64_t seed) : trouble_(trouble), chance_(seed) {
     disk_ = std::make_unique<SimDisk>();
     {
-      // Something to replay, so that reading is part of it.
+      // Jobs to replay, so that reads can fail too.
       World before(*disk_, options());
       for (int i = 0; i < 12; ++i) before.put({.body_bytes = 700});
       for (int i = 0; i < 3; ++i) EXPECT_EQ(before.bury(before.reserve()), Outcome::done);
@@ -40,14 +40,14 @@ class Scenario {
     disk_->set_failed_sync(trouble.failed_sync);
   }
 
-  // Returns whether the fault did not come up any more.
+  // Returns true if the run ended without reaching the fault.
   bool play(std::uint64_t nth) {
     Fault fault = trouble_.fault;
     fault.nth = nth;
     disk_->inject(fault);
     auto world = std::make_unique<World>(*disk_, options(), kWallBegin + 1'000'000'000, true);
     if (!world->is_open()) {
-      // It cannot start; the folder is as good as it was.
+      // The start has failed. The folder still has its jobs.
       EXPECT_GT(disk_->faults_hit(), 0U);
       world.reset();
       disk_->clear_faults();
@@ -59,7 +59,7 @@ class Scenario {
     for (int turn = 0; turn < 14; ++turn) play_turn(*world, turn);
     if (trouble_.fault.lasts) last_long(*world);
     const bool was_hit = disk_->faults_hit() > 0;
-    // A fault that is still to come hits the end.
+    // A fault that was not hit yet may hit the end.
     if (was_hit) disk_->clear_faults();
     if (was_hit) recover(*world);
     end(*world);
@@ -75,7 +75,7 @@ class Scenario {
 
   void play_turn(World& world, int turn) {
     world.pass(Duration::milliseconds(30));
-    // Rotation, a job larger than a file, changes of all kinds, garbage for compaction.
+    // Causes rotation, a job larger than a file, changes of all kinds, and garbage for compaction.
     (void)world.try_put({.body_bytes = turn == 5 ? 6000U : 900U});
     (void)world.try_put({.body_bytes = 50, .delay_s = 1});
     if (const JobId id = world.reserve(); id != 0) {
@@ -102,7 +102,7 @@ class Scenario {
     }
   }
 
-  // No acknowledged job is lost, however the crash comes out.
+  // No crash may lose an acknowledged job.
   void check_crash(World& world) {
     const bool by_power = trouble_.policy == SyncPolicy::every_turn;
     if (by_power) {
@@ -120,7 +120,7 @@ class Scenario {
     EXPECT_EQ(world.compare(again, safe), "") << again.replay_text();
   }
 
-  // The disk stays as it is for longer than one notice is good for.
+  // The disk keeps failing for longer than the pause between notices.
   void last_long(World& world) {
     const std::size_t notices = world.notices.size();
     const Instant begin = world.now;
@@ -138,7 +138,7 @@ class Scenario {
     }
   }
 
-  // The disk works again, and so does the binlog.
+  // The disk works again, and the binlog must recover.
   void recover(World& world) {
     world.idle();
     EXPECT_FALSE(world.binlog.numbers().refusing);
@@ -149,7 +149,7 @@ class Scenario {
     world.idle();
     EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     check_crash(world);
-    // Compaction goes on, too: what holds nothing goes.
+    // Compaction continues too: it removes all files without jobs.
     (void)world.kick(1000);
     for (JobId id = 1; id < world.engine.next_id(); ++id) {
       EXPECT_NE(world.delete_job(id), Outcome::journal_failed);
@@ -159,7 +159,7 @@ class Scenario {
     EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
     std::vector<std::string> names;
     EXPECT_EQ(disk_->list(names), DiskStatus::ok);
-    // A rename that took effect and said otherwise leaves a name until the next start.
+    // After a rename that took effect but reported failure, a name is left until the next start.
     EXPECT_LE(names.size(), trouble_.fault.takes_effect ? 4U : 3U)
         << ::testing::PrintToString(names);
   }
@@ -220,8 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
         Trouble{"AllCallsWithoutSyncs", {.lasts = true}, SyncPolicy::never}),
     [](const auto& trouble) { return std::string(trouble.param.name); });
 
-// A file that cannot be made refuses a put at most. That the log has told of it must not keep out
-// that all changes are refused.
+// If a file cannot be created, at most one put is refused. A notice about that must not suppress
+// the notice that all changes are refused.
 TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
   SimDisk disk;
   World world(disk, {.file_bytes = 8192, .sync = SyncPolicy::every_turn});
@@ -249,8 +249,8 @@ TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
   EXPECT_EQ(told("everything is recorded again"), 1);
 }
 
-// What a failed write leaves behind is cut off, if need be when the disk works again: half a record
-// or half a seal that files follow would be told as damage, and `--strict` would not start.
+// The end of a failed write is truncated, if necessary when the disk works again. If files followed
+// a partial record or seal, a start would report damage, and `--strict` would refuse to start.
 TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
   for (const SyncPolicy policy :
        {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
@@ -259,7 +259,7 @@ TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
       SCOPED_TRACE("policy " + std::to_string(static_cast<int>(policy)) + ", call " +
                    std::to_string(nth));
       SimDisk disk;
-      disk.set_failed_sync(FailedSync::keeps);  // Else there is damage indeed.
+      disk.set_failed_sync(FailedSync::keeps);  // Otherwise there is real damage.
       const BinlogOptions options{.file_bytes = 8192, .sync = policy};
       World world(disk, options);
       disk.inject({.nth = nth, .lasts = true, .bytes_written = 60});
@@ -282,8 +282,8 @@ TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
   }
 }
 
-// What a turn has collected is written before it is over, if it is much. A batch must not be cut in
-// two by such a write: if it fails, the rest of the batch has nowhere to go.
+// Many collected records are written before the turn ends. Such a write must not split a batch: if
+// it fails, the rest of the batch has no file.
 TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
   for (std::size_t jobs_before = 880; jobs_before <= 960; jobs_before += 8) {
     SCOPED_TRACE(jobs_before);
@@ -307,8 +307,8 @@ TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
   }
 }
 
-// What is left of a flush that was refused is recorded when the disk works again. Meanwhile it
-// keeps no other command waiting, whatever that needs.
+// The rest of a refused flush is recorded when the disk works again. Meanwhile no other command
+// waits for it.
 TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
   SimDisk disk;
   World world(disk, kSmallFiles);
@@ -331,7 +331,7 @@ TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
 }
 
-// A server that has taken the folder over is the only one that has the jobs.
+// After a server has taken the folder over, only it has the jobs.
 TEST(BinlogThatHasToBegin, ServesWithAFailingDiskAndRecordsWhenItWorksAgain) {
   for (const DiskCall call : {DiskCall::create, DiskCall::allocate, DiskCall::write,
                               DiskCall::rename, DiskCall::remove, DiskCall::sync}) {

@@ -1,10 +1,11 @@
-// Two servers on one volume: the first one has lost the folder and does not know it. It is paused
-// at any call, for as long as one likes, and goes on. What a check reads may be a second old.
+// Two servers on one volume. The first one has lost the folder without noticing. It is paused at
+// any call for any time, and continues. Its check of the epoch may read a state that is a second
+// old.
 //
-//   what the first server has acknowledged   is in the folder that the second one has read
-//   what the first server does afterwards    changes nothing for the second one, or for a third
+//   acknowledged by the first server        is in the folder that the second server has read
+//   done by the first server afterwards     changes nothing for the second server, or for a third
 //
-// The fence itself is in src/os: here a simulated one says what it promises.
+// The real fence is in src/os. These tests use a simulated one with the same contract.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +41,7 @@ constexpr BinlogOptions kSharedOptions{.file_bytes = 4096,
                                        .large_body_bytes = 3000,
                                        .slice_bytes = 700};
 
-// The jobs of the folder, as whoever opens it now finds them.
+// The jobs that a server would find in the folder now.
 struct FoundByReplay {
   explicit FoundByReplay(Disk& disk)
       : journal(disk, kSharedOptions),
@@ -49,8 +50,8 @@ struct FoundByReplay {
     Replay replay(disk, engine, segments);
     EXPECT_TRUE(replay.run(Duration::nanoseconds(kWallOfAll), Instant::at(kMillisecond)))
         << replay.error();
-    // A late file may stand where a file was that is not needed any more, just in front of one that
-    // followed that. It is left aside, and the log says so.
+    // A late file may take the place of a file that is no longer needed, in front of a file that
+    // followed that one. It is left aside, and the log reports it.
     for (const Problem& problem : replay.report().problems) {
       if (is_damage(problem) && problem.kind != Problem::Kind::contradicted) {
         damage += to_sentence(problem) + "\n";
@@ -59,7 +60,7 @@ struct FoundByReplay {
     file_count = replay.report().files.size();
   }
 
-  Binlog journal;  // Which is never opened.
+  Binlog journal;  // Never opened.
   Engine engine;
   Segments segments;
   std::string damage;
@@ -77,7 +78,7 @@ class SharingServer {
         epoch_(epoch) {}
   ~SharingServer() { engine.close(client, now()); }
 
-  // As the real one: the epoch is there already.
+  // Opens the folder like the real server: its epoch is already written.
   [[nodiscard]] bool open() {
     binlog.set_note(volume_.disk.folder_note());
     binlog.set_epoch(epoch_);
@@ -91,7 +92,7 @@ class SharingServer {
     return true;
   }
 
-  // Everything that a turn of the daemon does. What it acknowledges is in `acknowledged`.
+  // Does the work of a turn of the daemon. Adds acknowledged changes to `acknowledged`.
   void turn() {
     Random& random = volume_.random;
     while (!disk.is_fenced() && !disk.is_fresh()) (void)disk.check();
@@ -114,7 +115,7 @@ class SharingServer {
 
   Instant now() const { return Instant::at((volume_.now_ms + 1) * kMillisecond); }
 
-  // 0: the disk did not let it.
+  // Returns 0 if the disk refused the put.
   JobId put(std::size_t bytes) {
     const JobId id = engine.take_id();
     const std::string body = body_for(id, bytes);
@@ -181,7 +182,7 @@ class SharingServer {
 
 constexpr int kTurnsTogether = 60;
 
-// Two servers of one volume, and what is true of them in the end. The seed says all that is random.
+// Two servers on one volume, and the checks at the end. The seed determines all random choices.
 class TwoServers {
  public:
   explicit TwoServers(std::uint64_t seed) : volume_(seed) {}
@@ -197,8 +198,8 @@ class TwoServers {
   void run(SharingServer& server, int turns) {
     for (int i = 0; i < turns; ++i) server.turn();
   }
-  // The epoch, the wait, and what is found then. What is read may be a second old, too: so the wait
-  // is shorter here by as much.
+  // Writes the epoch and waits. The folder that is read afterwards may be a second old as well, so
+  // the wait here is shorter by that second.
   void settle(const std::function<void()>& meanwhile) {
     volume_.write_epoch(2, false);
     const std::int64_t until =
@@ -208,7 +209,7 @@ class TwoServers {
       volume_.now_ms += 10;
     }
   }
-  // The second server has the folder from here on.
+  // Gives the folder to the second server.
   void take_over(const std::function<void()>& meanwhile) {
     settle(meanwhile);
     found_ = std::make_unique<FoundByReplay>(volume_.disk);
@@ -216,7 +217,7 @@ class TwoServers {
     ASSERT_TRUE(second_->open()) << second_->error;
     run(*second_, static_cast<int>(volume_.random.below(kTurnsTogether)));
   }
-  // All that was promised, when nobody writes any more.
+  // Checks all promises after both servers have stopped writing.
   void expect_promises(const SharingServer& first) {
     ASSERT_NE(second_, nullptr);
     EXPECT_EQ(lost_of(first, *found_, first.acknowledged), "");
@@ -274,7 +275,7 @@ void TwoServers::go_on_together() {
   expect_promises(first);
 }
 
-// The first server stops after it has lost the folder.
+// Pauses the first server while it stops, after it has lost the folder.
 void TwoServers::pause_while_stopping() {
   volume_.write_epoch(1);
   SharingServer first(volume_, 1);
@@ -287,7 +288,7 @@ void TwoServers::pause_while_stopping() {
   } catch (const FencedServerEnds&) {
     EXPECT_TRUE(first.disk.is_fenced());
   }
-  // It has ended, well or not, before it was paused so late.
+  // It ended before the pause, successfully or not.
   if (second_ == nullptr) take_over([] {});
   if (is_stopped) {
     EXPECT_EQ(lost_of(first, *found_, first.acknowledged), "");
@@ -318,9 +319,9 @@ TEST(BinlogFence, AServerThatIsPausedWhileItStopsHarmsNobody) {
   run_each_seed(&TwoServers::pause_while_stopping);
 }
 
-// Of a start that fails -----------------------------------------------------------------------
+// Starts that fail -----------------------------------------------------------------------------
 
-// It has an epoch by then, and has noted nothing.
+// The failed start has an epoch and wrote no note.
 TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
   SharedVolume volume(1);
   volume.write_epoch(1);
@@ -339,11 +340,12 @@ TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
   EXPECT_TRUE(third.binlog.replayed().is_sound()) << "the note tells that it had no record";
 }
 
-// Of a late server -----------------------------------------------------------------------------
+// Late servers ---------------------------------------------------------------------------------
 
 constexpr JobId kJobOfFirst = 7;
 
-// A file of a folder of its own: the job, or nothing but that another one is deleted.
+// Returns the bytes of a file of its own folder: with the job, or only with the deletion of another
+// one.
 std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest_needed,
                     std::uint32_t file_of_job = 1) {
   constexpr std::uint64_t kStore = 99;
@@ -363,8 +365,8 @@ std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t old
   return file.bytes();
 }
 
-// A loss of power may bring back a file that a server had removed, and take what told of its jobs.
-// The next server has found them, and what it says of the files it needs holds from there on.
+// A loss of power may restore a removed file and lose the records about its jobs. The next server
+// has found these jobs, so its own statement of needed files holds from then on.
 TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
   for (const std::uint32_t oldest : {1U, 3U}) {
     SimDisk disk;
@@ -376,8 +378,8 @@ TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
   }
 }
 
-// A server of epoch 3 passes the file with the job over and begins a file of its own; and so does
-// the server after it.
+// A server of epoch 3 skips the file with the job and begins a file of its own. The server after it
+// also skips that file.
 void expect_passed_over(SharedVolume& volume, const char* with_job, const char* begun) {
   volume.write_epoch(3);
   SharingServer server(volume, 3);
@@ -387,7 +389,7 @@ void expect_passed_over(SharedVolume& volume, const char* with_job, const char* 
   EXPECT_EQ(FoundByReplay(volume.disk).engine.peek(kJobOfFirst), JobRef::none);
 }
 
-// It stays until compaction removes it, and so the next server may find it, too.
+// The file stays until compaction removes it, so the next server may find it too.
 TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo) {
   SharedVolume volume(1);
   volume.disk.put("binlog.1", file_of(1, 1, 1));
@@ -395,8 +397,8 @@ TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo
   expect_passed_over(volume, "binlog.1", "binlog.3");
 }
 
-// The same where a file in front of it has lost its head: nobody knows of which server that was,
-// and if it were needed, all behind it would be.
+// A file in front of it has lost its head, so its server is unknown. If it were needed, all files
+// after it would be too.
 TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
   SharedVolume volume(1);
   constexpr std::uint32_t kOfJob = 2;
@@ -409,8 +411,8 @@ TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
   expect_passed_over(volume, "binlog.2", "binlog.5");
 }
 
-// The call has failed, and the name is there all the same: so a volume that loses an answer has it,
-// and one that makes the second name and keeps the first.
+// The call has failed, and the name exists all the same: the volume has lost the answer, or it has
+// created the second name and kept the first.
 TEST(BinlogFenceFiles, AFileThatWasBegunInVainDoesNotOutlastTheDeletionOfItsJob) {
   constexpr std::size_t kBytes = 20'000;
   for (const bool is_there : {true, false}) {
@@ -427,7 +429,7 @@ TEST(BinlogFenceFiles, AFileThatWasBegunInVainDoesNotOutlastTheDeletionOfItsJob)
     for (int i = 0; i < 100; ++i) {
       server.binlog.end_turn(server.now());
       (void)server.disk.step();
-      // Whoever has the folder by then has read it.
+      // A server that took over the folder would have read the file.
       ASSERT_TRUE(!volume.disk.has(in_vain) || volume.disk.bytes_of(in_vain).size() > kBytes);
     }
     ASSERT_FALSE(server.binlog.numbers().refusing);
@@ -463,7 +465,7 @@ TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
   ASSERT_EQ(volume.disk.list(names), DiskStatus::ok);
   std::uint64_t last = 0;
   for (const std::string& name : names) last = std::max(last, binlog_file_number(name).value_or(0));
-  // A file that no server of ours would have made: with the head of the first server's last one.
+  // No server of ours would have made this file: it has the head of the first server's last file.
   Signature signature;
   signature.store_id = volume.disk.folder_note().store_id;
   signature.file_number = last + 1;

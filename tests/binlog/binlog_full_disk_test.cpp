@@ -1,4 +1,4 @@
-// A crash of a server on a full disk.
+// Crashes of a server on a full disk.
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 namespace haricot::binlog {
 namespace {
 
-// There is no space to record that the oldest file is not needed, and yet it has to go. A server
-// that is killed then, or loses its power, leaves a folder in which nothing is missed.
+// There is no space to record that the oldest file is not needed, but it has to be removed. If the
+// server is killed then, or loses power, no file counts as missing in its folder.
 TEST(BinlogFullDisk, LetsNobodyMissAFileAfterACrash) {
   test::Random random;
   int removals = 0;
@@ -38,7 +38,8 @@ TEST(BinlogFullDisk, LetsNobodyMissAFileAfterACrash) {
       if (random.one_in(3)) disk.complete_syncs(1);
       if (i < 200 || !random.one_in(20)) continue;
       const bool is_kill = random.one_in(2);
-      // Without a journal of names, one of a file may be lost and that of the next one be there.
+      // Without a journal of names, a crash may lose the name of one file and keep that of the
+      // next.
       const CrashPolicy policy = is_kill ? CrashPolicy{Unsynced::kept, UnsyncedNames::kept}
                                          : CrashPolicy{Unsynced::any, UnsyncedNames::in_order};
       const auto crashed = disk.crash(random, policy);

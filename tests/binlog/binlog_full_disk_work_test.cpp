@@ -1,4 +1,4 @@
-// A full disk has enough room for all that workers do.
+// A full disk has enough room for all work on its jobs.
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 namespace haricot::binlog {
 namespace {
 
-// The records of a batch stand together if they can. A full disk may have no room for that, as its
-// files are smaller; then they stand in several files.
+// The records of a batch stand together if possible. On a full disk files are smaller and may lack
+// the room; then the records are in several files.
 TEST(BinlogSpace, OfAFullDiskIsEnoughForABatchOfDeletes) {
   test::Random random;
   for (const std::uint64_t capacity : {kFullDiskBytes, 8 * kFullDiskBytes}) {
@@ -104,7 +104,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
 
 class FullDiskThatKeepsFiles : public ::testing::TestWithParam<SyncPolicy> {};
 
-// A file that cannot be removed gives no space back, so there is nothing to wait for.
+// A file that cannot be removed returns no space, so there is nothing to wait for.
 TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
@@ -124,7 +124,7 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
   }
   EXPECT_EQ(outcome, Outcome::journal_failed);
   EXPECT_FALSE(world.binlog.numbers().refusing);
-  // A while later, or with other jobs, it is the same; and it is over with the fault.
+  // Later, other jobs are refused too, until the fault ends.
   world.pass(Duration::seconds(2));
   EXPECT_EQ(world.release(id), Outcome::journal_failed);
   disk.clear_faults();
@@ -132,7 +132,7 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
   EXPECT_EQ(world.release(id), Outcome::done);
 }
 
-// A quota tells only when a large body is half written that there is no space to move it.
+// With a quota, the lack of space shows only when a large body is half written.
 TEST_P(FullDiskThatKeepsFiles, RefusesChangesWhereALargeBodyCannotBeMoved) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
@@ -160,8 +160,8 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChangesWhereALargeBodyCannotBeMoved) {
 
 INSTANTIATE_TEST_SUITE_P(Each, FullDiskThatKeepsFiles, kEachSyncPolicy, name_of_policy);
 
-// Each file has records that no job needs. Where nearly all the rest lives, to copy it would give
-// nothing back. The world fails if the binlog wants turns without end.
+// Each file has records that no job needs. If nearly all other records are needed, a copy would
+// return no space. The world fails if the binlog requests turns without end.
 TEST(BinlogSpace, OfAFullDiskWithManySmallFilesIsNotCopiedForNothing) {
   test::Random random;
   for (int round = 0; round < 4; ++round) {
@@ -212,7 +212,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToGoOnWorkingWithJobs) {
   }
 }
 
-// Nobody gives the disk time: the next command comes at once, some in the same turn.
+// The disk gets no time: the next command comes at once, sometimes in the same turn.
 TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
   for (const std::size_t body_bytes : {20U, 400U, 3000U}) {
     for (const SyncPolicy sync :
@@ -244,8 +244,8 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
   }
 }
 
-// Many clients change their jobs in one turn. So compaction is in the middle of a file, often a
-// small one, when most of the changes come, and must have what the next file needs all the same.
+// Many clients change their jobs in one turn. Most of the changes come while compaction is in the
+// middle of a file, often a small one. It must still have the room that the next file needs.
 TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
   test::Random random;
   for (const std::uint64_t capacity : {65536U, 100000U, 200000U, 524288U}) {
@@ -282,7 +282,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
   }
 }
 
-// A spare that is too small for a job must not stand in front of one that is not.
+// A spare that is too small for a job must not come before one that is large enough.
 TEST(BinlogSpace, OfAFullDiskIsEnoughForJobsOfVeryDifferentSizes) {
   for (const std::size_t large : {3000U, 9000U}) {
     SimDisk disk;

@@ -1,4 +1,4 @@
-// Files and folders that somebody takes away while the server has them open.
+// Files and folders that are removed from outside while the server has them open.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
 
   BinlogOptions options() const { return {.file_bytes = file_bytes_, .sync = GetParam()}; }
 
-  // Some jobs of all kinds in several files, and some that were deleted.
+  // Adds jobs of all kinds in several files, and deletes some.
   void fill() {
     for (int i = 0; i < 30; ++i) {
       world_->put({.body_bytes = 600});
@@ -57,7 +57,7 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
         [&](const std::string& told) { return told.find(text) != std::string::npos; }));
   }
 
-  // A crash now loses nothing, and nothing that was deleted comes back.
+  // Checks that a crash now loses no job and restores no deleted job.
   void expect_all_there() {
     const auto crashed =
         disk_->crash(chance_, GetParam() == SyncPolicy::every_turn
@@ -77,7 +77,7 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
 
 TEST_P(BinlogGone, FolderIsNoticedBeforeAPutCountsAsSafe) {
   fill();
-  world_->pass(Duration::seconds(3600));  // An idle server asks for no turn to look.
+  world_->pass(Duration::seconds(3600));  // An idle server requests no turn for the check.
   const Instant wanted = world_->binlog.next_event();
   disk_->set_folder(FolderState::removed);
   EXPECT_EQ(world_->binlog.next_event(), wanted);
@@ -126,7 +126,7 @@ TEST_P(BinlogGone, AllLivesInTheFolderThatIsMadeAnew) {
   EXPECT_EQ(world_->compare(again, world_->binlog.records(), true), "");
 }
 
-// As `cp` and `mv` do it, or a backup that is put back under a running server.
+// As by `cp` and `mv`, or by a backup that is restored under a running server.
 TEST_P(BinlogGone, NewestFileThatIsReplacedByAnotherIsWrittenAnewAndTheOtherKept) {
   fill();
   world_->pass(kASecond);
@@ -248,7 +248,7 @@ TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBot
   const std::uint64_t last = world_->binlog.numbers().current_index;
   const std::string older = binlog_file_name(last - 1);
   disk_->take_away(older);
-  disk_->set_sync_mode(SyncMode::when_told);  // No file is removed, so no moving ends.
+  disk_->set_sync_mode(SyncMode::when_told);  // No file is removed, so moving jobs does not end.
   for (std::uint64_t i = 0; i <= 2 * last && errors() == 0; ++i) {
     world_->pass(kASecond);
     EXPECT_EQ(world_->try_put(), Outcome::done);
@@ -275,7 +275,8 @@ TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBot
   EXPECT_EQ(notices_with("everything is recorded again"), 2U) << "of the write that failed";
 }
 
-// Of the same kind, so the second one is not told within the time; its end tells of the first.
+// Both failures are of one kind, so the log suppresses the second. The notice of its end covers
+// both.
 TEST_P(BinlogGone, EndOfAnOlderFileIsToldThoughAFailureThatIsNotToldEndsIt) {
   fill();
   disk_->inject({.call = DiskCall::write});
@@ -342,7 +343,7 @@ TEST_P(BinlogGone, WritingAnewTakesItsTime) {
   expect_all_there();
 }
 
-// Each call fails once while all is written anew, or each from some one on.
+// While all jobs are written again, each call fails once, or all calls from one on.
 TEST_P(BinlogGone, FailuresMeanwhileLoseNothing) {
   for (int kind = 0; kind < 4; ++kind) {
     const bool lasts = kind % 2 == 0;

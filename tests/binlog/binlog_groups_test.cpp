@@ -1,4 +1,4 @@
-// Held jobs in the binlog: what a start makes of them, and that the ends of holds find room.
+// Held jobs in the binlog: a start restores their holds, and the ends of holds always have room.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class BinlogGroups : public ::testing::Test {
     world.engine.check_invariants();
     world.binlog.check_invariants();
   }
-  // What is left when the process ends now.
+  // Returns the disk as a kill would leave it now.
   static std::unique_ptr<SimDisk> kill(SimDisk& disk) {
     SimDisk::Random chance(1);
     return disk.crash(chance, {Unsynced::kept, UnsyncedNames::kept});
@@ -57,7 +57,7 @@ TEST_F(BinlogGroups, AJobIsHeldAfterARestartAsLongAsItsGroupHasAJob) {
   check(again);
 }
 
-// The records of compaction say it, too.
+// Records written by compaction keep the hold too.
 TEST_F(BinlogGroups, AHeldJobMovesWithItsHold) {
   SimDisk disk;
   World world(disk, options());
@@ -78,7 +78,7 @@ TEST_F(BinlogGroups, AHeldJobMovesWithItsHold) {
   check(again);
 }
 
-// The kill comes after the record of the last delete, and before those of the ends of most holds.
+// The kill comes after the record of the last deletion, but before those of most ends of holds.
 TEST_F(BinlogGroups, AGroupThatAKillHasFinishedEndsAtTheStart) {
   const BinlogOptions large{.file_bytes = 1 << 20, .sync = SyncPolicy::every_turn};
   SimDisk disk;
@@ -103,7 +103,7 @@ TEST_F(BinlogGroups, AGroupThatAKillHasFinishedEndsAtTheStart) {
   again.end_turn();
   again.pass(Duration::seconds(60));
   EXPECT_EQ(report(again, held.back()).time_left_s, 40U);
-  // Once: it does not begin anew.
+  // The hold ends once: a later start does not begin it again.
   const auto left_again = kill(*left);
   World last(*left_again, large, again.wall());
   for (const JobId id : {held.front(), held.back()}) {
@@ -113,7 +113,7 @@ TEST_F(BinlogGroups, AGroupThatAKillHasFinishedEndsAtTheStart) {
   check(last);
 }
 
-// On a disk that takes no more puts the ends of holds are recorded all the same.
+// On a disk that accepts no more puts, the ends of holds are still recorded.
 TEST_F(BinlogGroups, TheEndOfAHoldIsNeverRefusedForWantOfSpace) {
   SimDisk disk;
   disk.set_capacity(200'000);

@@ -1,5 +1,5 @@
-// Jobs whose body is written in slices: no turn writes much of it, nothing waits behind it, and it
-// is in the folder whole or not at all.
+// Jobs whose body is written in slices: no turn writes much of it, no other record waits behind it,
+// and the folder has all of it or nothing.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class LargeJobs : public ::testing::TestWithParam<SyncPolicy> {
             .slice_bytes = kSlice};
   }
 
-  // Turns until the put is done, as a server has them. Looks at each of them.
+  // Runs turns until the put is done, like a server. Calls `look` before each turn ends.
   template <typename Look>
   static Outcome turns_until_put(World& world, World::PendingPut& put, Look look) {
     Outcome outcome = world.try_once(put);
@@ -67,7 +67,7 @@ TEST_P(LargeJobs, NoTurnWritesMuchOfOne) {
     most = std::max(most, disk.bytes_written() - before);
     EXPECT_LE(most, kSlice + 1000);
     EXPECT_GE(turns, static_cast<int>(kBody / kSlice));
-    // What is left of it is its header, and the begin of its file with the end of the one before.
+    // The last write is its header, with the head of its file and the end of the file before.
     before = disk.bytes_written();
     world.end_turn();
     EXPECT_LE(disk.bytes_written() - before, 1000U);
@@ -75,7 +75,7 @@ TEST_P(LargeJobs, NoTurnWritesMuchOfOne) {
   }
 }
 
-// Their records go to the file that is written, and are as safe as ever meanwhile.
+// Records of other jobs go to the file that is being written, and are as safe as usual.
 TEST_P(LargeJobs, OthersDoNotWaitForIt) {
   SimDisk disk;
   World world(disk, options());
@@ -128,7 +128,7 @@ TEST_P(LargeJobs, OneThatNobodyWaitsForIsDropped) {
   EXPECT_EQ(world.try_once(*put), Outcome::not_yet);
   for (int i = 0; i < 50; ++i) world.end_turn();
   EXPECT_TRUE(disk.has(spare_name(LargeBody::kNumber)));
-  put.reset();  // Its client has gone.
+  put.reset();  // Its client has disconnected.
   const std::uint64_t written = disk.bytes_written();
   while (disk.has(spare_name(LargeBody::kNumber)) && !HasFailure()) {
     ASSERT_LE(world.binlog.next_event(), world.now);
@@ -142,7 +142,7 @@ TEST_P(LargeJobs, OneThatNobodyWaitsForIsDropped) {
   expect_all_there(world, options());
 }
 
-// A body that is whole, and whose client does not come back for it, is in nobody's way.
+// A complete body whose client does not return for it blocks no other put.
 TEST_P(LargeJobs, OneThatIsNotTakenIsDropped) {
   SimDisk disk;
   World world(disk, options());
@@ -160,7 +160,7 @@ TEST_P(LargeJobs, CompactionMovesThemSliceBySlice) {
   const JobId large = world.put({.body_bytes = kBody});
   const JobId other = world.put({.body_bytes = kBody});
   world.end_turn();
-  // Garbage of several times that, so that the file of the large job has its turn.
+  // Makes several times as much garbage, so that the file of the large job is compacted.
   std::uint64_t most = 0;
   int turns = 0;
   const std::uint64_t file_before = world.binlog.file_of(world.engine.peek(large));
@@ -173,7 +173,7 @@ TEST_P(LargeJobs, CompactionMovesThemSliceBySlice) {
     world.pass(Duration::milliseconds(10));
   }
   EXPECT_LT(turns, 20'000);
-  EXPECT_LT(most, 10'000U);  // Of what the turn recorded, thrice that, and a slice.
+  EXPECT_LT(most, 10'000U);  // Records of the turn, three times as much moved, and a slice.
   EXPECT_NE(world.engine.peek(other), JobRef::none);
   expect_all_there(world, options(4096));
 }
@@ -196,8 +196,7 @@ TEST_P(LargeJobs, OneThatIsDeletedWhileItMovesIsLeftAlone) {
   expect_all_there(world, options(4096));
 }
 
-// Puts that come without an end do not keep compaction from moving a large job, nor the other
-// way.
+// Endless puts do not keep compaction from moving a large job, and compaction does not block puts.
 TEST_P(LargeJobs, NeitherPutsNorCompactionStarveTheOther) {
   SimDisk disk;
   World world(disk, options(4096));
@@ -236,7 +235,7 @@ TEST_P(LargeJobs, AFullDiskRefusesOneAndChangesNothing) {
   expect_all_there(world, options());
 }
 
-// A write that fails between slices is the failure of this put alone.
+// If a write between slices fails, only this put is refused.
 TEST_P(LargeJobs, AFailedSliceRefusesThePutAlone) {
   SimDisk disk;
   World world(disk, options());
@@ -252,8 +251,8 @@ TEST_P(LargeJobs, AFailedSliceRefusesThePutAlone) {
   expect_all_there(world, options());
 }
 
-// Every call of the turns around the record fails once. Afterwards the job is there if the put was
-// done, and not if it was refused.
+// Every call of the turns around the record fails once. Afterwards the job exists if the put
+// succeeded, and does not if it was refused.
 TEST_P(LargeJobs, WhereverTheDiskFailsAllIsThereOrNothing) {
   bool was_hit = true;
   for (std::uint64_t nth = 1; was_hit && !HasFailure(); ++nth) {
@@ -277,7 +276,7 @@ TEST_P(LargeJobs, WhereverTheDiskFailsAllIsThereOrNothing) {
   }
 }
 
-// Recovery writes a large job anew in slices, too.
+// Recovery also writes a large job in slices.
 TEST_P(LargeJobs, RecoveryWritesThemSliceBySlice) {
   SimDisk disk;
   World world(disk, options());
@@ -303,7 +302,7 @@ TEST_P(LargeJobs, RecoveryWritesThemSliceBySlice) {
   expect_all_there(world, options());
 }
 
-// What a crash leaves of a body on its way is no file of a job, and nothing is told of it.
+// After a crash a partial body is in no file of jobs, and no problem is reported.
 TEST_P(LargeJobs, ACrashBetweenSlicesLeavesNothing) {
   SimDisk disk;
   World world(disk, options());
@@ -340,7 +339,7 @@ TEST_P(LargeJobs, AStopDoesNotWaitForOne) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-// Many bodies that are not large, in one turn: those that are too many for it wait for the next.
+// If one turn gets too many bodies, none of them large, the rest waits for the next turn.
 TEST_P(LargeJobs, ATurnRecordsOnlySoManyBodies) {
   SimDisk disk;
   World world(disk, {.file_bytes = std::uint64_t{64} << 20, .sync = GetParam()});
@@ -353,7 +352,7 @@ TEST_P(LargeJobs, ATurnRecordsOnlySoManyBodies) {
   }
   EXPECT_EQ(outcome, Outcome::not_yet);
   EXPECT_EQ(done, 8);
-  EXPECT_EQ(world.put_at_once(), Outcome::done);  // One without a body of its own.
+  EXPECT_EQ(world.put_at_once(), Outcome::done);  // A job without a body of its own.
   EXPECT_FALSE(world.binlog.may_try_again());
   world.end_turn();
   EXPECT_LE(world.binlog.next_event(), world.now);

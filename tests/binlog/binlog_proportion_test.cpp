@@ -1,4 +1,4 @@
-// How much of the disk the folder takes.
+// The size of the folder in proportion to its jobs.
 
 #include <gtest/gtest.h>
 

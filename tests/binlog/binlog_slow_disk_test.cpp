@@ -1,7 +1,7 @@
-// A disk whose syncs take long: no call of the binlog waits for them. What cannot go on without
-// them is put off, and what is under way stays bounded.
+// A disk with slow syncs: no call of the binlog waits for them. Work that needs them is put off,
+// and the work under way stays bounded.
 //
-// That nothing waits is checked by the disk: in a World it ends the program if somebody does.
+// The disk of a World checks that no call waits: it ends the program otherwise.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ class SlowDisk : public ::testing::TestWithParam<SyncPolicy> {
     return {.file_bytes = file_bytes, .sync = GetParam()};
   }
 
-  // What was promised is there, and the folder is in order, once the disk has caught up.
+  // Checks that the folder is in order and has everything that was promised, once the disk has
+  // caught up.
   static void expect_recovered(World& world, const BinlogOptions& options) {
     world.disk.set_sync_mode(SyncMode::at_once);
     world.disk.complete_syncs();
@@ -31,7 +32,7 @@ class SlowDisk : public ::testing::TestWithParam<SyncPolicy> {
   }
 };
 
-// Of a producer whose jobs are deleted at once, on a disk that does not get on at all.
+// A producer's jobs are deleted at once, on a disk that makes no progress.
 TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
   SimDisk disk;
   World world(disk, options());
@@ -48,9 +49,9 @@ TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
   }
   EXPECT_LT(taken, 20'000) << "the folder grows without an end";
   EXPECT_GT(taken, 20);
-  // Thrice what is allowed, and the file that was begun last.
+  // Three times the allowed size, and the file that was begun last.
   EXPECT_LE(world.file_bytes(), 3 * 3 * 4096U + 4096U);
-  // It goes on as the disk does, and no faster.
+  // Puts continue at the pace of the disk.
   for (int i = 0; i < 200; ++i) {
     EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
     world.end_turn();
@@ -69,7 +70,7 @@ TEST_P(SlowDisk, WhoIsPutOffIsToldToTryAgainOnlyWhenTheDiskHasMoved) {
     if (removed == Outcome::not_yet) break;
   }
   for (int i = 0; i < 3; ++i) world.end_turn();
-  (void)world.binlog.may_try_again();  // That of an end that came in between.
+  (void)world.binlog.may_try_again();  // Takes the notification of an end that came meanwhile.
   ASSERT_EQ(world.put_at_once({.body_bytes = 300}), Outcome::not_yet);
   for (int i = 0; i < 10; ++i) {
     world.end_turn();
@@ -92,8 +93,7 @@ TEST_P(SlowDisk, OldFilesAreRemovedBesideTheTurns) {
     if (world.engine.delete_job(world.client, world.engine.next_id() - 1) != Outcome::done) break;
     world.end_turn();
   }
-  // All that could be synced is, so there is a file to be removed, and that has begun and not
-  // ended.
+  // All possible syncs have ended, so the removal of a file has begun. It has not ended.
   std::vector<std::string> before;
   for (int i = 0; i < 100 && disk.calls(DiskCall::remove) == 0; ++i) {
     disk.complete_syncs(1);
@@ -145,7 +145,7 @@ TEST_P(SlowDisk, WorkersOnAFullDiskAreServedAsItGetsOn) {
 
 INSTANTIATE_TEST_SUITE_P(With, SlowDisk, kEachSyncPolicy, name_of_policy);
 
-// The descriptors that files take until they are synced are counted as they were.
+// Files keep their descriptors until they are synced, and their number is limited.
 TEST(SlowDiskFiles, ThatWaitForTheirSyncMakePutsWait) {
   SimDisk disk;
   BinlogOptions options = kSmallFiles;

@@ -1,4 +1,4 @@
-// A disk that is full.
+// A full disk.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Has a server keep ten jobs on the disk and end.
+// Runs a server that stores ten jobs on the disk and stops.
 void keep_ten_jobs(SimDisk& disk) {
   World world(disk, kSmallFiles);
   for (int i = 0; i < 10; ++i) world.put();
@@ -46,7 +46,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
     const std::vector<JobId> ids = fill(world, body_bytes);
     EXPECT_TRUE(world.binlog.numbers().no_space);
     EXPECT_EQ(world.binlog.numbers().refused_puts, 1U);
-    // Nobody puts any more, and the disk stays full.
+    // No more puts come, and the disk stays full.
     world.idle(Duration::seconds(60));
     EXPECT_TRUE(world.binlog.numbers().no_space);
     EXPECT_EQ(world.notices, std::vector<std::string>{kBegin});
@@ -54,7 +54,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
     EXPECT_EQ(world.binlog.numbers().refused_puts, 2U);
     world.end_turn();
     EXPECT_EQ(world.notices, (std::vector<std::string>{kBegin, kBegin})) << "30 seconds are over";
-    // Space comes back from elsewhere, and still nobody puts.
+    // Other programs free space, and still no put comes.
     disk.set_capacity(4 * kFullDiskBytes);
     world.idle(Duration::seconds(2));
     EXPECT_FALSE(world.binlog.numbers().no_space);
@@ -80,7 +80,7 @@ TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
   EXPECT_EQ(world.try_put({.body_bytes = 400}), Outcome::done);
 }
 
-// The log must not be filled by a shortage that comes and goes.
+// A shortage that comes and goes must not fill the log.
 TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
@@ -128,13 +128,13 @@ TEST(BinlogSpace, ThatIsMissingAtTheStartLeavesTheJobsToTheWorkers) {
   EXPECT_TRUE(world.close());
 }
 
-// How many jobs beanstalkd takes where it gets that much space: it keeps room for the record of a
-// job and for that of its deletion.
+// Returns the number of jobs that beanstalkd accepts in that space: it keeps room for the record of
+// each job and for its deletion.
 std::uint64_t jobs_of_beanstalkd(std::uint64_t space, std::size_t body_bytes) {
   return space / (full_record_bytes(7, body_bytes) + kShortRecordBytes);
 }
 
-// Whatever size of file was asked for, also one that is larger than the disk.
+// Holds for any configured size of file, even one larger than the disk.
 TEST(BinlogSpace, OfAFullDiskIsKeptInProportionToWhatBeanstalkdKeeps) {
   constexpr std::uint64_t kDisk = 1024 * 1024;
   for (const std::uint64_t file_bytes : {kDisk / 4, kDisk, 64 * kDisk}) {
@@ -151,7 +151,7 @@ TEST(BinlogSpace, OfAFullDiskIsKeptInProportionToWhatBeanstalkdKeeps) {
   }
 }
 
-// A quota is in no number that the disk tells.
+// The disk reports no number that includes a quota.
 TEST(BinlogSpace, ThatAQuotaLimitsIsFoundByTrying) {
   SimDisk disk;
   disk.set_capacity(1024 * 1024);
@@ -160,7 +160,7 @@ TEST(BinlogSpace, ThatAQuotaLimitsIsFoundByTrying) {
   EXPECT_GE(fill(world, 300).size(), 1000U);
   const std::uint64_t calls = disk.calls(DiskCall::create);
   world.idle(Duration::seconds(10));
-  EXPECT_LE(disk.calls(DiskCall::create) - calls, 210U);  // One for each try.
+  EXPECT_LE(disk.calls(DiskCall::create) - calls, 210U);  // One for each attempt.
 }
 
 TEST(BinlogSpace, IsNotTakenAsLongAsNoJobNeedsIt) {
@@ -201,7 +201,7 @@ TEST(BinlogSpace, ThatIsThereAgainEndsAFailureWithinATenthOfASecond) {
   EXPECT_TRUE(world.binlog.numbers().refusing);
   const std::uint64_t calls = disk.calls();
   world.idle(Duration::seconds(10));
-  EXPECT_EQ(disk.calls(), calls);  // A disk that tells its space is only asked for it.
+  EXPECT_EQ(disk.calls(), calls);  // Only the free space is queried, without another call.
   disk.set_capacity(4 * kFullDiskBytes);
   world.idle(Duration::milliseconds(100));
   EXPECT_FALSE(world.binlog.numbers().refusing);
@@ -226,7 +226,7 @@ TEST(BinlogSpace, IsInFilesThatNeedNoDescriptor) {
   ASSERT_EQ(disk.list(names), DiskStatus::ok);
   const auto spares = std::count_if(names.begin(), names.end(),
                                     [](const std::string& name) { return name.ends_with(".tmp"); });
-  EXPECT_LT(spares, 90);  // Files of 4096 bytes would be more than a hundred.
+  EXPECT_LT(spares, 90);  // With files of 4096 bytes there would be more than a hundred.
   EXPECT_EQ(world.delete_job(5001), Outcome::done);
   EXPECT_TRUE(world.close());
   EXPECT_EQ(disk.open_files(), 0U);
@@ -276,7 +276,7 @@ TEST(BinlogSpace, FilesThatWaitForTheirSyncAreFew) {
   EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
 }
 
-// A folder that may not be written to is no full disk.
+// A folder without write permission is not a full disk.
 TEST(BinlogSpace, IsNotBlamedWhereNoFileCanBeMade) {
   SimDisk disk;
   World world(disk, kSmallFiles);
@@ -309,7 +309,7 @@ TEST(BinlogSpace, FailureToRenameIsToldAsWhatItIs) {
   EXPECT_FALSE(world.binlog.numbers().refusing);
 }
 
-// Others take all that is free while the server does not run.
+// Other programs take all free space while the server does not run.
 TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
   for (const bool cleanly : {true, false}) {
     SCOPED_TRACE(cleanly);
@@ -338,7 +338,7 @@ TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
   }
 }
 
-// What a server that was killed had taken ahead is in its last file.
+// A killed server leaves its preallocated space in its last file.
 TEST(BinlogSpace, BehindTheLastRecordIsFoundByTheNextStart) {
   constexpr BinlogOptions kOptions{.file_bytes = 65536, .sync = SyncPolicy::every_turn};
   SimDisk first;

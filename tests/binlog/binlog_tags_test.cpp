@@ -1,4 +1,4 @@
-// Tags of jobs, which stand in records of their own in front of the full record.
+// Tags of jobs, in records of their own in front of the full record.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace haricot::binlog {
 namespace {
 
-// The longest text: five records. What it says does not matter to the binlog.
+// The longest text: five records. Its content does not matter to the binlog.
 const std::string kLongest = "try:3 later:" + std::string(kTagTextBytesMax - 12, 'x');
 
 std::string_view tags_of_job(const World& world, JobId id) {
@@ -40,7 +40,7 @@ TEST_P(BinlogTags, OutliveARestart) {
   EXPECT_EQ(tags_of_job(again, long_one), kLongest);
 }
 
-// Until the first files are gone.
+// The jobs move when the first files are removed.
 TEST_P(BinlogTags, MoveWithTheirJobs) {
   SimDisk disk;
   World world(disk, options());
@@ -62,7 +62,7 @@ TEST_P(BinlogTags, MoveWithTheirJobs) {
   EXPECT_EQ(tags_of_job(again, buried), "try:9");
 }
 
-// A job that a put of its key has raised keeps its turn, also where it is copied.
+// A job that a put of its key has raised keeps its place, even when it is copied.
 TEST_P(BinlogTags, OfKeysAreHeldAgain) {
   for (const bool is_copied : {false, true}) {
     SimDisk disk;
@@ -128,7 +128,7 @@ TEST_P(BinlogTags, OfALargeJobComeBeforeItsBody) {
   World world(disk, large);
   const JobId id = world.put({.body_bytes = 9000, .tags = kLongest});
   world.put();
-  // It moves as well.
+  // Compaction moves it as well.
   for (int i = 0; i < 400 && world.binlog.numbers().oldest_index < 4; ++i) {
     EXPECT_EQ(world.delete_job(world.put({.body_bytes = 1000})), Outcome::done);
     world.idle(Duration::milliseconds(1));
@@ -144,7 +144,7 @@ TEST_P(BinlogTags, OfALargeJobComeBeforeItsBody) {
 
 INSTANTIATE_TEST_SUITE_P(With, BinlogTags, kEachSyncPolicy, name_of_policy);
 
-// One wrong bit costs the tags and not the job, and it is told. All other jobs have theirs.
+// A flipped bit costs the tags but not the job, and is reported. All other jobs keep their tags.
 TEST(BinlogTagsDamage, CostsTheTagsOfOneJob) {
   constexpr std::size_t kTextAt = kFirstRecordOffset + kNameLengthBytes + 27;
   for (const std::size_t at : {kTextAt, kTextAt + kShortRecordBytes}) {
@@ -163,13 +163,13 @@ TEST(BinlogTagsDamage, CostsTheTagsOfOneJob) {
   }
 }
 
-// Tags never change. So where the last copy of a job has lost its own, those of an older one are as
-// good.
+// Tags never change. So if the last copy of a job has lost its tags, those of an older record are
+// used.
 TEST(BinlogTagsDamage, LeavesTheTagsOfAnOlderRecord) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   const JobId id = world.put({.tags = "try:5"});
-  world.put();  // It stays in the first file, which stays for it.
+  world.put();  // It stays in the first file, and keeps that file.
   world.idle();
   disk.inject({.call = DiskCall::start_sync});
   EXPECT_EQ(world.reserve(id), Outcome::done);
@@ -183,7 +183,7 @@ TEST(BinlogTagsDamage, LeavesTheTagsOfAnOlderRecord) {
   EXPECT_EQ(tags_of_job(again, id), "try:5");
 }
 
-// On a full disk each job with a limit of tries can be buried, whatever it is that fills the disk.
+// On a full disk each job with a limit of tries can be buried, for any content of the disk.
 TEST(BinlogTries, AreEndedOnAFullDisk) {
   SimDisk disk;
   disk.set_capacity(65536);

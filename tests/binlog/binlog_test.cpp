@@ -1,4 +1,5 @@
-// The binlog as the service sees it: when what is held, what comes back, what the log is told.
+// The binlog as the service uses it: when answers may be sent, which jobs come back, and the
+// notices for the log.
 
 #include "haricot/binlog/binlog.hpp"
 
@@ -14,7 +15,7 @@ constexpr BinlogOptions kEveryTurn{.file_bytes = 16384, .sync = SyncPolicy::ever
 constexpr BinlogOptions kInterval{.file_bytes = 16384, .sync = SyncPolicy::interval};
 constexpr BinlogOptions kNever{.file_bytes = 16384, .sync = SyncPolicy::never};
 
-// What another server would find if this one were killed.
+// Returns the disk as another server would find it if this one were killed.
 std::unique_ptr<SimDisk> copy_of(const SimDisk& disk) {
   SimDisk::Random chance(1);
   return disk.crash(chance, {Unsynced::kept, UnsyncedNames::kept});
@@ -26,7 +27,7 @@ TEST(BinlogStart, SyncsWhatAKilledServerHasLeftToTheKernel) {
     World world(disk, {.file_bytes = 16384, .sync = SyncPolicy::interval});
     world.put();
     world.end_turn();
-    // Killed: the process is gone, and its last record is not durable.
+    // The server is killed, and its last record is not durable.
   }
   ASSERT_NE(disk.bytes_of("binlog.1"), disk.durable_bytes_of("binlog.1"));
   World next(disk, {.file_bytes = 16384, .sync = SyncPolicy::interval}, kWallBegin + 1);
@@ -130,7 +131,7 @@ TEST(Binlog, BringsBackEverythingAfterACleanEnd) {
       const auto copy = copy_of(disk);
       const World again(*copy, options, wall);
       EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
-      // The engine itself is no worse a witness than the history.
+      // Compares with the engine as well as with the history.
       EXPECT_EQ(again.engine.jobs().size(), world.engine.jobs().size());
     }
   }
@@ -158,12 +159,12 @@ TEST(Binlog, KeepsTheOrderOfBuriedJobs) {
     for (const JobId id : {4U, 1U, 6U, 2U, 5U, 3U}) EXPECT_EQ(world.bury(id), Outcome::done);
     world.end_turn();
     EXPECT_TRUE(world.close());
-    // The wall clock goes back between the two.
+    // The wall clock is set back between the burials.
     wall -= 3'600'000'000'000;
   }
   World world(disk, kEveryTurn, wall);
   EXPECT_EQ(world.reserve(2), Outcome::done);
-  EXPECT_EQ(world.bury(2), Outcome::done);  // Now it is the last.
+  EXPECT_EQ(world.bury(2), Outcome::done);  // Now it is the last one.
   world.end_turn();
   EXPECT_TRUE(world.close());
   World again(disk, kEveryTurn, wall);
@@ -226,7 +227,7 @@ TEST(Binlog, WaitsForASlowSyncWithoutTurningInCircles) {
   disk.complete_syncs(1, DiskStatus::failed);
   world.end_turn();
   EXPECT_TRUE(world.binlog.numbers().refusing);
-  // What was in doubt is written anew by now, and its sync takes its time.
+  // The records in doubt are written again, and their sync takes long.
   int turns = 0;
   for (const Instant end = world.now + Duration::seconds(20); world.now < end && turns < 1000;
        ++turns) {
@@ -248,7 +249,7 @@ TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
   EXPECT_FALSE(world.close());
   EXPECT_EQ(disk.open_files(), 0U);
   EXPECT_EQ(world.binlog.progress().doubtful, world.binlog.records());
-  EXPECT_TRUE(world.binlog.close(world.now));  // The second time does nothing.
+  EXPECT_TRUE(world.binlog.close(world.now));  // The second call does nothing.
 }
 
 TEST(Binlog, RefusesBeforeItIsOpen) {

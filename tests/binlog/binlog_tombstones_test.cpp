@@ -1,4 +1,4 @@
-// Keys that outlive their jobs, which stand in records of their own in front of the deletion.
+// Keys that outlive their jobs, in records of their own in front of the deletion.
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,12 @@
 namespace haricot::binlog {
 namespace {
 
-// The most that can be: seven records.
+// The longest key and name: seven records.
 const std::string kKeyOfMostBytes(kKeyBytesMax, 'k');
 const std::string kTubeOfLongName(kTubeNameBytesMax, 't');
 
-// Whose key it is that a put of it finds: the id of a deleted job; 0: of nobody, and a job is put.
+// Returns the id of the deleted job whose key a put with these tags finds. Returns 0 if the key is
+// free, and puts a job.
 JobId kept_by(World& world, std::string_view tags, std::string_view tube = "default") {
   EXPECT_TRUE(world.use(tube));
   const Outcome outcome = world.try_put({.tags = tags});
@@ -41,7 +42,7 @@ JobId put_and_delete(World& world, std::string_view tags, std::string_view tube 
   return id;
 }
 
-// Until the first files are gone.
+// Makes garbage until the first files are removed.
 void make_garbage(World& world) {
   EXPECT_TRUE(world.use("default"));
   const std::uint64_t until = world.binlog.numbers().current_index + 3;
@@ -57,7 +58,7 @@ class BinlogTombstones : public ::testing::TestWithParam<SyncPolicy> {
  protected:
   BinlogOptions options() const { return {.file_bytes = 4096, .sync = GetParam()}; }
   SimDisk::Random chance_{7};
-  // The folder as the next server finds it, and all that has to be in it.
+  // Returns the folder as the next server finds it, after checking that it is complete.
   std::unique_ptr<World> restart(World& world, Duration later = {}) {
     world.idle();
     EXPECT_TRUE(world.close());
@@ -84,12 +85,12 @@ TEST_P(BinlogTombstones, OutliveARestart) {
   EXPECT_EQ(kept_by(*again, longest, kTubeOfLongName), long_one);
   EXPECT_EQ(kept_by(*again, "idp:plain"), 0U);
   EXPECT_EQ(kept_by(*again, "idp:key", "third"), 0U);
-  // And the next one, which has not written them.
+  // The third server finds them too, although the second one has not written them.
   const auto third = restart(*again);
   EXPECT_EQ(kept_by(*third, "idp:key"), one);
 }
 
-// By the wall clock, whether the server runs or not.
+// The wall clock counts, even while the server does not run.
 TEST_P(BinlogTombstones, EndWithTheirTime) {
   for (const std::int64_t late_ns : {-1, 0}) {
     SimDisk disk;
@@ -107,7 +108,7 @@ TEST_P(BinlogTombstones, EndWithTheirTime) {
   }
 }
 
-// A clock that was set back makes no key stay longer than it was to, from the last start on.
+// If the clock was set back, no key stays longer than its time after the last start.
 TEST_P(BinlogTombstones, StayNoLongerThanTheirTimeAfterAStart) {
   SimDisk disk;
   World world(disk, options());
@@ -149,7 +150,7 @@ TEST_P(BinlogTombstones, MoveWhenTheirFileIsRemoved) {
   EXPECT_EQ(again->engine.duplicate().job, again->engine.peek(living));
 }
 
-// What is over holds no file.
+// An expired key keeps no file.
 TEST_P(BinlogTombstones, LeaveTheirFileAtTheirEnd) {
   SimDisk disk;
   World world(disk, options());
@@ -182,7 +183,7 @@ TEST_P(BinlogTombstones, AreWrittenAnewAfterAFailure) {
   }
 }
 
-// Where the time is over when the disk works again, the deletion alone is left to be written.
+// If the key expires before the disk works again, only the deletion is written.
 TEST_P(BinlogTombstones, AreNotWrittenAnewWhenTheyAreOver) {
   SimDisk disk;
   World world(disk, options());
@@ -202,7 +203,7 @@ TEST_P(BinlogTombstones, AreNotWrittenAnewWhenTheyAreOver) {
   EXPECT_EQ(kept_by(*again, "idp:key"), 0U);
 }
 
-// All that lives is written to new files, and keys that are kept are.
+// All living jobs are written to new files, and so are all kept keys.
 TEST_P(BinlogTombstones, OutliveTheLossOfTheFolder) {
   SimDisk disk;
   World world(disk, options());
@@ -220,14 +221,14 @@ TEST_P(BinlogTombstones, OutliveTheLossOfTheFolder) {
   EXPECT_EQ(kept_by(*again, "idp:later"), later);
 }
 
-// A batch of deletions stands together, however many keys it leaves behind.
+// The deletions of a batch stand together, for any number of keys that they leave.
 TEST_P(BinlogTombstones, OfABatchAreRecordedAsOne) {
   SimDisk disk;
   BinlogOptions large = options();
   large.file_bytes = 352 * 1024;
   World world(disk, large);
   EXPECT_TRUE(world.use(kTubeOfLongName));
-  // As many as one line may name; their records take twice as much as a file.
+  // The maximum of one command; the records take twice the bytes of a file.
   constexpr std::size_t kJobs = 1000;
   std::vector<std::string> tags;
   for (std::size_t i = 0; i < kJobs; ++i) {

@@ -1,5 +1,5 @@
-// Keys that outlive their jobs where something is wrong: the disk is full, a server dies in the
-// middle, or a record is damaged.
+// Keys that outlive their jobs on a full disk, after a kill in the middle of their records, and
+// with damaged records.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Half a minute or a day; the key is another one for each number.
+// Returns tags with a key that stays for half a minute or a day. Each number has its own key.
 std::string tags_of_key(std::uint64_t number, std::size_t key_bytes, bool is_short = false) {
   std::string key = std::to_string(number);
   if (key.size() < key_bytes) key.insert(0, key_bytes - key.size(), 'k');
@@ -35,7 +35,7 @@ struct FullDisk {
   bool in_batches;
 };
 
-// Fills the disk with jobs of which every other one has a key that outlives it.
+// Fills the disk with jobs. Every other job has a key that outlives it.
 std::vector<JobId> fill_with_keys(World& world, test::Random& random, const FullDisk& full) {
   const std::vector<std::string> tubes = {"default", std::string(kTubeNameBytesMax, 't')};
   std::vector<JobId> ids;
@@ -58,7 +58,7 @@ std::vector<JobId> fill_with_keys(World& world, test::Random& random, const Full
 
 class BinlogTombstonesFullDisk : public ::testing::TestWithParam<FullDisk> {};
 
-// In any order, and whatever was done before: each deletion is taken, and each key is kept.
+// In any order and after any other work, each deletion is accepted and each key is kept.
 TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
   const FullDisk& full = GetParam();
   test::Random random;
@@ -71,7 +71,7 @@ TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
     World world(disk, options);
     std::vector<JobId> ids = fill_with_keys(world, random, full);
     ASSERT_GT(ids.size(), full.capacity / 4096);
-    // What workers do first takes room of its own.
+    // Other work of clients takes room first.
     for (const JobId id : ids) {
       if (random.one_in(4)) (void)world.reserve(id);
       if (random.one_in(8)) (void)world.bury(id);
@@ -108,7 +108,7 @@ TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
   }
 }
 
-// The rest of a file is too small for the next key again and again.
+// The rest of each file is too small for the next key.
 TEST_P(BinlogTombstonesFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
   const FullDisk& full = GetParam();
   test::Random random;
@@ -137,7 +137,7 @@ TEST_P(BinlogTombstonesFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
     ids.pop_back();
     return id;
   };
-  // A file of 4096 bytes takes 44 deletions, and the records of such a key are 8.
+  // A file of 4096 bytes takes 44 deletions. Such a key takes 7 records besides its deletion.
   while (!keyed.empty()) {
     for (int i = 0; i < 37 && !plain.empty(); ++i) {
       ASSERT_EQ(world.delete_job(take(plain)), Outcome::done);
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(With, BinlogTombstonesFullDisk,
                                   std::to_string(full.param.block_bytes);
                          });
 
-// Where the records of a deletion with its key stand: `parts` of the key, and the deletion.
+// Position of the records of a deletion with its key: the parts of the key, then the deletion.
 struct Ending {
   std::string file;
   std::uint64_t begin = 0;
@@ -169,8 +169,8 @@ struct Ending {
   std::uint64_t end = 0;
 };
 
-// A job with a key of seven records that is deleted, another with one record before it, and one
-// that stays.
+// Three jobs: one with a key of seven records, which is deleted; one with a short key, deleted
+// before it; and one that stays.
 class BinlogTombstonesEnding : public ::testing::Test {
  protected:
   static constexpr std::size_t kParts = text_parts(kTombstoneTextBytesMax);
@@ -200,18 +200,18 @@ class BinlogTombstonesEnding : public ::testing::Test {
     // Each record ends in its number, of which only the first byte is not zero here.
     return last == std::string::npos ? 0 : last + 3;
   }
-  // As a kill leaves it.
+  // Returns the disk as a kill would leave it.
   std::unique_ptr<SimDisk> killed() {
     return disk_->crash(random_, {Unsynced::kept, UnsyncedNames::kept});
   }
-  // What each of the other jobs has to be like.
+  // Checks the other two jobs.
   void expect_others(World& world) {
     EXPECT_EQ(holder(world, "idp:before", "default"), before_);
     EXPECT_EQ(world.engine.peek(before_), JobRef::none);
     EXPECT_EQ(holder(world, "idp:living", tube_), living_);
     EXPECT_NE(world.engine.peek(living_), JobRef::none);
   }
-  // The job that has the key of a put, deleted or not; 0: none.
+  // Returns the job that has the key of a put, deleted or not; 0: none.
   static JobId holder(World& world, std::string_view tags, std::string_view tube) {
     EXPECT_TRUE(world.use(tube));
     if (world.try_put({.tags = tags}) != Outcome::duplicate) return 0;
@@ -230,7 +230,7 @@ class BinlogTombstonesEnding : public ::testing::Test {
   Ending ending_;
 };
 
-// Some parts of the key, and not all of the deletion: the job is there, and has its key.
+// With some parts of the key but not the whole deletion, the job exists and has its key.
 TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffHasNotHappened) {
   for (std::uint64_t cut = ending_.begin; cut <= ending_.end; ++cut) {
     const auto disk = killed();
@@ -246,8 +246,8 @@ TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffHasNotHappened) {
   }
 }
 
-// The same, and the server that finds it writes on: nothing of the key that was cut off counts with
-// records that come later.
+// The server that finds the partial records continues to write. The parts of the key must not count
+// together with later records.
 TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
   for (std::uint64_t part = 0; part <= kParts; ++part) {
     const auto disk = killed();
@@ -255,7 +255,7 @@ TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
     disk->zero(ending_.file, cut, ending_.end - cut);
     World again(*disk, options(), world_->wall());
     ASSERT_NE(again.engine.peek(id_), JobRef::none);
-    // Without its key: a flush leaves none behind.
+    // It has lost its key: a flush leaves none behind.
     EXPECT_TRUE(again.flush(tube_, {.ready = true, .delayed = true, .buried = true}));
     EXPECT_EQ(again.engine.peek(id_), JobRef::none);
     again.idle();
@@ -266,8 +266,8 @@ TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
   }
 }
 
-// The file with the job itself goes later, and the one with what was cut off is still there: the
-// key is not taken for one whose job was deleted long ago.
+// The file with the job is removed later, while the file with the partial records still exists. The
+// key must not count as one whose job was deleted long ago.
 TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
   SimDisk disk;
   test::Random random;
@@ -288,7 +288,7 @@ TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
   const std::size_t deletion = mark - kNameLengthBytes - 8 + kShortRecordBytes;
   cut->zero(file, deletion, kShortRecordBytes);
 
-  // With large files nothing is moved. What holds no job goes all the same.
+  // With large files no job is moved. Files without jobs are still removed.
   BinlogOptions large = kSmallFiles;
   large.file_bytes = 1024 * 1024;
   World again(*cut, large, world.wall());
@@ -309,14 +309,14 @@ TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
   EXPECT_EQ(again.compare(third, again.binlog.records(), true), "") << third.replay_text();
 }
 
-// A wrong bit in the deletion: it is lost, and the job is as it was. One in a part of the key: the
-// job is deleted, and its key is free. Everything else is there.
+// A flipped bit in the deletion loses it, and the job is unchanged. A flipped bit in a part of the
+// key deletes the job and frees the key. All other jobs are intact.
 TEST_F(BinlogTombstonesEnding, ThatIsDamagedCostsNoOtherJob) {
   for (std::uint64_t at = ending_.begin; at < ending_.end; ++at) {
     const auto disk = killed();
     disk->flip(ending_.file, at, static_cast<std::uint8_t>(1U << random_.below(8)));
     World again(*disk, options(), world_->wall());
-    // The last record of all may be taken for one that a crash has torn.
+    // The last record may look torn by a crash.
     const bool is_deletion = at >= ending_.deletion;
     EXPECT_EQ(again.binlog.replayed().is_sound(), is_deletion) << at << again.replay_text();
     EXPECT_EQ(again.binlog.replayed().records_lost, is_deletion ? 0U : 1U) << at;
@@ -327,7 +327,7 @@ TEST_F(BinlogTombstonesEnding, ThatIsDamagedCostsNoOtherJob) {
   }
 }
 
-// The same where the key was moved, and stands without a deletion.
+// The key was moved and has no deletion behind it.
 TEST_F(BinlogTombstonesEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
   EXPECT_TRUE(world_->use("default"));
   const std::uint64_t until = world_->binlog.numbers().current_index;
@@ -337,7 +337,7 @@ TEST_F(BinlogTombstonesEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
   }
   ASSERT_GT(world_->binlog.numbers().oldest_index, until);
   world_->idle();
-  // Each of its records has its mark in its block.
+  // Finds the mark in the block of each of its records.
   std::vector<std::pair<std::string, std::uint64_t>> marks;
   for (std::uint64_t n = world_->binlog.numbers().oldest_index;
        n <= world_->binlog.numbers().current_index; ++n) {

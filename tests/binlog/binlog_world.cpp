@@ -13,9 +13,9 @@ const std::string kLongTube(200, 'l');
 std::size_t random_body_bytes(test::Random& random, std::size_t max) {
   switch (random.below(12)) {
     case 0:
-      return std::min<std::size_t>(max, 1023 + random.below(3));  // Around what is kept inline.
+      return std::min<std::size_t>(max, 1023 + random.below(3));  // Around the inline limit.
     case 1:
-      return std::min<std::size_t>(max, 4095 + random.below(3));  // Around what is not copied.
+      return std::min<std::size_t>(max, 4095 + random.below(3));  // Around the copy limit.
     case 2:
       return random.below(max + 1);
     case 3:
@@ -29,8 +29,8 @@ std::size_t random_body_bytes(test::Random& random, std::size_t max) {
 
 namespace {
 
-// Of one record and of several, with limits of tries and with lanes among them. Few keys, so that
-// jobs wait for each other.
+// Returns tags of one record and of several, some with limits of tries and lanes. There are few
+// keys, so that jobs wait for each other.
 std::string_view random_tags(test::Random& random) {
   constexpr std::string_view kTags[] = {
       "try:1",
@@ -71,13 +71,13 @@ std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
 World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail,
              const Fault* after_read)
     : disk(on_disk),
-      // The monotonic clock begins somewhere at each start.
+      // The monotonic clock begins at another time in each run.
       now(Instant::at(1'000'000'000 + wall % 1'000'000'007)),
       wall_offset(Duration::nanoseconds(wall - now.count())),
       binlog(disk, options),
       history(binlog),
       engine(now, history) {
-  // A random number in real life: another one each time.
+  // A different number each time; a server uses a random one.
   static std::uint64_t number = 0x5151;
   binlog.set_note(disk.folder_note());
   disk.forbid_waiting(false);
@@ -141,7 +141,8 @@ Ended World::delete_batch(const std::vector<JobId>& ids) {
   return end_of(engine.delete_batch(client, ids));
 }
 
-// A command that has ended like that, or goes on as a task of the client.
+// Returns the end of a command that ended with that outcome, or that continues as a task of the
+// client.
 Ended World::end_of(Outcome outcome) {
   Ended ended{outcome};
   finish_task();
@@ -276,7 +277,7 @@ void World::pass(Duration duration) {
 void World::idle(Duration duration) {
   const Instant end = now + duration;
   run_turns(end);
-  // What becomes due by then may be recorded.
+  // Changes that become due by then may be recorded.
   now = std::max(now, end);
   engine.advance(now);
   run_turns(now);
@@ -290,7 +291,7 @@ void World::run_turns(Instant end) {
     if (!sync_ended) now = std::max(now, binlog.next_event());
     const std::uint64_t before = disk.calls(DiskCall::start_sync);
     end_turn();
-    // As a server asks in each turn: an end of a try may have been told to wait, and nobody does.
+    // Asks in each turn, like a server: an earlier attempt may have got `later`.
     if (binlog.may_try_again()) engine.go_on_with_tasks(now);
     sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
     disk.complete_syncs();

@@ -1,5 +1,5 @@
-// A server without sessions, for the tests of the binlog: a simulated disk, a binlog on it, an
-// engine, a client, a clock, and the history of all that was recorded.
+// A server without sessions for the tests of the binlog: a simulated disk, a binlog on it, an
+// engine, a client, a clock, and the history of all records.
 
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
 inline constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
 
-// For tests of each policy, by its name.
+// Values for tests of each policy, and their names.
 inline const auto kEachSyncPolicy =
     ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never);
 std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy);
@@ -37,7 +37,7 @@ struct PutOptions {
   std::string_view tags = {};  // Outlives the put.
 };
 
-// How a command ended that may be long.
+// End of a command that may take several turns.
 struct Ended {
   Outcome outcome;
   std::uint64_t jobs = 0;
@@ -46,8 +46,8 @@ struct Ended {
 
 class World {
  public:
-  // Opens the binlog of that folder, which has to work out unless it `may_fail`. `after_read`: what
-  // goes wrong when the jobs are read and no other server has them.
+  // Opens the binlog of that folder. A failure fails the test unless it `may_fail`. `after_read`:
+  // fault injected after the jobs are read, when no other server has them.
   World(SimDisk& disk, const BinlogOptions& options, std::int64_t wall = kWallBegin,
         bool may_fail = false, const Fault* after_read = nullptr);
   ~World() {
@@ -58,7 +58,8 @@ class World {
   std::int64_t wall() const { return (now + wall_offset).count(); }
   bool is_open() const { return error.empty(); }
 
-  // A put whose body has arrived. It is tried again as it is, because the binlog knows its body.
+  // A put whose body has arrived. Later attempts use the same body, because the binlog identifies
+  // it.
   struct PendingPut {
     PendingPut(JobId id, const PutOptions& options);
     PendingPut(const PendingPut&) = delete;
@@ -69,12 +70,12 @@ class World {
     NewBody body;
   };
 
-  // Commands. None of them ends the turn, but those that have to wait for the disk: they are made
-  // again as soon as the binlog lets them.
+  // Commands. They do not end the turn, unless they have to wait for the disk: then they run again
+  // when the binlog allows it.
   Outcome try_put(const PutOptions& options = {});
-  JobId put(const PutOptions& options = {});  // One that has to work out.
+  JobId put(const PutOptions& options = {});  // Fails the test if it is refused.
   Outcome try_once(PendingPut& put);
-  // The same, and it does not wait if it has to.
+  // Like try_put(), but does not wait.
   Outcome put_at_once(const PutOptions& options = {});
   bool use(std::string_view tube) { return engine.use(client, tube) == Outcome::done; }
   JobId reserve();
@@ -94,20 +95,19 @@ class World {
     return until_done([&] { return engine.kick_job(id, now); });
   }
   Ended kick(std::uint32_t bound);
-  // To its end. Whether the journal let it delete all.
+  // Runs to its end. Returns true if the journal accepted all deletions.
   bool flush(std::string_view tube, JobStates states);
   Ended delete_batch(const std::vector<JobId>& ids);
-  // Ends turns, and a sync in each, until those who have to wait may try again.
+  // Ends turns, and a sync in each, until waiting commands may try again.
   void wait_for_disk();
-  // What a random worker and producer do. Returns whether the disk let them.
+  // Runs a random command of a worker or producer. Returns false if the disk refused it.
   bool random_command(test::Random& random, std::size_t body_bytes_max);
 
-  // Ends the turn, checks that all fits together, and takes up what the log would be told.
+  // Ends the turn, checks the invariants, and takes the notices for the log.
   void end_turn();
-  // The begin of a turn so much later.
+  // Begins a turn at a later time.
   void pass(Duration duration);
-  // Turns, as long as the binlog wants them, up to that time from now. Fails if there is no end to
-  // them.
+  // Runs turns while the binlog requests them, for that time. Fails if there is no end to them.
   void idle(Duration duration = Duration::seconds(10));
   bool close() {
     disk.forbid_waiting(false);  // The end of a server may wait.
@@ -116,11 +116,12 @@ class World {
     return good;
   }
 
-  // What is wrong with the folder as another server would find it; empty if nothing is.
+  // Returns a description of the differences that another server would find in the folder; empty if
+  // there are none.
   std::string compare(const World& restored, std::uint64_t safe, bool exactly = false) const {
     return history.compare(restored.engine, restored.wall_offset, restored.wall(), safe, exactly);
   }
-  // What the replay found, for failures.
+  // Returns the report of the replay, for messages of failures.
   std::string replay_text() const;
   std::size_t files() const;
   std::uint64_t file_bytes() const { return disk.used_bytes(); }
@@ -148,19 +149,19 @@ class World {
     }
     return outcome;
   }
-  // Of the tries of one command.
+  // Checks the number of attempts of one command.
   static void expect_end(int tries) {
     constexpr int kTriesMax = 5000;
     ASSERT_LT(tries, kTriesMax) << "a command is told again and again to try later";
   }
-  // Turns as a server makes them, until the client's task has ended. Time passes where it is not
-  // the disk that has to move: a task that the journal has refused is tried again after a pause.
+  // Runs turns like a server until the client's task has ended. Time passes unless the disk has
+  // work: a task that the journal has refused is retried after a pause.
   Ended end_of(Outcome outcome);
   void finish_task();
   void run_turns(Instant end);
   void take_notices();
 
-  std::vector<JobId> known_ids_;  // Of jobs that were put; some may be gone.
+  std::vector<JobId> known_ids_;  // Ids of jobs that were put; some may be deleted.
 };
 
 }  // namespace haricot::binlog

@@ -1,4 +1,4 @@
-// Folders with damage in them: nothing goes unnoticed, and what is whole is read.
+// Damaged folders: each damage is reported, and all whole records are read.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@
 namespace haricot::binlog {
 namespace {
 
-// A folder of three small files, in which nothing stands twice: a job whose record is damaged is
-// lost, and all others are not.
+// A folder of three small files without duplicate records: a job whose record is damaged is lost,
+// and all others are not.
 class DamagedFolder : public ::testing::Test {
  protected:
   DamagedFolder() {
@@ -25,7 +25,7 @@ class DamagedFolder : public ::testing::Test {
     World world(disk, kSmallFiles);
     while (world.binlog.numbers().current_index < 3 || world.engine.jobs().size() % 5 != 4) {
       const JobId id = world.put({.body_bytes = 600});
-      // Some of the jobs have changes, which lie in the same file or in a later one.
+      // Some of the jobs have changes, in the same file or in a later one.
       const bool has_change = id % 3 == 0;
       EXPECT_TRUE(!has_change || world.reserve(id - 1) == Outcome::done);
       EXPECT_TRUE(!has_change || world.bury(id - 1, 77) == Outcome::done);
@@ -44,7 +44,7 @@ class DamagedFolder : public ::testing::Test {
     return disk;
   }
 
-  // Opens a damaged folder twice and checks what holds for damage of every kind.
+  // Opens a damaged folder twice and checks the facts that hold for every kind of damage.
   struct Found {
     std::size_t jobs = 0;
     bool is_told = false;
@@ -74,13 +74,12 @@ class DamagedFolder : public ::testing::Test {
       const bool has_copy = disk.has(damaged + ".damaged.1");
       EXPECT_TRUE(!has_copy || disk.bytes_of(damaged + ".damaged.1") ==
                                    before.substr(0, before.find_last_not_of('\0') + 1));
-      // What nobody understood is kept, under whatever name. Zeros need no copy.
+      // Unreadable data is kept under some name. Zeros need no copy.
       const bool is_zero = before.find_first_not_of('\0', kVersionBytes) == std::string::npos;
       const bool is_aside = disk.has(damaged + ".aside.1");
       EXPECT_EQ(has_copy || is_aside, found.is_told && !(is_zero && !has_copy))
           << world.replay_text();
-      // The file itself stays as it is, but for one with nothing in it, which the next one
-      // replaces.
+      // The file itself is unchanged, unless it is empty: the next file replaces an empty one.
       EXPECT_TRUE(is_aside || disk.bytes_of(damaged) == before || report.files.back().records == 0);
       EXPECT_TRUE(world.close());
     }
@@ -115,7 +114,7 @@ TEST_F(DamagedFolder, LosesAtMostOneJobByAByteAndTells) {
       EXPECT_TRUE(found.is_told || found.jobs == jobs_.size());
       untold += !found.is_told;
     }
-    // Only the seal, which says nothing new, may be damaged without a word.
+    // Only damage of the seal may go unreported, because the seal states nothing new.
     EXPECT_LE(untold, kShortRecordBytes) << name;
   }
 }
@@ -128,7 +127,7 @@ TEST_F(DamagedFolder, LosesTheJobsOfASectorAndTells) {
       SimDisk& disk = *folder_disk;
       disk.zero(name, offset, std::min<std::size_t>(kSectorBytes, bytes.size() - offset));
       const Found found = open(disk, name);
-      // Records of 600 bytes and more: a sector is of two at most.
+      // Records have 600 bytes and more, so a sector has parts of two at most.
       EXPECT_GE(found.jobs + 2, jobs_.size());
       const bool only_end = name == "binlog.3" && offset + kSectorBytes >= bytes.size();
       EXPECT_TRUE(found.is_told || only_end);
@@ -145,7 +144,7 @@ TEST_F(DamagedFolder, IsReadUpToWhereAFileIsCutOff) {
       disk.put(name, bytes.substr(0, length));
       const Found found = open(disk, name);
       const bool is_last = name == "binlog.3";
-      // Without a next file nobody knows what stood after the end.
+      // Without a next file, nothing states the end of this one.
       EXPECT_TRUE(found.is_told || is_last || found.jobs == jobs_.size());
     }
   }
@@ -174,7 +173,7 @@ TEST_F(DamagedFolder, GivesOutNoIdTwiceWhateverIsDamaged) {
   }
 }
 
-// It has moved aside what it could not read, and has begun no file that tells the ids of that.
+// The start has renamed the unreadable files, and has begun no file that states their ids.
 TEST_F(DamagedFolder, GivesOutNoIdTwiceAfterAStartThatHasFailed) {
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
@@ -195,7 +194,7 @@ TEST_F(DamagedFolder, OfAnUnknownVersionIsNotTouched) {
     SimDisk& disk = *folder_disk;
     std::string other = bytes;
     store_little_endian(other.data(), std::uint32_t{8});
-    other[kVersionBytes + 20] ^= 1;  // Whatever its signature would look like.
+    other[kVersionBytes + 20] ^= 1;  // Any bytes after the version.
     other.resize(300, 'x');
     std::fill(other.begin() + 8, other.end(), 'x');
     disk.put(name, other);
@@ -223,7 +222,7 @@ TEST_F(DamagedFolder, TellsOfAFileThatIsMissing) {
 }
 
 TEST_F(DamagedFolder, TakesNoRecordFromAnotherPlace) {
-  // A stale sector of an older file, and a record that stands twice or elsewhere.
+  // Inserts a stale sector of an older file, and a record that stands twice or elsewhere.
   const std::string& first = files_["binlog.1"];
   for (std::size_t offset = 0; offset + kSectorBytes <= first.size(); offset += kSectorBytes) {
     const auto folder_disk = folder();

@@ -8,7 +8,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Has a server write jobs to that disk, and be stopped or killed.
+// Runs a server that writes jobs to that disk and is stopped or killed.
 void write_jobs(PartsWorld& world, int jobs, bool is_stopped) {
   world.begin();
   for (int i = 0; i < jobs; ++i) world.put();

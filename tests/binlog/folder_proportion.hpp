@@ -1,4 +1,4 @@
-// How large the folder of a server may be.
+// Bound of the size of a server's folder.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace haricot::binlog {
 
-// The folder has to be in proportion to what lives in it.
+// Checks that the folder is in proportion to its living jobs.
 inline void expect_small(const World& world, std::uint64_t file_bytes) {
   std::uint64_t live = 0;
   for (const auto& [id, job] : all_jobs(world.engine, world.wall_offset)) {

@@ -11,7 +11,7 @@ namespace haricot::binlog {
 namespace {
 
 struct RunWorld : PartsWorld {
-  // The run opens the folder, so nothing is open before.
+  // Closes the parts again, because the run opens the folder.
   RunWorld() {
     state.engine = nullptr;
     state.segments.reset();

@@ -1,4 +1,4 @@
-// A disk that jobs have filled, in a test.
+// Fills a disk with jobs.
 
 #pragma once
 
@@ -12,12 +12,13 @@
 
 namespace haricot::binlog {
 
-// The capacity of such a disk.
+// Capacity of a full disk.
 inline constexpr std::uint64_t kFullDiskBytes = 65536;
 
 // Puts jobs until one is refused. Returns their ids.
 std::vector<JobId> fill(World& world, std::size_t body_bytes);
-// The same with bodies of any size up to that one. Returns how many jobs there are.
+// Puts jobs with bodies of random sizes, up to that one, until one is refused. Returns their
+// number.
 std::size_t fill_mixed(World& world, test::Random& random, std::size_t body_bytes_max);
 
 }  // namespace haricot::binlog

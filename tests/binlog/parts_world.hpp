@@ -1,5 +1,4 @@
-// The parts of the binlog on a simulated disk, put together without the binlog: what they hear of
-// each other, a test tells them.
+// The parts of the binlog on a simulated disk, without the binlog: a test calls each part itself.
 
 #pragma once
 
@@ -28,7 +27,7 @@
 
 namespace haricot::binlog {
 
-// Jobs have notes, and the engine has nothing recorded: the tests do that.
+// Journal whose jobs have the journal's fields, and which records nothing: the tests do that.
 class NotesOnly final : public Journal {
  public:
   NotesOnly() : Journal(true) {}
@@ -79,7 +78,7 @@ struct PartsWorld {
     ASSERT_TRUE(room.prepare_spare(0));
     ASSERT_TRUE(room.begin_file());
   }
-  // Puts a job into the engine that no file knows and no promise covers.
+  // Puts a job into the engine, without a record and without promises.
   JobRef put_in_engine(std::size_t body_bytes) {
     const JobId id = engine.take_id();
     const std::string text(body_bytes, 'b');
@@ -89,13 +88,13 @@ struct PartsWorld {
     EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), state.now), Outcome::done);
     return engine.peek(id);
   }
-  // Puts a job into the engine that no file knows.
+  // Puts a job into the engine, without a record.
   JobRef make_job(std::size_t body_bytes) {
     const JobRef ref = put_in_engine(body_bytes);
     state.promises.make(engine.journaled(ref), engine.jobs(), Promise::nothing);
     return ref;
   }
-  // The same, recorded with the room that it needs.
+  // Puts a job into the engine and records it, with the room that it needs.
   JobRef put(std::size_t body_bytes = 100) {
     const JobRef ref = make_job(body_bytes);
     const JournaledJob job = engine.journaled(ref);
@@ -116,14 +115,14 @@ struct PartsWorld {
     stream.records().append(deletion_of(id));
     EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   }
-  // Writes what is collected and has it synced.
+  // Writes and syncs the collected records.
   void settle() {
     stream.records().flush();
     stream.syncs().request(true);
     stream.syncs().take_ends();
   }
-  // Whether the newest file has a record of which files are needed. All in front of it has to be
-  // durable then.
+  // Returns true if the newest file has a record of needed files. Checks that all bytes in front of
+  // it are durable then.
   bool tells_what_is_needed() const {
     const std::string name = binlog_file_name(stream.writer().number());
     const std::string seen = disk.bytes_of(name);
@@ -134,7 +133,7 @@ struct PartsWorld {
                 disk.durable_bytes_of(name).compare(0, front, seen, 0, front) == 0);
     return true;
   }
-  // That come back if this server ends now.
+  // Returns the number of jobs that a start would restore if this server ended now.
   std::size_t jobs_on_disk() {
     NotesOnly no_journal;
     Engine next{state.now, no_journal};
@@ -143,7 +142,7 @@ struct PartsWorld {
     EXPECT_TRUE(replay.run(state.wall_offset, state.now)) << replay.error();
     return next.jobs().size();
   }
-  // More than a test needs, or so many steps.
+  // Returns a budget of that many steps; by default, more than a test needs.
   Budget budget(std::uint64_t steps = Budget::kAll) const { return {state.steps, steps}; }
   void pass(Duration duration) { state.now = state.now + duration; }
   std::vector<std::string> told() {

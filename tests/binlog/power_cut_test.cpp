@@ -1,5 +1,5 @@
-// What a loss of power leaves: any of the pages that were not synced, in any order. What was
-// durable is there afterwards, and what was not counts for no damage.
+// Folders after a loss of power, which may lose any unsynced pages, in any order. Durable records
+// are there, and lost ones do not count as damage.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Signature signature_of(std::uint64_t number, std::uint32_t epoch) {
           .previous_number = static_cast<std::uint32_t>(number - 1)};
 }
 
-// The same of a file that was begun after that one.
+// Returns the signature of a file that was begun after that one.
 Signature signature_after(const std::string& previous, std::uint64_t number, std::uint32_t epoch) {
   Signature signature = signature_of(number, epoch);
   FileScan scan = scan_of(previous, number - 1);
@@ -44,11 +44,11 @@ Signature signature_after(const std::string& previous, std::uint64_t number, std
   return signature;
 }
 
-// Compaction's --------------------------------------------------------------------------------
+// Compaction ----------------------------------------------------------------------------------
 
-// The jobs of a file of an earlier epoch, whose copies were not durable when a version of earlier
-// wrote that the file is not needed. Which of the copies the crash has lost, and in which file that
-// record stands.
+// An earlier version recorded that a file of an earlier epoch is not needed, before the copies of
+// its jobs were durable. The test varies the copies that the crash loses, and the file with that
+// record.
 class PowerCutWhileJobsAreMoved : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(PowerCutWhileJobsAreMoved, LosesNoneOfThem) {
@@ -92,8 +92,8 @@ void add_with_tags(LogMaker& log, std::uint64_t id, std::string_view tags) {
 enum class Mover : std::uint8_t { haricotd, beanstalkd };
 class PowerCutOfTags : public ::testing::TestWithParam<Mover> {};
 
-// An older file has the job with its tags, and what was written of it later has none: because their
-// record is hurt, or because beanstalkd has moved the job.
+// An older file has the job with its tags. A later record of the job has none: the record of its
+// tags is damaged, or beanstalkd has moved the job.
 TEST_P(PowerCutOfTags, TheyOutliveTheFileThatHasThem) {
   constexpr std::string_view kTags = "try:3 idp:a-key-of-more-than-one-record-0123456789";
   SimDisk disk;
@@ -117,7 +117,7 @@ TEST_P(PowerCutOfTags, TheyOutliveTheFileThatHasThem) {
     EXPECT_EQ(world.try_put({.tags = "idp:a-key-of-more-than-one-record-0123456789"}),
               Outcome::duplicate);
     world.idle();
-    // The last start but one moves all that is left.
+    // The last start but one moves all remaining jobs.
     const std::uint64_t until = start == 2 ? world.binlog.numbers().current_index : 1;
     for (int i = 0; i < 800 && world.binlog.numbers().oldest_index < until; ++i) {
       EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(MovedBy, PowerCutOfTags,
 
 // Files that follow each other ----------------------------------------------------------------
 
-// The world's disk has a file with a seal, and the newest one.
+// Leaves a file with a seal, and the newest file, on the world's disk.
 void rotate(World& world) {
   while (world.binlog.numbers().current_index < 2) {
     world.put({.body_bytes = 300});
@@ -149,7 +149,7 @@ TEST(PowerCut, TheLastSyncOfAFileCoversItsSeal) {
   EXPECT_TRUE(disk.durable_bytes_of("binlog.1") == disk.bytes_of("binlog.1"));
 }
 
-// The same where the seal is what the crash came upon: all records are there.
+// The crash tears the seal. All records are there.
 TEST(PowerCut, HalfASealIsNoDamage) {
   bool is_cut = false;
   for (std::size_t body = 1; body < 512 && !is_cut; body += 40) {
@@ -175,8 +175,8 @@ TEST(PowerCut, HalfASealIsNoDamage) {
   EXPECT_TRUE(is_cut);
 }
 
-// A stop says that nothing is under way. Of a server that never syncs it does not say that anything
-// is on the disk.
+// A clean stop states that no work is under way. After a server that never syncs, that does not
+// prove that anything is on the disk.
 TEST(PowerCut, WhatAServerWithoutSyncsHasLeftIsDurableAfterTheNextStart) {
   SimDisk disk;
   BinlogOptions without_syncs = kSmallFiles;
@@ -192,7 +192,7 @@ TEST(PowerCut, WhatAServerWithoutSyncsHasLeftIsDurableAfterTheNextStart) {
 
 // Half a record ------------------------------------------------------------------------------
 
-// Where the text of that kind stands that was written last, if its record goes over the end of a
+// Returns the offset of the last text record with that mark, if the record crosses the end of a
 // sector.
 std::optional<std::size_t> text_over_two_sectors(const std::string& bytes, std::string_view mark) {
   constexpr std::size_t kMarkOffset = 12;
@@ -201,8 +201,8 @@ std::optional<std::size_t> text_over_two_sectors(const std::string& bytes, std::
   return is_over ? std::optional(begin) : std::nullopt;
 }
 
-// What a loss of power leaves that has not taken what was written last but one sector. Nothing: the
-// text is not over two sectors.
+// Returns a disk after a loss of power that lost the first sector of the last text record. Null if
+// the record does not cross the end of a sector.
 std::unique_ptr<SimDisk> cut_text(SimDisk& disk, std::string_view mark) {
   auto crashed = disk.crash(chance(), {Unsynced::kept, UnsyncedNames::kept});
   const auto begin = text_over_two_sectors(crashed->bytes_of("binlog.1"), mark);

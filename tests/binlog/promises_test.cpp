@@ -67,7 +67,7 @@ TEST_F(PromisesTest, AKeyThatOutlivesItsJobIsPromisedWithWhatTheEndOfAFileMayLos
   EXPECT_EQ(more, kShortRecordBytes + 2 * text_record_bytes(tombstone_text_bytes(kKeyBytesMax, 7)));
   const JobRef first = add(tags, Promise::nothing);
   EXPECT_EQ(promises.bytes(), more);
-  // What is lost at the ends of files does not grow with every key.
+  // The room for losses at the ends of files does not grow with every key.
   for (int i = 0; i < 100; ++i) add(tags, Promise::nothing);
   EXPECT_LT(promises.bytes(), 90 * more);
   const std::uint64_t all = promises.bytes();
@@ -95,7 +95,7 @@ TEST_F(PromisesTest, ASumThatIsNotThatOfTheJobsEndsTheProgram) {
   EXPECT_DEATH((leave_key_out(), check()), "tombstones_ == tombstones");
 }
 
-// After a start the sum is that of the jobs that came back.
+// After a start the sum is that of the restored jobs.
 TEST(Promises, AreMadeAgainToRestoredJobs) {
   SimDisk disk;
   World world(disk, kSmallFiles);

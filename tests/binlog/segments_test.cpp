@@ -75,7 +75,7 @@ TEST_F(SegmentsTest, CanFallEmptyAndBeginAgain) {
 
 TEST_F(SegmentsTest, AgreeWithAPlainMapOverManySteps) {
   test::Random random;
-  std::map<JobRef, std::uint64_t> where;  // The number of the file.
+  std::map<JobRef, std::uint64_t> where;  // Number of the file of each job.
   std::uint64_t number = 0;
   for (int step = 0; step < 5000; ++step) {
     const std::uint64_t choice = random.below(20);
@@ -89,7 +89,7 @@ TEST_F(SegmentsTest, AgreeWithAPlainMapOverManySteps) {
       segments_.attach(ref, 10);
       where[ref] = number;
     } else if (choice < 14 && !where.empty()) {
-      // Out of the oldest file, as compaction does, or any other.
+      // From the oldest file, as by compaction, or from any other.
       JobRef ref = segments_.oldest().first;
       if (ref == JobRef::none) ref = where.begin()->first;
       segments_.attach(ref, 10);

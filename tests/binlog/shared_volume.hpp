@@ -1,5 +1,5 @@
-// A volume that several servers have: each sees it through a disk of its own, which can be paused
-// at any call, and whose check of the epoch may read what was there up to a second ago.
+// A volume that several servers share. Each server uses it through its own disk, which can be
+// paused at any call, and whose check of the epoch may read a state of up to a second ago.
 
 #pragma once
 
@@ -21,18 +21,18 @@
 
 namespace haricot::binlog {
 
-inline constexpr std::int64_t kLagMs = 1000;  // What a volume may show a client at most too late.
+inline constexpr std::int64_t kLagMs = 1000;  // Maximum delay of a change.
 
-// What all servers see, and the time, which passes with each call.
+// State that all servers see, and the time, which passes with each call.
 struct SharedVolume {
   explicit SharedVolume(std::uint64_t seed) : random(seed) {}
 
-  // Whoever does not wait otherwise has waited by the end.
+  // Writes an epoch. If `waits`, the time for it to become visible everywhere passes.
   void write_epoch(std::uint32_t epoch, bool waits = true) {
     epochs.emplace_back(now_ms, epoch);
     if (waits) now_ms += 2 * kLagMs;
   }
-  // As it was up to a second ago.
+  // Reads the epoch of up to a second ago.
   std::uint32_t read_epoch() {
     const std::int64_t seen = now_ms - static_cast<std::int64_t>(random.below(kLagMs + 1));
     std::uint32_t epoch = 0;
@@ -48,22 +48,22 @@ struct SharedVolume {
   std::vector<std::pair<std::int64_t, std::uint32_t>> epochs;
 };
 
-// The end of the process, where it would wait for ever.
+// Exception that ends a process which would otherwise wait for ever.
 struct FencedServerEnds {};
 
-// The folder as one server has it.
+// The folder as one server sees it.
 class SharedDisk final : public Disk {
  public:
   SharedDisk(SharedVolume& volume, std::uint32_t epoch) : volume_(volume), epoch_(epoch) {}
 
-  // Is called before the call with that number, and may do whatever takes long.
+  // Calls `pause` before the call with that number. It may do work that takes long.
   void pause_at(std::uint64_t call, std::function<void()> pause) {
     pause_at_ = calls_ + call;
     pause_ = std::move(pause);
   }
   bool is_fenced() const { return is_fenced_; }
   bool has_paused() const { return pause_at_ != 0 && calls_ >= pause_at_; }
-  // A check, and when it began.
+  // Checks the epoch. Stores the time at which the check began.
   bool check() {
     const std::int64_t began = volume_.now_ms;
     pass();
@@ -72,9 +72,10 @@ class SharedDisk final : public Disk {
     good_at_ms_ = began;
     return true;
   }
-  // Nothing of a turn may happen before.
+  // Returns true if the work of a turn may begin.
   bool is_fresh() const { return volume_.now_ms - good_at_ms_ <= 1000; }
-  // Ends the first sync or removal that was started. False: there is none, or it will never end.
+  // Ends the first sync or removal that was started. Returns false if there is none, or if it never
+  // ends.
   bool step() {
     if (started_.empty() || is_fenced_) return false;
     const Started work = started_.front();

@@ -13,7 +13,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Which of some names are there after each of many crashes.
+// Returns the sets of names that exist after many crashes.
 std::set<std::string> names_after(const SimDisk& disk, UnsyncedNames policy) {
   std::set<std::string> found;
   SimDisk::Random random(1);
@@ -106,7 +106,7 @@ TEST(SimDiskCrash, LosesOrKeepsTheSizeOfAFileThatGrew) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", "ab");
   EXPECT_EQ(write_at(disk, file, 2, "cd"), DiskStatus::ok);
-  // The sector may have arrived and the size not, or only the size.
+  // The crash may keep the sector without the size, or only the size.
   const Strings expected = {"ab", "abcd", std::string("ab\0\0", 4)};
   EXPECT_EQ(outcomes(disk, "a", {Unsynced::by_sector, UnsyncedNames::kept}), expected);
 }
@@ -118,7 +118,7 @@ TEST(SimDiskCrash, LosesOrKeepsACut) {
   EXPECT_EQ(outcomes(disk, "a"), (Strings{"abcd", "ab"}));
   EXPECT_EQ(disk.sync(file), DiskStatus::ok);
   EXPECT_EQ(disk.allocate(file, 4), DiskStatus::ok);
-  // What was cut off does not come back.
+  // Truncated bytes do not come back.
   EXPECT_EQ(outcomes(disk, "a"), (Strings{"ab", std::string("ab\0\0", 4)}));
 }
 
@@ -144,7 +144,7 @@ TEST(SimDiskCrash, LeavesADiskThatIsDurableAndWorks) {
   const FileHandle next = create(*crashed, "b");
   EXPECT_EQ(write_at(*crashed, next, 0, "123"), DiskStatus::full);
   EXPECT_EQ(crashed->bytes_of("b"), "12");
-  EXPECT_EQ(disk.bytes_of("a"), "xy");  // The old one is as it was.
+  EXPECT_EQ(disk.bytes_of("a"), "xy");  // The original disk is unchanged.
 }
 
 // Crashes: names ------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ TEST(SimDiskSync, ThatFailedIsMadeGoodByWritingTheSectorAgain) {
   EXPECT_EQ(disk.sync(file), DiskStatus::failed);
   EXPECT_EQ(write_at(disk, file, 0, sectors(1, '2')), DiskStatus::ok);
   EXPECT_EQ(disk.sync(file), DiskStatus::ok);
-  // The other sector is in doubt, this one never goes back.
+  // The other sector is in doubt; this one never goes back.
   EXPECT_EQ(outcomes(disk, "a"),
             (Strings{sectors(1, '2') + sectors(1, '-'), sectors(1, '2') + sectors(1, '1')}));
 }

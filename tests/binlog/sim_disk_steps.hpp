@@ -1,4 +1,4 @@
-// Short words for the tests of the simulated disk.
+// Helpers for the tests of the simulated disk.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace haricot::binlog {
 
 inline constexpr std::size_t kSector = kSectorBytes;
-inline constexpr int kCrashes = 400;  // Enough for each of a handful of outcomes to come up.
+inline constexpr int kCrashes = 400;  // Enough to see each of a few outcomes.
 
 inline DiskStatus write_at(Disk& disk, FileHandle file, std::uint64_t offset,
                            std::string_view bytes) {
@@ -28,7 +28,7 @@ inline FileHandle create(Disk& disk, const std::string& name) {
   return file;
 }
 
-// A file whose name and first bytes are durable.
+// Creates a file whose name and first bytes are durable.
 inline FileHandle create_durable(SimDisk& disk, const std::string& name,
                                  std::string_view bytes = {}) {
   const FileHandle file = create(disk, name);
@@ -42,7 +42,7 @@ inline std::string sectors(std::size_t count, char fill) {
   return std::string(count * kSector, fill);
 }
 
-// What a file holds after each of many crashes; nothing for one that is gone.
+// Returns the contents of a file after each of many crashes; "(gone)" if it does not exist.
 inline std::set<std::string> outcomes(const SimDisk& disk, const std::string& name,
                                       CrashPolicy policy = {}) {
   std::set<std::string> found;

@@ -136,7 +136,7 @@ TEST(SimDiskFolder, IsTakenAwayWithItsFilesAndComesBackEmpty) {
   disk.close(file);
 }
 
-// Each step is one call; whichever of them is hit, it alone fails and does nothing.
+// Each step is one call. The call that is hit fails and does nothing; all others succeed.
 TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
   std::uint64_t nth = 1;
   for (;; ++nth) {
@@ -179,7 +179,7 @@ TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
     EXPECT_EQ(disk.has_durable("c"), nth != 10);
     if (disk.faults_hit() == 0) break;
   }
-  EXPECT_EQ(nth, kDiskCalls);  // All kinds but close.
+  EXPECT_EQ(nth, kDiskCalls);  // All kinds except close.
 }
 
 TEST(SimDiskFault, LeavesAShortWrite) {
@@ -244,7 +244,7 @@ TEST(SimDiskFault, IsFullBeyondItsCapacityUntilThereIsMore) {
 
 // Traces ----------------------------------------------------------------------------------------
 
-// A small program: a new file in place of an old one, and notes of what must be there from then on.
+// A small program that replaces a file, and notes the facts that must hold from then on.
 void run_program(SimDisk& disk) {
   const FileHandle file = create(disk, "b.tmp");
   EXPECT_EQ(disk.allocate(file, 3 * kSector), DiskStatus::ok);

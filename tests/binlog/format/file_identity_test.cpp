@@ -11,14 +11,14 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::uint64_t kStoreOfFolder = 99;  // As LogMaker has it.
+constexpr std::uint64_t kStoreOfFolder = 99;  // The id that LogMaker uses.
 
-// Under that name, in this folder.
+// Place of a file with that name in this folder.
 FilePlace here(std::uint64_t number) {
   return {.number = number, .store_id = kStoreOfFolder};
 }
 
-// A file of the folder, as the server would write it: with the salt of its place.
+// A file of the folder as the server writes it: with the salt of its place.
 LogMaker file_of_folder(std::uint64_t number, std::uint64_t store_id = kStoreOfFolder) {
   return LogMaker(number, salt_of(store_id, number));
 }
@@ -27,8 +27,7 @@ void spoil_signature(std::string& bytes) {
   bytes.replace(kVersionBytes, kShortRecordBytes, std::string(kShortRecordBytes, '\xa5'));
 }
 
-// A record as beanstalkd writes it that has read one of ours: the padding, sums included, is
-// copied.
+// A record that beanstalkd has copied from one of ours: it copies the padding with the sums.
 std::string copied_by_beanstalkd(std::uint64_t id, const std::string& from, std::size_t offset) {
   std::string bytes = from.substr(offset, header_bytes(4));
   store_little_endian(bytes.data() + 8, id);
@@ -87,7 +86,7 @@ TEST(FileIdentity, TheFolderTellsAFileWhoseSignatureIsGone) {
   EXPECT_EQ(identity.store_id, kStoreOfFolder);
 }
 
-// Its seed is proven, but nobody guesses which file has it.
+// Its seed is proven, but the file with that seed is unknown.
 TEST(FileIdentity, AFileOfOursIsUnidentifiedWhereNothingElseIsKnown) {
   LogMaker log = file_of_folder(5);
   const std::size_t offset = log.add(full_record(1, "mail", "hello\r\n"));
@@ -113,7 +112,7 @@ TEST(FileIdentity, AFileThatFitsNothingUnderItsNameIsUnidentified) {
   EXPECT_EQ(identify(other.bytes(), here(3)).kind, FileKind::unidentified);
 }
 
-// The first bytes do not hold all of a large record.
+// The first bytes contain only a part of a large record.
 TEST(FileIdentity, TheBeginOfAHeadTellsAFileOfBeanstalkd) {
   const std::string body = std::string(1000, 'b') + "\r\n";
   const Record record = full_record(1, "mail", body);
@@ -140,7 +139,7 @@ TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {
   }
 }
 
-// beanstalkd writes the padding of a job that it has read from a file of ours, stale sums included.
+// beanstalkd copies the padding of a job that it has read from a file of ours, with stale sums.
 TEST(FileIdentity, StaleSumsInCopiesOfBeanstalkdProveNothing) {
   LogMaker log = file_of_folder(5);
   const std::size_t first = log.add(full_record(1, "mail", "hello\r\n"));
@@ -150,7 +149,7 @@ TEST(FileIdentity, StaleSumsInCopiesOfBeanstalkdProveNothing) {
     bytes += copied_by_beanstalkd(i % 2 + 1, log.bytes(), i % 2 == 0 ? first : second);
   }
   EXPECT_EQ(identify(bytes, here(6)).kind, FileKind::beanstalkd_v7);
-  // Nor where the begin of that file is damaged.
+  // The sums prove nothing even if the head of that file is damaged.
   bytes.replace(kVersionBytes, 40, std::string(40, '\xa5'));
   EXPECT_EQ(identify(bytes, here(6)).kind, FileKind::beanstalkd_v7);
   EXPECT_EQ(identify(bytes, {.number = 6}).kind, FileKind::beanstalkd_v7);
@@ -161,7 +160,7 @@ TEST(FileIdentity, AFileThatNobodyKnowsIsOfAnUnknownVersion) {
   EXPECT_EQ(identify(text, here(5)).kind, FileKind::unknown_version);
 }
 
-// What is left of a record may look like a deletion of beanstalkd.
+// The rest of a record may look like a deletion of beanstalkd.
 TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
   LogMaker log = file_of_folder(5);
   Record change = change_record(3, RecordState::buried);
@@ -177,7 +176,7 @@ TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
   EXPECT_FALSE(scan.damages().empty());
 }
 
-// A loss of power may take the begin of a file and tear the change behind it.
+// A loss of power may lose the head of a file and tear the change after it.
 TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
@@ -185,7 +184,7 @@ TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
   log.add(change_record(1, RecordState::ready));
   std::string bytes = log.bytes();
   std::fill_n(bytes.begin(), begin, '\0');
-  constexpr std::size_t kBytesKept = 64;  // The state of the job is behind them.
+  constexpr std::size_t kBytesKept = 64;  // The state of the job is after them.
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin + kBytesKept), bytes.end(), '\0');
   FilePlace place = here(5);
   EXPECT_EQ(identify(bytes, place).kind, FileKind::beanstalkd_v7);
@@ -229,7 +228,7 @@ TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {
   EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed + 1));
   log.bytes().insert(first, 1, 'x');
   EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed)) << "all have moved";
-  // After a stretch of zeros.
+  // Finds a record after a stretch of zeros.
   LogMaker sparse = file_of_folder(5);
   sparse.pad(10'000);
   const std::size_t after = sparse.add(full_record(1, "mail", "hello\r\n"));

@@ -1,4 +1,4 @@
-// The runs in the note of a folder, as servers that follow each other see them.
+// The runs in the note of a folder, as consecutive servers find them.
 
 #include "haricot/binlog/format/folder_note.hpp"
 
@@ -32,7 +32,7 @@ TEST(FolderNote, HasTheRunOfTheServerAndThatOfTheNewestFileItFound) {
   EXPECT_EQ(second.store_id, first.store_id);
   EXPECT_NE(second.run, first.run);
   EXPECT_EQ(second.run_before, first.run);
-  // The second server has recorded nothing, so its file counts for nothing.
+  // The second server has recorded nothing, so its file does not count.
   World world(disk, kSmallFiles);
   EXPECT_EQ(disk.folder_note().run_before, first.run);
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
@@ -74,7 +74,7 @@ TEST(FolderNote, IsNotNeeded) {
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
 }
 
-// A note that came with another folder says nothing of this one.
+// A note that came with another folder does not apply to this one.
 TEST(FolderNote, OfAnotherFolderTellsOfNoRun) {
   SimDisk disk;
   {

@@ -47,7 +47,7 @@ TEST(Record, ComesBackFromItsBytes) {
 
 TEST(Record, OfAChangeHasEightyFourBytesAndNoBody) {
   Record record = change_record(7, RecordState::buried);
-  record.body_bytes = 500;  // What the job's full record has; there is no body here.
+  record.body_bytes = 500;  // Value of the job's full record. This record has no body.
   const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(bytes.size(), 84U);
   const auto parsed = parse_record(bytes);
@@ -110,7 +110,7 @@ TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
   EXPECT_FALSE(needed_from(other));
 }
 
-// The layout that beanstalkd reads, byte by byte: it must not move.
+// Pins the layout that beanstalkd reads, byte by byte.
 TEST(Record, StandsWhereBeanstalkdLooksForIt) {
   const Record record = full_record(0x0102030405060708, "ab", "x\r\n");
   const std::string bytes = bytes_of(record, kPosition);
@@ -182,12 +182,12 @@ TEST(Record, WithValuesThatNoServerWritesIsRefused) {
     return !parse_record(bytes);
   };
   EXPECT_FALSE(refused([](std::string&) {}));
-  EXPECT_TRUE(refused([](std::string& b) { b[4] = ' '; }));  // A name with a blank.
-  EXPECT_TRUE(refused([](std::string& b) { b[4] = '-'; }));  // One with a hyphen in front.
-  EXPECT_TRUE(refused([](std::string& b) { b[0] = static_cast<char>(201); }));    // Too long.
-  EXPECT_TRUE(refused([](std::string& b) { b[8 + 76] = 5; }));                    // No such state.
-  EXPECT_TRUE(refused([](std::string& b) { b.replace(8, 8, 8, '\0'); }));         // Id 0.
-  EXPECT_TRUE(refused([](std::string& b) { b.replace(8 + 32, 4, 4, '\0'); }));    // No CR LF.
+  EXPECT_TRUE(refused([](std::string& b) { b[4] = ' '; }));  // A name with a space.
+  EXPECT_TRUE(refused([](std::string& b) { b[4] = '-'; }));  // A name with a leading hyphen.
+  EXPECT_TRUE(refused([](std::string& b) { b[0] = static_cast<char>(201); }));  // Too long.
+  EXPECT_TRUE(refused([](std::string& b) { b[8 + 76] = 5; }));                  // An unknown state.
+  EXPECT_TRUE(refused([](std::string& b) { b.replace(8, 8, 8, '\0'); }));       // Id 0.
+  EXPECT_TRUE(refused([](std::string& b) { b.replace(8 + 32, 4, 4, '\0'); }));  // No CR LF.
   EXPECT_TRUE(refused([](std::string& b) { b.replace(8 + 32, 4, 4, '\x7f'); }));  // Too large.
 }
 
@@ -255,7 +255,7 @@ TEST(Signature, ComesBackFromItsBytesAndNoticesEveryFlippedBit) {
   }
 }
 
-// beanstalkd ends its reading at id 0 and skips short records of ids it does not know.
+// beanstalkd stops reading at id 0 and skips short records with an unknown id.
 TEST(Signature, IsAShortRecordOfAnIdThatNoJobHas) {
   std::string bytes(kShortRecordBytes, '\0');
   write_signature(Signature{}, bytes.data());

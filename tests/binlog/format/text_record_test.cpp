@@ -12,7 +12,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Different bytes, so that none can stand in for another.
+// Returns a text of different bytes, so that no byte can replace another.
 std::string varied_text(std::size_t bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>('!' + i % 90);
@@ -63,8 +63,7 @@ TEST(TextRecord, IsOfAJobThatCanBe) {
   }
 }
 
-// As beanstalkd, and versions that do not know them, take them: a change of a job that is not
-// there.
+// beanstalkd, and versions that do not know these records, read them as a change of an unknown job.
 TEST(TextRecord, IsAChangeOfNoJob) {
   for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
     const Record record = text_record(kind, 55, varied_text(60), 1);
@@ -94,7 +93,7 @@ TEST(TombstoneText, IsReadAsItWasWritten) {
   }
 }
 
-// The form is for good: these bytes stand in folders.
+// Pins the format, because folders have these bytes.
 TEST(TombstoneText, HasItsForm) {
   TombstoneTextBytes bytes;
   const TombstoneText tombstone{0x0102030405060708, 0x11121314, "key", "mail"};
@@ -114,7 +113,7 @@ TEST(TombstoneText, OfNoServerIsNotRead) {
   TombstoneTextBytes bytes;
   const std::string good(write_tombstone({5, 60, "key", "mail"}, bytes));
   ASSERT_TRUE(read_tombstone(good));
-  // Cut off anywhere in front of the first byte of the name.
+  // Truncated before the first byte of the name.
   for (std::size_t size = 0; size <= 16; ++size) EXPECT_FALSE(read_tombstone(good.substr(0, size)));
   for (const int length : {0, 7, 8, 101, 255}) {
     std::string text = good;
@@ -149,7 +148,7 @@ TEST(TextParts, MakeTheText) {
   EXPECT_FALSE(parts.is_whole(TextKind::tombstone, 5));
 }
 
-// Any part that is missing, doubled, or of another text.
+// Parts that are missing, duplicated, or of another text.
 TEST(TextParts, HaveToFollowEachOther) {
   const auto all = parts_of(TextKind::tombstone, 5, varied_text(130));
   ASSERT_EQ(all.size(), 3U);
@@ -174,7 +173,7 @@ TEST(TextParts, HaveToFollowEachOther) {
   EXPECT_TRUE(parts.is_whole(TextKind::tombstone, 5));
 }
 
-// Parts that no server writes must not have it write beyond its memory.
+// Parts that no server writes must not cause writes outside of the buffer.
 TEST(TextParts, AreNotLongerThanATextMayBe) {
   TextPart part{.kind = TextKind::tombstone, .id = 5, .number = 0, .parts = 255, .text_bytes = 45};
   TextParts parts;

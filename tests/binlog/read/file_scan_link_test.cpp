@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// A signature that says of the file before it what the scan of that file gives.
+// Returns the signature of a next file that states the scan's result of the file before.
 Signature signature_after(FileScan& scan, std::uint64_t number) {
   scan.run_to_end();
   Signature next;
@@ -59,11 +59,11 @@ TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
   LogMaker log = file_with_six_jobs();
   FileScan scan = scan_of(log.bytes(), 5);
   const Signature next = signature_after(scan, 5);
-  // The known end stands in the middle of a record here.
+  // Here the known end is in the middle of a record.
   LogMaker longer(5);
   for (std::uint64_t id = 1; id <= 6; ++id) longer.add(full_record(id, "mail", "hello there\r\n"));
   EXPECT_EQ(link_of(longer.bytes(), next), Link::broken);
-  // What a crash leaves behind the known end is no such thing.
+  // A rest of a crash after the known end does not break the link.
   EXPECT_EQ(link_of(log.bytes() + longer.bytes().substr(kFirstRecordOffset, 40), next), Link::good);
 }
 
@@ -81,14 +81,14 @@ TEST(Link, OnlyTheFileBehindKnowsTheEnd) {
   Signature next;
   next.file_number = 7;
   next.oldest_needed = 2;
-  next.previous_number = 5;  // 6 was never used.
+  next.previous_number = 5;  // Number 6 was never used.
   next.previous_bytes = 1000;
   EXPECT_TRUE(next.knows_end_of(5));
   EXPECT_FALSE(next.knows_end_of(6));
   next.previous_bytes = 0;
   EXPECT_FALSE(next.knows_end_of(5)) << "begun behind a failure";
   next.previous_bytes = 1000;
-  next.oldest_needed = 0;  // Of a version that did not tell: then it is the number before.
+  next.oldest_needed = 0;  // An earlier version: then it is the number before.
   EXPECT_FALSE(next.knows_end_of(5));
   EXPECT_TRUE(next.knows_end_of(6));
 }

@@ -16,8 +16,8 @@ namespace haricot::binlog {
 namespace {
 
 struct Scanned {
-  std::vector<std::uint64_t> ids;         // Of good records, in order.
-  std::vector<std::uint64_t> bodies_bad;  // Of records whose body alone is damaged.
+  std::vector<std::uint64_t> ids;         // Ids of good records, in order.
+  std::vector<std::uint64_t> bodies_bad;  // Ids of records with only the body damaged.
 };
 
 Scanned read_all(FileScan& scan) {
@@ -70,7 +70,7 @@ TEST(FileScan, EndsAtTheSeal) {
   EXPECT_EQ(scan.accepted_bytes(), log.bytes().size() - 100);
 }
 
-// Cut anywhere, a file gives every record that is whole, and calls the rest a tail.
+// If a file is truncated anywhere, each whole record is read, and the rest is a torn end.
 TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
   LogMaker log = small_log();
   const std::string whole = log.bytes();
@@ -88,14 +88,14 @@ TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
         ++wanted;
       }
       const Scanned outcome = read_all(scan);
-      // A body whose missing end is in the preallocated zeros is a damaged one.
+      // A body whose missing end is in the preallocated zeros is damaged.
       EXPECT_EQ(outcome.ids.size(), wanted) << "cut at " << length << " and " << zeros << " zeros";
       EXPECT_LE(outcome.bodies_bad.size(), zeros > 0 ? 1U : 0U) << "cut at " << length;
     }
   }
 }
 
-// One flipped bit costs the record it is in, is noticed, and costs nothing else.
+// A flipped bit loses the record that has it, and no other. It is detected.
 TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
   LogMaker log = small_log();
   log.seal();
@@ -127,15 +127,15 @@ TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
       const std::size_t end = offset + full_record(1, "t", "0123456789\r\n").bytes();
       if (offset < sector + 512 && end > sector) ++touched;
     }
-    // At the end of the log nothing follows that could tell how many are missing.
+    // At the end of the log no later record shows how many are missing.
     if (outcome.ids.back() != 200) continue;
     EXPECT_EQ(outcome.ids.size() + touched, 200U) << "sector at " << sector;
     EXPECT_EQ(lost(scan), touched) << "sector at " << sector;
   }
 }
 
-// Sectors of the same file in another place, and of an older file of the same number, are never
-// read as records, though each is whole.
+// Sectors of this file in another place, and sectors of an older file with this number, are never
+// read as records, although each is whole.
 TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
   LogMaker log = small_log();
   LogMaker older(1, 0x5555);
@@ -201,7 +201,7 @@ TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
   }
 }
 
-// As beanstalkd writes a record: padding that is zero.
+// Returns a record as beanstalkd writes it, with zeros as padding.
 std::string record_of_beanstalkd(const Record& record) {
   const std::size_t name_bytes = record.tube_name.size();
   std::string raw(header_bytes(name_bytes), '\0');
@@ -231,8 +231,8 @@ TEST(FileScan, ReadsFilesOfBeanstalkdUpToTheirZeros) {
   EXPECT_EQ(scan.tail().bytes, 0U);
 }
 
-// A file of jobs, changes and deletions, hurt in some places and torn at its end. Bytes too many or
-// too few between two records make a record look as if it stood elsewhere.
+// Returns a file of jobs, changes and deletions, damaged in some places and torn at its end. Bytes
+// too many or too few between two records shift a record to another place.
 std::string hurt_file_of_beanstalkd(test::Random& random) {
   std::string bytes = begin_of_beanstalkd();
   const auto add = [&](const std::string& record) {
@@ -270,7 +270,7 @@ TEST(FileScan, CountsNoRecordOfAHoleInFrontOfABodyThatIsTornOff) {
   EXPECT_EQ(scan.tail().bytes, bytes.size() - first);
 }
 
-// The next start has a file after this one, which knows how far this one was read.
+// At the next start a later file states how far this one was read.
 TEST(FileScan, ReadsAHurtFileOfBeanstalkdTheSameWhenItsEndIsKnown) {
   test::Random random;
   for (int round = 0; round < 20'000; ++round) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kDiskSector = 512;
 
-// What is lost of a file -------------------------------------------------------------------------
+// Torn parts of a file ---------------------------------------------------------------------------
 
 struct Look {
   const char* what;

@@ -24,7 +24,7 @@ FileFacts file_of(std::uint64_t store_id) {
 
 struct StoreRow {
   const char* what;
-  Stores files;  // 0: the signature is damaged, or it is of beanstalkd.
+  Stores files;  // 0: the signature is damaged, or the file is of beanstalkd.
   std::uint64_t noted;
   Stores expected;
 };
@@ -52,9 +52,9 @@ TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
 
 struct NoteRow {
   const char* what;
-  std::uint32_t run;                  // Of the note.
-  std::vector<std::uint32_t> epochs;  // Of the files. 0: it has none.
-  std::uint32_t epoch;                // Of the server.
+  std::uint32_t run;                  // Run in the note.
+  std::vector<std::uint32_t> epochs;  // Epochs of the files; 0: none.
+  std::uint32_t epoch;                // Epoch of the server.
   bool is_believed;
 };
 
@@ -86,7 +86,7 @@ TEST(BelievedNote, IsThatOfTheLastServerThatLeftAFile) {
   }
 }
 
-// A folder of five files that a server has written; files can be put into wrong places.
+// A folder of five files of one server. Tests put files into wrong places.
 class Facts : public ::testing::Test {
  protected:
   Facts() {
@@ -168,7 +168,7 @@ TEST_F(Facts, AFileUnderAnotherNameSaysWhichItIs) {
   EXPECT_TRUE(facts_.files.back().identity.signature);
 }
 
-// Whoever ends a file has begun the next one, whatever has become of that.
+// A server that has ended a file has begun the next one, even if that is lost now.
 TEST_F(Facts, AFileBehindASealIsOurs) {
   std::string bytes(200, '\0');
   bytes[0] = 7;
@@ -189,7 +189,7 @@ TEST_F(Facts, AFileBehindASealIsOurs) {
 
 TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
   const std::string begun = std::string(200, '\0') + std::string(600, 'x');
-  // Nothing in front of them says anything.
+  // No file in front of them identifies the folder.
   for (const std::uint64_t n : {1U, 2U}) ASSERT_EQ(disk_.remove(name(n)), DiskStatus::ok);
   ASSERT_EQ(disk_.sync_folder(), DiskStatus::ok);
   disk_.put(name(3), begun);
@@ -198,12 +198,12 @@ TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
   for (const std::size_t i : {0U, 1U}) {
     EXPECT_EQ(facts_.files[i].identity.kind, FileKind::checked) << i;
   }
-  // The one in between may have lost its name.
+  // The file in between may have lost its name.
   disk_.take_away(name(4));
   gather({.store_id = store_id_});
   EXPECT_EQ(facts_.files[0].identity.kind, FileKind::checked);
   disk_.put(name(4), begun);
-  // What no server was begun after is none.
+  // Without a sound file after them, none of these files counts as ours.
   disk_.put(name(5), begun);
   gather({.store_id = store_id_});
   for (const std::size_t i : {0U, 1U, 2U}) {
@@ -211,8 +211,7 @@ TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
   }
 }
 
-// So a volume may do it, some of whose copies have lost their power. The name is taken all the
-// same.
+// A volume may do this if some of its replicas have lost power. The name still counts as taken.
 TEST_F(Facts, AFileThatIsListedAndMissingWasNotThere) {
   for (const std::uint64_t nth : {1U, 5U}) {
     disk_.inject({.nth = nth, .call = DiskCall::read, .takes_file_away = true});

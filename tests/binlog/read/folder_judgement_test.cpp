@@ -16,8 +16,8 @@ constexpr std::uint64_t kStoreJudged = 7;
 constexpr JobId kNextIdRead = 100;
 constexpr std::uint64_t kFileOfIds = ids_of_a_file(0);
 
-// A folder of three files, each of which knows the one before: sealed, whole, with four jobs. A
-// server was stopped after the last one.
+// A folder of three files, each of which states the end of the one before: sealed, whole, with four
+// jobs. A server was stopped after the last one.
 struct JudgedFolder {
   JudgedFolder() {
     plan.store_id = kStoreJudged;
@@ -58,13 +58,13 @@ struct JudgedFolder {
     read.files[index].tells_end_before = false;
     read.files[index].damages = {{.offset = 0, .bytes = 88}};
   }
-  // Nothing but zeros is left.
+  // Leaves only zeros in a file.
   void empty(std::size_t index) {
     PlannedFile file = read.files[index];
     file.identity = {};
     read.files[index] = {file};
   }
-  // The same, and the file after it tells that it had records.
+  // Leaves only zeros in a file; the file after it states that it had records.
   void lose_records(std::size_t index) {
     empty(index);
     read.files[index].records = 20;
@@ -268,7 +268,7 @@ TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
   EXPECT_EQ(judge_folder(folder.plan, folder.read).run, 8U);
 }
 
-// Numbers below which files were passed over are not missing.
+// Numbers below skipped files are not missing.
 TEST(FolderJudgement, WhatIsNotNeededIsNotMissing) {
   JudgedFolder folder;
   folder.remove(1);
@@ -276,7 +276,7 @@ TEST(FolderJudgement, WhatIsNotNeededIsNotMissing) {
   EXPECT_EQ(judged_problems(judge_folder(folder.plan, folder.read)), "");
 }
 
-// What is known of the durability of a file ------------------------------------------------------
+// Durability of a file ---------------------------------------------------------------------------
 
 MarksRead marks(std::uint64_t bytes, bool has_past = true) {
   return {.has_durable_past = has_past, .durable_bytes = bytes, .has_some = true};

@@ -19,7 +19,7 @@ FileFacts file_of_kind(std::uint64_t name, FileKind kind) {
   return file;
 }
 
-// A file that says which one it is.
+// Returns a file that states its identity.
 FileFacts ours(std::uint64_t name, std::uint64_t number, std::uint64_t store_id = kHere,
                std::uint32_t epoch = 0) {
   FileFacts file = file_of_kind(name, FileKind::checked);
@@ -35,7 +35,7 @@ FileFacts ours(std::uint64_t name) {
 FileFacts of_epoch(std::uint64_t name, std::uint32_t epoch) {
   return ours(name, name, kHere, epoch);
 }
-// One whose signature is damaged, and whose records fit its name.
+// Returns a file with a damaged signature, whose records fit its name.
 FileFacts headless(std::uint64_t name) {
   FileFacts file = ours(name);
   file.identity.signature.reset();
@@ -59,7 +59,8 @@ FolderFacts facts_of(std::vector<FileFacts> files, std::uint64_t noted_store = 0
   return facts;
 }
 
-// "2 4" are read in this order; "4as3" is binlog.4 in the place of 3; "4?" counts if it is needed.
+// Returns the files in the order in which they are read: "2 4". "4as3" is binlog.4 in the place of
+// 3, and "4?" counts only if it is needed.
 std::string order_of(const FolderPlan& plan) {
   std::string text;
   for (const PlannedFile& file : plan.files) {

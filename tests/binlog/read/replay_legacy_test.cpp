@@ -1,4 +1,4 @@
-// Files of beanstalkd: read as they are, moved to checked files in time.
+// Files of beanstalkd: they are read as they are, and their jobs move to checked files over time.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ void append(std::string& to, T value) {
   to.append(bytes, sizeof bytes);
 }
 
-// A record as beanstalkd writes it; what stands in the padding is by chance.
+// Returns a record as beanstalkd writes it. Its padding has random content.
 std::string v7(const Record& record) {
   std::string bytes(header_bytes(record.tube_name.size()), '\0');
   write_header(record, Position{123, 678, 90}, 0xdeadbeef, bytes.data());
@@ -61,14 +61,14 @@ Record job(JobId id, std::string_view body, RecordState state = RecordState::rea
   return record;
 }
 
-// A change of such a job: all its records tell the same of when it was put.
+// Returns a change of such a job. All its records have the same time of creation.
 Record change(JobId id, RecordState state) {
   Record record = change_record(id, state);
   record.created_at = job(id, "").created_at;
   return record;
 }
 
-// Both versions hold the same jobs.
+// Both versions store the same jobs.
 class LegacyReplay : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   std::string begin() const { return file_of_version(GetParam()); }
@@ -150,7 +150,7 @@ TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
   EXPECT_EQ(again.engine.next_id(), 71U);
 }
 
-// No sum says that it is a record, and beanstalkd gives no id twice.
+// No sum proves such a record, and beanstalkd uses each id once.
 TEST_P(LegacyReplay, TellsARecordOfAnotherJobWithTheSameId) {
   Record other = job(1, "b\r\n");
   other.created_at += kSecondNs;
@@ -199,8 +199,8 @@ INSTANTIATE_TEST_SUITE_P(Of, LegacyReplay, ::testing::Values(kVersion, kVersionO
                            return "Version" + std::to_string(version.param);
                          });
 
-// The first versions of haricotd told neither which files are needed nor which file is in front. So
-// after a visit of one nobody knows which files of ours it did not need any more.
+// The first versions of haricotd stated neither the needed files nor the file before. So after such
+// a server, the files that it no longer needed are unknown.
 TEST(EarlyVersions, MayHaveRemovedAllFilesOfOurs) {
   for (const bool tells : {false, true}) {
     SCOPED_TRACE(tells);
@@ -215,7 +215,7 @@ TEST(EarlyVersions, MayHaveRemovedAllFilesOfOurs) {
       newest = world.binlog.numbers().current_index;
       EXPECT_TRUE(world.close());
     }
-    // It has written one job anew, and all others were deleted.
+    // The early version has written one job again, and all others were deleted.
     Signature signature;
     signature.file_number = newest + 1;
     signature.store_id = disk.folder_note().store_id;

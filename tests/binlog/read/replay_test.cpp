@@ -15,7 +15,7 @@
 namespace haricot::binlog {
 namespace {
 
-// A folder of at least so many files, each with a few jobs in it, after a clean end.
+// Makes a folder of at least that many files, each with a few jobs, after a clean end.
 void fill(SimDisk& disk, std::uint64_t files) {
   World world(disk, kSmallFiles);
   while (world.binlog.numbers().current_index < files) {
@@ -54,7 +54,7 @@ TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
   const World world(disk, kSmallFiles, kWallBegin + 1);
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
   EXPECT_EQ(disk.calls(DiskCall::read) - before, static_cast<std::uint64_t>(files));
-  // All but the first were on their way while the one in front of them was read.
+  // Each file but the first was announced while the one before it was read.
   std::vector<std::string> expected;
   for (std::uint64_t number = 2; number <= static_cast<std::uint64_t>(files); ++number) {
     expected.push_back(binlog_file_name(number));
@@ -75,8 +75,8 @@ TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
   EXPECT_EQ(world.engine.next_id(), 42U);
 }
 
-// A key without the deletion of its job is written when the job is long gone. So where the job is
-// there, it is the deletion that was lost.
+// A key without a deletion is written only after the deletion of its job. So if the job exists, its
+// deletion was lost.
 TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
   SimDisk disk;
   LogMaker log(1);
@@ -97,7 +97,7 @@ TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
   world.engine.check_invariants();
 }
 
-// What nobody writes: a key of no job.
+// No server writes such a key: its id belongs to no job.
 TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
   for (const std::uint64_t id : {std::uint64_t{0}, kJobIdLast + 1, kPseudoId}) {
     SimDisk disk;
@@ -114,8 +114,8 @@ TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
   }
 }
 
-// A job whose first record is one of a delayed or buried job cannot tell whether it had tags: where
-// others tell that, its deadline stands, or its turn. What a loss of power has left of it is no
+// The first record of a delayed or buried job does not show whether the job had tags: its deadline,
+// or its stamp, has the place of the mark. If a loss of power leaves a part of such a job, it is no
 // job, and never one without its tags.
 TEST(Replay, MakesNoJobOfWhatMayHaveLostItsTags) {
   int cuts = 0;
@@ -163,8 +163,8 @@ TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
   EXPECT_TRUE(all_jobs(again.engine, again.wall_offset) == first) << again.replay_text();
 }
 
-// As long as an older record tells that a job has no tags, the job lives in that one: when its file
-// has gone, the next start would take the half for no job.
+// While an older record shows that a job has no tags, the job lives in the file of that record. If
+// that file were removed first, the next start would reject the partial record.
 TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
   LogMaker older(1);
   older.add(full_record(2, "default", "body\r\n"));
@@ -188,8 +188,8 @@ TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
   world.binlog.check_invariants();
 }
 
-// What a volume lists and does not find, after a loss of power, is what it was removing. Where it
-// is needed, no server may go on without it.
+// After a loss of power, a file that a volume lists but does not find was being removed. If it is
+// needed, no server may start without it.
 TEST(Replay, GoesOnWithoutAFileThatIsListedAndMissingOnlyIfNobodyNeedsIt) {
   for (const bool is_needed : {false, true}) {
     SimDisk disk;

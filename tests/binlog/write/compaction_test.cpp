@@ -7,7 +7,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Turns, with all syncs, until it has nothing to do. Whether there was an end.
+// Runs turns, with all syncs, until there is nothing to do. Returns false if that does not end.
 bool compact(PartsWorld& world) {
   for (int turn = 0; turn < 1000; ++turn) {
     world.compaction.go_on(world.budget(1600));
@@ -63,7 +63,7 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   EXPECT_FALSE(world.disk.has("binlog.1"));
 }
 
-// A crash may keep the page with the record that tells it, and not those with the copies.
+// A crash may keep the page with that record, and lose the pages with the copies.
 TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
   PartsWorld world;
   world.begin();
@@ -127,7 +127,7 @@ TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
   const std::uint64_t before = world.state.steps;
   const std::uint64_t of_commands = world.engine.steps();
   world.compaction.go_on(world.budget(200));
-  // A record of 200 bytes and its head: 12 to 14 steps.
+  // A record of 200 bytes and its head costs 12 to 14 steps.
   EXPECT_GE(world.compaction.records_migrated(), 200U / 14);
   EXPECT_LE(world.compaction.records_migrated(), 200U / 12 + 1);
   EXPECT_GE(world.state.steps - before, 200U);

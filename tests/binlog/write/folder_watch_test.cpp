@@ -15,7 +15,7 @@ class FolderWatchTest : public ::testing::Test {
     world_.settle();
     world_.watch.begin();
   }
-  // Looks so often that the newest and each older file were looked for.
+  // Checks often enough to reach the newest file and each older file.
   void look() {
     for (int i = 0; i < 8; ++i) {
       world_.pass(Duration::seconds(2));

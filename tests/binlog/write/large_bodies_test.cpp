@@ -13,7 +13,7 @@ using User = LargeBodies::User;
 constexpr std::size_t kLargeBodyBytes = 6000;
 constexpr std::size_t kNameBytes = 7;  // "default"
 
-// Asks in each turn, as who wants it does. How many turns it took; -1: it was refused.
+// Requests the body in each turn, like its user. Returns the number of turns; -1 if it was refused.
 int write(PartsWorld& world, User user, const BlobRef& body) {
   for (int turns = 0; turns < 100; ++turns) {
     const JournalStatus status = world.bodies.write_ahead(user, body, kNameBytes, 0);
@@ -43,12 +43,12 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
   EXPECT_EQ(world.stream.writer().number(), 2U);
   EXPECT_EQ(world.state.segments->of(large)->number, 2U);
   EXPECT_EQ(world.stream.progress().records(), 2U);
-  world.settle();  // The sync of the file before, and
-  world.settle();  // that of this one.
+  world.settle();  // The sync of the file before,
+  world.settle();  // then the sync of this one.
   EXPECT_EQ(world.stream.progress().safe(), 2U);
 }
 
-// What is recorded after a body waits for the sync of its file, so few such files are in line.
+// Records after a large body wait for the sync of its file, so few such files are in line.
 TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
   PartsWorld world;
   world.begin();

@@ -33,7 +33,8 @@ class LargeBodyTest : public ::testing::Test {
     blob_ = test::blob_of(text_);
     ASSERT_EQ(large_.begin(blob_, kName, file_bytes), DiskStatus::ok);
   }
-  // As many steps as it takes, or nearly.
+  // Writes and truncates until that state, for at most that many steps. Returns the number of
+  // steps.
   int go_on(State until, int steps_max = 1000) {
     int steps = 0;
     while (large_.state() != until && steps < steps_max) {
@@ -136,7 +137,7 @@ TEST_F(LargeBodyTest, DoesNotWaitWhereNothingIsSynced) {
 TEST_F(LargeBodyTest, IsCutOffPieceByPieceWhileASyncOfItIsUnderWay) {
   disk_.set_sync_mode(SyncMode::when_told);
   begin(60 * kTinySlice);
-  go_on(State::whole);  // As far as it comes.
+  go_on(State::whole);  // As far as possible.
   ASSERT_EQ(disk_.syncs_under_way(), 1U);
   large_.drop();
   EXPECT_EQ(large_.state(), State::leaving);

@@ -30,7 +30,7 @@ TEST_F(NoteWriterTest, TellsWhatWasRead) {
                                    .ids_end = 10}));
 }
 
-// Of a folder without a file there is nothing to be told.
+// A folder without a file leaves the field unchanged.
 TEST_F(NoteWriterTest, LeavesTheOldestFileWhereThereIsNone) {
   writer_.set_what_was_read({.oldest_needed = 0, .newest = 0, .next_id = 10});
   EXPECT_EQ(on_disk().oldest_needed, 3U);

@@ -11,7 +11,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Keeps the bytes in a folder that nobody has listed yet, as a start does.
+// Keeps the bytes with a new quarantine, like a start.
 Quarantine::Kept keep_in(Disk& disk, const std::string& bytes, std::uint64_t number = 3) {
   Quarantine quarantine(disk);
   Quarantine::Kept kept;
@@ -46,7 +46,7 @@ TEST(Quarantine, TheSameBytesAreKeptOnce) {
   EXPECT_FALSE(disk.has("binlog.3.damaged.3"));
 }
 
-// Whether or not names and bytes that are not synced survive: what has the name of a copy is one.
+// For any loss of unsynced names and bytes, each file with the name of a copy is complete.
 TEST(Quarantine, ACrashLeavesNoHalfOfACopyThatCounts) {
   const std::string bytes(9000, 'x');
   SimDisk disk;
@@ -61,7 +61,7 @@ TEST(Quarantine, ACrashLeavesNoHalfOfACopyThatCounts) {
       const bool has_copy = crashed->has("binlog.3.damaged.1");
       EXPECT_TRUE(!has_copy || crashed->bytes_of("binlog.3.damaged.1") == bytes) << "cut " << cut;
       EXPECT_TRUE(has_copy || cut < disk.trace().size()) << "it was not durable at the end";
-      // The next start makes the copy, or finds it; half of one is not in its way.
+      // The next start makes the copy, or finds it. A partial copy does not block it.
       EXPECT_EQ(keep_in(*crashed, bytes).name, "binlog.3.damaged.1");
       EXPECT_EQ(crashed->durable_bytes_of("binlog.3.damaged.1"), bytes);
     }
@@ -112,7 +112,7 @@ TEST(Quarantine, AMoveNeverReplacesAFile) {
   ASSERT_EQ(quarantine.sync(), DiskStatus::ok);
   EXPECT_TRUE(disk.has_durable("binlog.3.aside.3"));
 
-  // The same quarantine knows the names that it has given.
+  // The quarantine remembers the names that it has given.
   disk.put("binlog.3.tmp", "spare");
   ASSERT_EQ(quarantine.move("binlog.3.tmp", 3, aside_name, to), DiskStatus::ok);
   EXPECT_EQ(to, "binlog.3.aside.4");

@@ -4,7 +4,7 @@
 
 #include "binlog/parts_world.hpp"
 
-// Each part has a test of its own. This one follows records through all of them.
+// Each part has a test of its own. This test follows records through all parts.
 
 namespace haricot::binlog {
 namespace {

@@ -52,8 +52,8 @@ TEST(RecordSyncs, OneSyncIsUnderWayAndTheNextCoversLaterRecords) {
   EXPECT_EQ(world.stream.progress().safe(), 2U);
 }
 
-// The sync of the last record of a file may be under way when the file is ended. The seal behind
-// that record is in the next sync.
+// The sync of the last record may be under way when the file is ended. The seal after that record
+// is in the next sync.
 TEST(RecordSyncs, AFileIsDurableOnlyWithItsSeal) {
   PartsWorld world;
   world.begin();

@@ -9,7 +9,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Turns until it has recovered. Whether it has.
+// Runs turns until recovery is complete. Returns false if it is not after 100 turns.
 bool recover(PartsWorld& world) {
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.recovery.go_on(world.budget());
@@ -19,7 +19,7 @@ bool recover(PartsWorld& world) {
   return !world.stream.is_refusing();
 }
 
-// The world, with some jobs in several files.
+// Begins a run with jobs in several files, and returns the jobs.
 std::vector<JobRef> fill_files(PartsWorld& world) {
   world.begin();
   std::vector<JobRef> jobs;
@@ -34,7 +34,7 @@ void find_files_gone(PartsWorld& world) {
   world.stream.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
 }
 
-// One that is neither the first nor the last. Syncs end when they are told to.
+// Removes a file that is neither the first nor the last. From then on, syncs end only on request.
 void lose_file(PartsWorld& world) {
   world.disk.take_away("binlog.3");
   find_files_gone(world);
@@ -71,7 +71,7 @@ TEST(Recovery, EndsWhenItsBudgetIsUsedUp) {
   ASSERT_TRUE(world.stream.is_refusing());
   world.stream.records().end_turn();
   const std::uint64_t before = world.stream.records().total();
-  world.recovery.go_on(world.budget(1));  // To make its file is more than that.
+  world.recovery.go_on(world.budget(1));  // Making its file costs more.
   EXPECT_EQ(world.stream.records().total(), before);
   world.recovery.go_on(world.budget(200));
   EXPECT_GE(world.stream.records().total() - before, 200U / 14);
@@ -111,7 +111,7 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
   world.state.segments->check_invariants();
 }
 
-// An older file may still be there, with jobs that nobody has written anew durably.
+// An older file may still exist, with jobs that have no durable copy.
 TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   PartsWorld world;
   fill_files(world);
@@ -128,7 +128,7 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   EXPECT_FALSE(world.stream.is_refusing());
 }
 
-// When the old file of a job is removed, its copy is all that there is of it.
+// When the old file of a job is removed, only its copy is left.
 TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   PartsWorld world;
   const std::vector<JobRef> jobs = fill_files(world);
@@ -153,7 +153,7 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   world.state.segments->check_invariants();
 }
 
-// The world, with its folder gone and some jobs that were in it.
+// Begins a run with jobs in several files, and removes the folder.
 void lose_folder(PartsWorld& world) {
   fill_files(world);
   world.disk.set_folder(FolderState::removed);
@@ -179,7 +179,7 @@ TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
   EXPECT_TRUE(recover(world));
 }
 
-// As between `mkdir` and `chown`.
+// The folder is in the state between `mkdir` and `chown`.
 TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
   PartsWorld world;
   lose_folder(world);

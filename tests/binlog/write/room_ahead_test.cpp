@@ -98,7 +98,7 @@ TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
   EXPECT_EQ(taken(2048), 2 * kMiB);
 }
 
-// A file takes the kernel long, however small it is.
+// Removing a file takes the kernel long, however small the file is.
 TEST(RoomAhead, RemovesAFewSmallSparesATurn) {
   PartsWorld world;
   world.begin();

@@ -23,7 +23,7 @@ TEST(RoomNeeds, RoomForDeletionsGrowsWithTheJobs) {
   EXPECT_EQ(world.room.needs().for_ends_of_jobs(), kShortRecordBytes);
 }
 
-// A file that has been moved away and is about to go gives its space back, but only once.
+// A file whose jobs were moved, and which is about to be removed, returns its space once.
 TEST(RoomNeeds, AnEmptiedFileIsCountedOnce) {
   PartsWorld world({.file_bytes = 4 * PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn});
   world.begin();
@@ -52,8 +52,8 @@ TEST(RoomNeeds, FilesAreSmallerOnASmallDisk) {
     std::uint64_t space;
     std::uint64_t file_bytes;
   } const cases[] = {{1024 * kMiB, 10 * kMiB},   {320 * kMiB, 10 * kMiB}, {64 * kMiB, 2 * kMiB},
-                     {2 * kMiB, 128 * 1024},   // The least that takes every job, and
-                     {512 * 1024, 64 * 1024},  // an eighth of a smaller disk, and
+                     {2 * kMiB, 128 * 1024},   // The least that takes every job,
+                     {512 * 1024, 64 * 1024},  // an eighth of a smaller disk,
                      {0, RoomNeeds::kBlockBytes}};
   for (const auto& [space, file_bytes] : cases) {
     needs.set_space(space);

@@ -27,7 +27,7 @@ class SegmentWriterTest : public ::testing::Test {
     signature.store_id = 11;
     return writer_.begin(disk_, file, signature, allocated);
   }
-  // A body without CR LF, as jobs have it.
+  // Collects a job whose body has no CR LF.
   void add(std::uint64_t id, std::size_t body_bytes) {
     const std::string body(body_bytes, static_cast<char>('a' + id % 26));
     Record record = full_record(id, "tube", {});
@@ -53,7 +53,7 @@ class SegmentWriterTest : public ::testing::Test {
     disk_.close(ending.file);
     return sealed;
   }
-  // The ids that are in the file, negative for changes; and the end as it should be.
+  // Returns the ids in the file, negative for changes. Checks the end of the file.
   std::vector<std::int64_t> read(bool is_sealed) {
     const std::string bytes = disk_.bytes_of("binlog.5");
     FileScan scan = scan_of(bytes, 5);
@@ -108,7 +108,7 @@ TEST_F(SegmentWriterTest, WritesAllThatWasCollectedWithOneCall) {
   ASSERT_EQ(writer_.flush(disk_), DiskStatus::ok);
   EXPECT_EQ(disk_.calls(DiskCall::write), before + 1);
   EXPECT_EQ(writer_.collected_bytes(), 0U);
-  ASSERT_EQ(writer_.flush(disk_), DiskStatus::ok);  // Nothing to write.
+  ASSERT_EQ(writer_.flush(disk_), DiskStatus::ok);  // There is nothing to write.
   EXPECT_EQ(disk_.calls(DiskCall::write), before + 1);
 }
 

@@ -35,7 +35,7 @@ TEST(Spares, AreTakenInTheOrderInWhichTheyWereMade) {
   EXPECT_EQ(first.allocated, kBytes);
   EXPECT_EQ(spares.allocated(), 2 * kBytes);
   EXPECT_EQ(spares.room(), Spares::room_of(spares.first()));
-  EXPECT_TRUE(disk.has("binlog.1.tmp"));  // Its name is the taker's to change.
+  EXPECT_TRUE(disk.has("binlog.1.tmp"));  // The caller renames it.
   disk.close(first.file);
   spares.remove_all();
 }
@@ -45,7 +45,7 @@ TEST(Spares, TheFirstCanGrow) {
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
   ASSERT_EQ(spares.prepare_first(3 * kBytes), DiskStatus::ok);
-  ASSERT_EQ(spares.prepare_first(kBytes), DiskStatus::ok);  // Large enough already.
+  ASSERT_EQ(spares.prepare_first(kBytes), DiskStatus::ok);  // It is large enough already.
   EXPECT_EQ(spares.first().allocated, 3 * kBytes);
   EXPECT_EQ(spares.room(), Spares::room_of(spares.first()));
   disk.set_capacity(3 * kBytes);
@@ -95,7 +95,7 @@ TEST(Spares, RemoveLaterWhatCouldNotBeRemoved) {
   EXPECT_TRUE(disk.has("binlog.1.tmp"));
   EXPECT_EQ(disk.open_files(), 0U);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
-  EXPECT_EQ(disk.bytes_of("binlog.1.tmp").size(), kBytes);  // The name is free, and taken again.
+  EXPECT_EQ(disk.bytes_of("binlog.1.tmp").size(), kBytes);  // The name is free, and used again.
   spares.set_next_number(2);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
   disk.inject({.call = DiskCall::remove});
@@ -113,7 +113,7 @@ TEST(Spares, DoNotRemoveANameThatIsInUseAgain) {
   disk.inject({.call = DiskCall::remove});
   spares.remove_last();
   disk.inject({.call = DiskCall::remove});
-  ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);  // Takes the same name.
+  ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);  // It gets the same name.
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
   EXPECT_TRUE(disk.has("binlog.1.tmp"));
   EXPECT_TRUE(disk.has("binlog.2.tmp"));

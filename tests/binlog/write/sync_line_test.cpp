@@ -14,7 +14,7 @@ class SyncLineTest : public ::testing::Test {
  protected:
   SyncLineTest() { disk_.set_sync_mode(SyncMode::when_told); }
 
-  // What has ended, one after the other: what it covers, or that it failed.
+  // Returns the results in order: the number of covered records, or "failed".
   std::vector<std::string> ended() {
     std::vector<std::string> all;
     SyncLine::Ended one;
@@ -67,7 +67,7 @@ TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoThatHaveNotBegun) {
   line_.sync_folder();
   EXPECT_EQ(line_.length(), before + 1);
   line_.sync_file(file, 7, false);
-  line_.sync_folder();  // The one in front covers what is there when it begins.
+  line_.sync_folder();  // The one ahead covers the names that exist when it begins.
   EXPECT_EQ(line_.length(), before + 2);
 }
 
@@ -78,7 +78,7 @@ TEST_F(SyncLineTest, SyncsTheFolderAgainAfterOneThatHasBegun) {
   EXPECT_EQ(line_.length(), 2U);
 }
 
-// Each file of many wants a sync of its own, but not one of the folder.
+// Each of many files requires a sync of its own, but the folder requires only one.
 TEST_F(SyncLineTest, SyncsTheFolderOnceForManyFilesThatWait) {
   const FileHandle file = create(disk_, "a");
   constexpr std::uint64_t kFiles = 50;
@@ -95,7 +95,7 @@ TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {
   disk_.complete_syncs(1);
   disk_.complete_syncs(1, DiskStatus::failed);
   EXPECT_EQ(ended(), (Ended{"1", "failed"}));
-  // Those that are under way end without being told of, and a new line stands after them.
+  // Syncs under way end without a result, and a new line follows them.
   line_.sync_file(file, 20, false);
   while (disk_.syncs_under_way() > 0) {
     disk_.complete_syncs();
@@ -111,7 +111,7 @@ TEST_F(SyncLineTest, ClosesAFileBehindItsLastSync) {
   line_.sync_file(file, 2, true);
   line_.sync_file(other, 3, false);
   line_.close(other);
-  line_.close(create(disk_, "c"));  // Nothing of it stands in line.
+  line_.close(create(disk_, "c"));  // It is not in line.
   EXPECT_EQ(disk_.open_files(), 2U);
   disk_.complete_syncs(1);
   EXPECT_EQ(ended(), Ended{"1"});
@@ -161,7 +161,7 @@ TEST_F(SyncLineTest, TheFolderCanComeBeforeAllThatHaveNotBegun) {
   const std::size_t under_way = disk_.syncs_under_way();
   ASSERT_LT(under_way, 6U);
   const std::uint64_t mark = line_.sync_folder_first();
-  // It is the next one already, so that it covers what is asked for now as well.
+  // It is already the next one, so it covers the current request as well.
   EXPECT_EQ(line_.sync_folder_first(), mark);
   EXPECT_EQ(line_.length(), 7U);
   Ended expected;
