@@ -1,11 +1,11 @@
-// Work that takes too long for one call, or that the time triggers: a bounded amount in each call.
+// The engine's long-running and timed work. Each call does a bounded amount of it.
 //
 // A command that may be long is a long task (LongTasks) from the start. begin() does as much at
 // once as the budget of the turn allows, advance() continues it, and answer() delivers its result
 // at the end. There are also tasks without a command: the rest of a closed client, keys whose time
 // is over, late burials, jobs whose group has ended, the list of all tubes, memory that returns to
 // the system, and deliveries to clients whose awaited job has ended (JobWaits). A new kind of task
-// is a struct in engine_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
+// needs a struct in engine_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
 //
 // A tube has one flush at a time. The next one waits, and takes its jobs when the first has ended.
 // Jobs never return to the tube: if the journal refuses a deletion, the client is answered that its
@@ -113,8 +113,8 @@ class Backlog {
   // Makes the client wait for the end of the job. Returns waiting or out_of_memory; throws
   // std::bad_alloc before anything has changed. Requires: the client is not busy.
   Outcome wait_for_end(Client& client, JobId id, Instant wait_end);
-  // Ends such a wait with the delivery timed_out. If the job has ended, the delivery reports that
-  // instead.
+  // Ends the client's wait for the end of a job with the delivery timed_out. If the job has ended,
+  // the delivery reports that instead.
   void stop_wait_for_end(Client& client);
   // Closes a client that does not wait for a job.
   void close(Client& client);
@@ -168,7 +168,7 @@ class Backlog {
   TaskState do_piece(Task& task, const Budget& budget);
   void end_task(const Task& task);
   void leave_task(Client& client);
-  // Do a piece of the task. The budget of a new task may be used up.
+  // Do one piece of the task. The budget of a new task may be used up already.
   TaskState do_piece(Task& task, Kick& kick, const Budget& budget);
   TaskState do_piece(Task& task, ClosedClient& closed, const Budget& budget);
   TaskState do_piece(Task& task, Flush& flush, const Budget& budget);
@@ -227,7 +227,8 @@ inline void Backlog::delete_now(JobRef ref, const Tombstone* left) {
 inline Tube& Backlog::delete_unserved(JobRef ref, const Tombstone* left) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
-  // First, because the deadline of a delayed job is in the heap that it leaves.
+  // Recorded first: the record needs the deadline of a delayed job, which is in the heap that it
+  // leaves.
   state_.journal.record_deletion(flushes_.journaled(ref, job, tube), left);
   places_.to_nowhere(ref, place_of(job.state()));
   state_.jobs.destroy(ref);

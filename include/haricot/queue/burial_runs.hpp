@@ -1,5 +1,5 @@
 // Burial times of the buried jobs of a tube. The age of the first job in the tube's list is known
-// within 10 % or a second, without an instant in each job.
+// to within 10 %, or a second if that is more, without an instant in each job.
 //
 // A run is a part of the list whose jobs were buried shortly after one another. As time passes,
 // runs whose ages differ little are joined, so there are at most a few hundred. If there is no
@@ -22,7 +22,7 @@ class BurialRuns {
   struct Run {
     Instant since;  // Burial of its first job, even if that has left.
     Instant until;  // Burial of its last job.
-    JobRef last;    // Last job; the run begins after the run before it.
+    JobRef last;    // Last job. The first one follows the last job of the run before it.
   };
 
   // Adds a job at the end of the list.

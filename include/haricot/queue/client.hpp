@@ -70,8 +70,8 @@ class HeldJobs {
   IndexedHeap<DeadlineEntry> heap_;
 };
 
-// The reason why a client runs no further command. Each reason has a part of the engine, which
-// begins and ends it.
+// The reason why a client may not run another command. One part of the engine begins and ends each
+// of these activities.
 class ClientActivity {
  public:
   bool is_idle() const { return busy_with_ == BusyWith::nothing; }
@@ -100,7 +100,7 @@ class Client {
  public:
   static constexpr std::uint8_t kTimerKind = 2;
 
-  // `owner` is returned with every delivery; the client does not use it.
+  // `owner` is returned by owner(); the client does not use it.
   explicit Client(void* owner) : owner_(owner) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -112,8 +112,8 @@ class Client {
   std::uint32_t watched_tubes() const { return watches_.size(); }
   // Requires: index < watched_tubes(). The order is that of WatchedTubes.
   const Tube& watched(std::uint32_t index) const { return *watches_[index].tube; }
-  // Bytes of the names of all watched tubes. Counted from WatchIndex::kIndexedFrom tubes on; 0
-  // below.
+  // Bytes of the names of all watched tubes; 0 for a client with fewer than
+  // WatchIndex::kIndexedFrom tubes, because theirs are not counted.
   std::uint64_t counted_name_bytes() const {
     return watches_.index() == nullptr ? 0 : watches_.index()->name_bytes();
   }
@@ -142,7 +142,8 @@ class Client {
   friend class Inspection;
 
   void* owner_;
-  // The flags after it use the end of its last word, because every idle connection pays for it.
+  // Without an address of its own, so that the flags after it use its padding: every idle
+  // connection pays for a client.
   [[no_unique_address]] ClientActivity activity_;
   bool producer_ = false;  // Has sent a put.
   bool worker_ = false;    // Has sent a reserve.

@@ -4,8 +4,8 @@
 // callbacks: a result for a waiting client is collected as a Delivery, and the caller of the engine
 // takes the deliveries after each call.
 //
-// Every command first does what can fail (lookups, memory, room in the journal), and then changes
-// the state with calls that cannot. So it does either all or nothing.
+// A command is all or nothing. It first takes the steps that can fail (lookups, memory, room in the
+// journal), and then changes the state with calls that cannot fail.
 //
 // No call iterates over all tubes, clients, waiting clients or jobs. Long work (a kick of a million
 // jobs, the jobs and watches of a closed client, a million delays that end in the same second) is
@@ -60,7 +60,7 @@ class Engine {
   static constexpr std::uint32_t kJobsPerCall = turn_limits::kStepsOfCalls / kStepsPerJob;
 
   // Requires: the journal outlives the engine. The names of tubes are hashed with `key`; a server
-  // for clients needs one that they cannot guess.
+  // needs a key that clients cannot guess.
   Engine(Instant now, Journal& journal, const HashKey& key = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -74,8 +74,9 @@ class Engine {
 
   // Adds a client, which uses and watches the tube "default". Returns false if memory is short.
   [[nodiscard]] bool open(Client& client) { return watching_.open(client); }
-  // Removes a client. Its jobs become ready, now or, if there are many, soon. Afterwards the engine
-  // has no reference to the client; pending deliveries to it are dropped.
+  // Removes a client. The jobs that it holds become ready, if there are many over several calls of
+  // advance(). Afterwards the engine has no reference to the client; pending deliveries to it are
+  // dropped.
   void close(Client& client, Instant now);
 
   // Work ---------------------------------------------------------------------------------------
@@ -108,28 +109,29 @@ class Engine {
   // Commands -----------------------------------------------------------------------------------
   //
   // The comment on a command lists its possible outcomes. A command that may return `waiting` is
-  // answered by a delivery, which may exist when the call returns; it requires that the client is
-  // not busy, and throws std::bad_alloc before anything has changed. A long-running command always
-  // returns `waiting`, unless it is rejected up front. A command that may return journal_failed may
-  // also return not_yet.
+  // answered by a delivery, which may already exist when the call returns. It requires that the
+  // client is not busy. It may throw std::bad_alloc; nothing has changed then. A long-running
+  // command always returns `waiting`, unless it is rejected up front. A command that may return
+  // journal_failed may also return not_yet.
 
-  // Returns the next id. It is taken when a put is announced, and never reused, even if the put
+  // Takes the next id. A put takes its id before its body arrives; the id is not reused if the put
   // fails.
   JobId take_id() { return state_.next_id++; }
   void mark_producer(Client& client);
   // done, duplicate, out_of_memory, journal_failed. `body` is consumed only if a job was created.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
-  // The last put that was a duplicate. Valid until the next call of a function that is not const.
+  // Returns the result of the last put that was a duplicate. Valid until the next call of a
+  // function that is not const.
   const DuplicatePut& duplicate() const { return duplicate_; }
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube) { return watching_.use(client, tube); }
-  // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits until `wait_end`,
-  // and not at all if that is not after `now`, unless clients that are already waiting have yet to
-  // be served (Watching::tube_behind).
+  // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits until `wait_end`.
+  // If that is not after `now`, the client waits only if earlier clients have yet to be served
+  // (Watching::tube_behind).
   ReserveResult reserve(Client& client, Instant wait_end, Instant now, WaitFor what = WaitFor::job);
-  // Reserves up to `count` jobs and appends them to `taken`. Outcomes as of reserve(), which would
-  // return the first of them. Others follow while they fit and the work is below kStepsPerBatch,
-  // because a client that watches many tubes scans these for each job.
+  // Reserves up to `count` jobs and appends them to `taken`. The first job and the outcome are
+  // those of reserve(). More jobs follow as long as they fit and the work is below kStepsPerBatch:
+  // a client that watches many tubes scans these for each job.
   Outcome reserve_batch(Client& client, std::uint32_t count, BatchBound bound, Instant wait_end,
                         Instant now, std::vector<JobRef>& taken);
   static constexpr std::uint32_t kStepsPerBatch = 16 * 1024;
@@ -139,8 +141,8 @@ class Engine {
   // timed_out, out_of_memory
   Outcome wait_job(Client& client, JobId id, Instant wait_end, Instant now);
   // Ends the wait of a client with the delivery `why`: timed_out or aborted. If the awaited job has
-  // ended, the delivery reports that instead; if the client's turn is still to come, it does not
-  // time out before (Watching::tube_behind).
+  // ended, the delivery reports that instead; if a tube of the client is behind
+  // (Watching::tube_behind), the client times out only after that tube was served.
   void stop_waiting(Client& client, Delivery::Kind why);
   // done, not_found, out_of_memory (for the tombstone), journal_failed
   Outcome delete_job(Client& client, JobId id);
@@ -171,11 +173,12 @@ class Engine {
   JobRef peek(JobId id) const { return flushes_.find(id); }
   // waiting
   Outcome kick(Client& client, std::uint32_t bound, Instant now);
-  // Deletes the jobs in these states of the tube: those that are there now or, if another flush of
-  // the tube is in progress, at its end (Backlog). From then on commands do not find the jobs;
+  // Deletes the tube's jobs in these states: those that it has now or, if another flush of the tube
+  // is in progress, at the end of that flush (Backlog). From then on commands do not find the jobs;
   // counts include them until they are freed. waiting, not_found
   Outcome flush(Client& client, std::string_view tube_name, JobStates states);
-  // Resumes long tasks that wait for the journal's disk. Call if its may_try_again() returns true.
+  // Resumes long tasks that wait for the journal's disk. Call it when Journal::may_try_again()
+  // returns true.
   void go_on_with_tasks(Instant now);
   // done, not_found, out_of_memory, journal_failed
   Outcome kick_job(JobId id, Instant now);
@@ -189,7 +192,8 @@ class Engine {
   // Transfers the state to another process. Requires: is_at_rest().
   StateTransfer& transfer() { return transfer_; }
   bool is_at_rest() const { return backlog_.is_empty(); }
-  // Return a job, or a tombstone, as the journal records it; for records that no command causes.
+  // Return a job, or a tombstone, as the journal records it; for records that are not caused by a
+  // command.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   Tombstone tombstone(JobRef tombstone_ref) const { return keys_.tombstone(tombstone_ref); }
   // Returns the room that a put of the job would need; for jobs that are in no file.
@@ -211,7 +215,7 @@ class Engine {
   const TubeTable& tubes() const { return state_.tubes; }
   // Returns the list of all tubes; advance() continues to write it. Throws std::bad_alloc.
   TubeList& tube_list() { return state_.tubes.list(); }
-  // Writes a piece now. Requires: a call of tube_list().
+  // Writes a piece of that list now. Requires: tube_list() was called.
   void write_list() { backlog_.write_list(); }
   const EngineCounts& counts() const { return state_.counts; }
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }

@@ -88,7 +88,7 @@ struct ScanResult {
 
 // Result for a client that waited, or answer to a long task. The client is no longer busy.
 struct Delivery {
-  // Kinds from `kicked` on may report records that the command did not write when it ran.
+  // Kinds from `kicked` on may report changes that were recorded after the command returned.
   enum class Kind : std::uint8_t {
     reserved,
     reserved_in_batch,  // Answer to a batch; without a job if none came in time.
@@ -115,7 +115,7 @@ struct Delivery {
   JobRef job = JobRef::none;    // reserved, reserved_in_batch: the job, now held by the client.
   std::uint64_t count = 0;  // Long task: jobs moved, touched or deleted. watching: watched tubes.
 
-  // Returns true if the answer may report records that the caller of the command does not know of.
+  // Returns true if the answer may report changes that were recorded after the command returned.
   bool may_tell_of_records() const { return kind >= Kind::kicked && !is_at_once; }
 };
 
@@ -133,7 +133,7 @@ struct EngineCounts {
   std::uint32_t producers = 0;
   std::uint32_t workers = 0;
   std::uint32_t waiting = 0;
-  std::uint32_t waiting_for_end = 0;  // For the end of a job.
+  std::uint32_t waiting_for_end = 0;  // Clients that wait for the end of a job.
 };
 
 // Times of a tube. An age is 0 if there is no such job.

@@ -39,8 +39,8 @@ struct ClosedClient {
 // Flush of the task's tube, which owns the jobs that are yet to be freed (backlog_flush.cpp).
 struct Flush {
   JobStates states;
-  // Heaps for the jobs. Null: the flush has begun, and the tube has them. Otherwise it waits for
-  // another flush of the tube.
+  // Heaps for the jobs. Null: the flush has begun, and the tube has the heaps. Otherwise the flush
+  // waits for another flush of the tube.
   std::unique_ptr<FlushedJobs> room;
   bool is_refused = false;  // The client was answered that the flush failed.
   std::uint64_t flushed = 0;

@@ -1,10 +1,9 @@
-// Notifies the parts that manage tags (lanes, keys, groups) of the life of a job. Jobs without tags
-// are not reported here.
+// Notifies the parts that manage tags (lanes, keys, groups) of each move of a job with tags.
 //
 // Places calls moved() with the old and the new place of a job. The first move is from `nowhere`,
 // and the last one, before the job is destroyed, is to `nowhere`. The row of a tag
-// (base/tag_rows.inc) names the part that follows its jobs; a new part has a moved(), and a line in
-// each function below.
+// (base/tag_rows.inc) names the part that follows its jobs; a new part needs a moved(), and a line
+// in each function below.
 
 #pragma once
 
@@ -37,7 +36,7 @@ class Extras {
   Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups)
       : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
 
-  // Returns the bytes of all lanes, keys and groups, besides the pieces of their jobs.
+  // Returns the bytes of all lanes, keys and groups, without the pieces of their jobs.
   std::uint64_t memory_bytes() const {
     return lanes_.lanes().memory_bytes() + keys_.memory_bytes() + groups_.memory_bytes();
   }

@@ -1,5 +1,5 @@
-// Groups: the existing jobs with the same name in their tags `grp:`, in all tubes; and the held
-// jobs, which wait with a tag `aft:` until a group has no jobs.
+// A group: the existing jobs, in all tubes, whose tag `grp:` has the same name. A job with a tag
+// `aft:` is held until the group of that name has no jobs.
 //
 // A group counts its jobs by state, and ends when the last one is destroyed. Its name is free then.
 // If jobs are held for it, the ended group enters a queue, and Backlog ends the holds one by one.
@@ -9,7 +9,7 @@
 // frees it.
 //
 // The data of a job for its group is in the job's own piece of memory (GroupNode, HeldNode). So
-// only the first job of a group needs other memory.
+// only the first job of a group needs additional memory.
 
 #pragma once
 
@@ -87,7 +87,7 @@ class Groups {
 
   // Number of groups, including ended ones.
   std::uint32_t size() const { return size_; }
-  // Bytes of all groups, and of a group with this name, besides the pieces of their jobs.
+  // Bytes of all groups, and of a group with this name, without the pieces of their jobs.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   static std::uint64_t memory_bytes_for(std::string_view name);
 

@@ -130,7 +130,7 @@ struct JournalFields {
 };
 static_assert(sizeof(JournalFields) == 20);
 
-// Data of a job for a tag that needs none in its memory.
+// Placeholder for a tag that stores no data in its jobs.
 struct NoNode {};
 
 // Data of a job in a lane: the lane, and the job's links in the lane's heap of ready jobs.

@@ -1,7 +1,7 @@
 // The limit of the memory for jobs.
 //
-// It only refuses puts. Existing jobs can be worked on, and a journal's jobs are restored
-// regardless.
+// The limit only refuses puts. Workers can process existing jobs at the limit, and a restart
+// restores all jobs of the journal.
 
 #pragma once
 
@@ -26,7 +26,8 @@ class JobMemory {
   void limit(std::uint64_t bytes) { bytes_max_ = bytes; }
   bool is_limited() const { return bytes_max_ != kNone; }
 
-  // Returns true if a put of so many bytes stays below the limit; otherwise counts it as refused.
+  // Returns true if a put of that many bytes stays within the limit; otherwise counts it as
+  // refused.
   [[nodiscard]] bool admit(std::uint64_t asked_bytes);
   // Calls admit() for a put with a body and a text of tags of these sizes, without its lane, key
   // and group. For callers that have to allocate the body before the put.
@@ -39,16 +40,17 @@ class JobMemory {
   std::uint64_t used_bytes() const {
     return std::max<std::uint64_t>(counted_bytes(), Memory::used_bytes());
   }
-  // Returns true during a shortage. It begins with a refused put. It ends when that put would fit
-  // and an eighth of the limit is free, or when another put leaves an eighth free.
+  // Returns true during a shortage. A shortage begins with a refused put. It ends when an eighth of
+  // the limit is free and the refused put would fit, or when a put is accepted and leaves an eighth
+  // free.
   bool is_short() const {
     const bool lacks_body = refused_body_bytes_ != kNone && Memory::used_bytes() > plenty();
     return counted_bytes() > short_above_ || lacks_body;
   }
 
   // count_refused_put() counts a put that the limit of Memory has refused, and frees empty chunks.
-  // This is a shortage, too: it ends when a body of at least that size is accepted, which
-  // mark_put() reports, or an eighth of the limit is free.
+  // That begins a shortage, too. It ends when a body of at least that size is accepted (mark_put()
+  // reports accepted bodies), or when an eighth of the limit is free.
   void count_refused_put(std::size_t body_bytes);
   void mark_put(std::size_t body_bytes) {
     if (body_bytes >= refused_body_bytes_) refused_body_bytes_ = kNone;

@@ -1,4 +1,4 @@
-// The journal: the interface with which the engine records every change that a restart has to
+// The journal: the interface through which the engine records every change that a restart has to
 // restore.
 //
 // This is one of the two interfaces with virtual functions. The binlog implements it; NoJournal
@@ -8,8 +8,9 @@
 //
 // Three kinds of records must not be refused when they are due: the deletion of a job, the burial
 // of a job whose tries are used up, and the end of the hold of a job that waits for a group. So the
-// journal promises a job room for them, together with the room for the record that makes them
-// possible. It keeps the sum of its promises itself.
+// journal reserves room for such a record in advance, when it takes the room for the record that
+// makes it possible, such as that of the put. These reservations are promises; the journal keeps
+// their sum.
 
 #pragma once
 
@@ -60,8 +61,8 @@ struct TombstoneRoom {
   bool operator==(const TombstoneRoom&) const = default;
 };
 
-// Sizes of a new job, from which follows the room for the record of its put and for the records
-// that are promised with it.
+// Sizes of a new job. They determine the room for the record of its put and for the records that
+// are promised with it.
 struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
@@ -81,9 +82,9 @@ enum class Promise : std::uint8_t {
 struct Promised {
   std::uint32_t deletions = 0;    // 0: another kind of record.
   TombstoneRoom tombstones = {};  // Keys that the deletions leave.
-  // Job whose burial is due; null: another kind of record. If the journal refuses, it still gives
-  // the job its turn among the buried jobs, for copies of the job that it writes before the burial
-  // is recorded.
+  // Job whose burial is due; null: another kind of record. Even if the journal refuses, it assigns
+  // the job its turn among the buried jobs, because it may write a copy of the job before the
+  // burial is recorded.
   const JournaledJob* burial = nullptr;
 };
 
@@ -136,7 +137,7 @@ class Journal {
   bool has_job_fields() const { return has_job_fields_; }
 
   // Takes room for the record of a new job and for the records that are promised with it.
-  // release_room() returns room that is not used. `body` is the body if it is large, otherwise
+  // release_room() releases room that is not used. `body` is the body if it is large, otherwise
   // null; the journal may write it in advance, and returns `later` until that is done.
   [[nodiscard]] virtual JournalStatus take_room_for_put(const PutRoom& put,
                                                         const BlobRef& body) = 0;
@@ -146,10 +147,11 @@ class Journal {
   // Takes promised room, either all of it or none. Returns `full` only for several deletions: their
   // records are written together, and there may be room for fewer.
   [[nodiscard]] virtual JournalStatus take_promised_room(const Promised& promised) = 0;
-  // Returns the room of the last take_…room…, because its command has changed nothing.
+  // Releases the room of the last take_…room…, because its command has changed nothing.
   virtual void release_room() = 0;
-  // Returns true if commands that got `later` may be retried, and then false until another command
-  // gets `later`. It becomes true in a turn that next_event() or the end of a sync starts.
+  // Returns true if commands that got `later` may be retried; further calls return false until
+  // another command gets `later`. It becomes true in a turn that next_event() or the end of a sync
+  // starts.
   [[nodiscard]] virtual bool may_try_again() = 0;
 
   // Records a change in room taken before. The engine need not check for errors: the journal itself

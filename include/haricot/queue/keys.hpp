@@ -7,9 +7,9 @@
 // A key with a time outlives its job. The deletion of a job that owns such a key leaves a
 // tombstone, which has the key from then on. It belongs to the name of the tube, and does not keep
 // the tube in existence. Flushed jobs leave no tombstones. A tombstone is made before the rest of
-// the deletion, because it needs memory. In between, both the job and the tombstone have the key;
-// this is harmless, because no key is looked up. A tombstone whose time is over has no effect. It
-// is freed when a put finds it, or by drop_ended().
+// the deletion, because it needs memory. Until the deletion is complete, both the job and the
+// tombstone have the key; no key is looked up meanwhile. A tombstone whose time is over has no
+// effect. It is freed when a put finds it, or by drop_ended().
 
 #pragma once
 
@@ -64,7 +64,7 @@ class Keys {
   }
   // Makes the tombstones of those jobs whose keys outlive them. Appends to `tombstone_refs` an
   // element for each job, JobRef::none if it leaves no key; nothing if no job leaves one. Returns
-  // false if memory is short; nothing has changed then. Throws std::bad_alloc before that.
+  // false or throws std::bad_alloc if memory is short; nothing has changed then.
   [[nodiscard]] bool make_tombstones(std::span<const JobRef> refs,
                                      std::vector<JobRef>& tombstone_refs);
   // Makes a tombstone. Returns JobRef::none if memory is short; nothing has changed then. Requires:
@@ -77,13 +77,13 @@ class Keys {
   }
   Tombstone tombstone(JobRef tombstone_ref) const;
 
-  // Creates a tombstone of the journal, which does not have its key yet: place_tombstone() takes
-  // it. Before that, JobStore::destroy_tombstone() frees the tombstone. Returns JobRef::none if
-  // memory is short. Requires: no tombstone has the id.
+  // Creates a tombstone that the journal restores. It gets its key from place_tombstone(); until
+  // then, JobStore::destroy_tombstone() can free it. Returns JobRef::none if memory is short.
+  // Requires: no tombstone has the id.
   [[nodiscard]] JobRef restore_tombstone(const Tombstone& tombstone);
   // Takes the key, unless its time is over, a later job of the tube has it, or another tombstone
-  // was placed. An earlier job loses the key. So the order of their records does not matter.
-  // Requires: all jobs are in their places.
+  // has it. An earlier job loses the key, so the order of the records does not matter. Requires:
+  // all jobs are in their places.
   [[nodiscard]] PlacedKey place_tombstone(JobRef tombstone_ref);
 
   // Frees the tombstones whose time is over.
@@ -91,10 +91,10 @@ class Keys {
   // Returns the end of the tombstone that ends first.
   Instant next_event() const { return tombstones_.next_end(); }
 
-  // Bytes of the keys, besides the pieces of jobs and tombstones.
+  // Bytes of the keys, without the pieces of jobs and tombstones.
   std::uint64_t memory_bytes() const { return owned_.memory_bytes() + tombstones_.memory_bytes(); }
-  // Returns the bytes of a job with these tags, whose piece takes `bytes`: with its key, or as a
-  // tombstone if that is more.
+  // Returns the bytes of a job with these tags and its key, or those of its tombstone if that is
+  // more. `bytes` is the size of the job's piece.
   std::uint64_t memory_bytes_for(const Tube& tube, const JobTags& tags, std::uint64_t bytes) const;
 
  private:

@@ -2,13 +2,13 @@
 // may be reserved at a time.
 //
 // A lane counts all its jobs and those that are reserved. Its ready jobs are in a heap of the lane,
-// and in the ready heap of their tube. In the latter all but one are blocked, which puts them
-// behind all jobs that may be reserved. That one is the open job: the best of the lane, if fewer
+// and in the ready heap of their tube. In the ready heap all of them are blocked, which puts them
+// behind all jobs that may be reserved, except the open job: the best job of the lane, if fewer
 // than the limit are reserved. So a reserve never has to skip a job, and a change opens at most one
 // job and blocks at most one, however many there are. LaneOrder opens and blocks jobs.
 //
 // The data of a job for its lane is in the job's own piece of memory (LaneNode). So only the first
-// job of a lane needs other memory.
+// job of a lane needs additional memory.
 
 #pragma once
 
@@ -79,11 +79,12 @@ class Lanes {
     if (lane.open == ref) lane.open = JobRef::none;
     lane.ready.remove(ref, elements_);
   }
-  // Returns the links of a ready job in the lane's heap. Its children come next after it.
+  // Returns the links of a ready job in the lane's heap, to list the heap in order: the children of
+  // a job come after it.
   const HeapLinks<JobRef>& links(JobRef ref) const { return jobs_.node<Tag::lane>(ref).links; }
 
   std::uint32_t size() const { return by_key_.size(); }
-  // Bytes of all lanes, and of a lane with this key, besides the pieces of their jobs.
+  // Bytes of all lanes, and of a lane with this key, without the pieces of their jobs.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   static std::uint64_t memory_bytes_for(std::string_view key);
 

@@ -1,9 +1,9 @@
 // Long tasks: work that takes too long for one call of the engine and is done in pieces.
 //
-// Tasks take turns. A task does a bounded piece, and goes to the end of the queue if it is not
-// done. So the oldest task is served first, and a short task does not wait for the end of a long
-// one. Tasks with a waiting client have a queue of their own. While there are such tasks, the
-// others get at most half of a call. A task that has to wait is suspended until resume().
+// Tasks run round-robin: a task does a bounded piece, and moves to the end of the queue if it is
+// not done. So a short task does not wait for the end of a long one. Tasks with a waiting client
+// have a queue of their own. While there are such tasks, the others get at most half of a call. A
+// task that has to wait is suspended until resume().
 //
 // A permanent task has no client, and is suspended while it has nothing to do.
 //
@@ -90,14 +90,14 @@ class LongTasks {
     }
     return nullptr;
   }
-  // Detaches a client that is gone from its task, which continues.
+  // Detaches a closed client from its task; the task continues.
   void forget_client(Task& task) {
     List& from = list_of(task);
     answered(task);
     put_behind(from, task, task.waits);
   }
-  // Detaches a client that has its answer from its task, which continues. Called by `do_piece`
-  // only.
+  // Detaches a client that was answered early from its task; the task continues. Called by
+  // `do_piece` only.
   void answered(Task& task) {
     --awaited_tasks_;
     task.client = nullptr;

@@ -27,8 +27,7 @@ class Looks {
   Looks(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
       : state_(state), flushes_(flushes), lanes_(lanes), times_(times) {}
 
-  // Return the job in that state that is served first in the tube that the client uses, or
-  // JobRef::none.
+  // Return the first job of the used tube in that state, in the order of service, or JobRef::none.
   JobRef peek_ready(const Client& client) const;
   JobRef peek_delayed(const Client& client) const;
   JobRef peek_buried(const Client& client) const;

@@ -29,12 +29,12 @@ class Places {
   Place of(JobRef ref) const { return place_of(state_.jobs[ref].state()); }
 
   // Moves a job to the ready heap. `from`, here and below, is its current place, or `nowhere` for a
-  // new job. A reserved job of a closed client has left the holder's heap before. Requires: room in
-  // the ready heap.
+  // new job. If the holder of a reserved job was closed, the job has already left its heap.
+  // Requires: room in the ready heap.
   void to_ready(JobRef ref, Place from);
-  // Inserts a job of the journal into the ready heap. Journals do not record when a job became
-  // ready, so it counts as ready since its put. Requires: `job` and `tube` belong to `ref`, and
-  // room in the ready heap.
+  // Inserts a job that the journal restores into the ready heap. Journals do not record when a job
+  // became ready, so it counts as ready since its put. Requires: `job` and `tube` belong to `ref`,
+  // and room in the ready heap.
   void back_to_ready(JobRef ref, Job& job, Tube& tube);
   // Moves a job that has been ready since `since` to the ready heap. Requires: room there.
   void to_ready_since(JobRef ref, Place from, Instant since);
@@ -45,8 +45,8 @@ class Places {
   void to_buried(JobRef ref, Place from);
   // Counts a reserve. Requires: room in the holder's heap.
   void to_reserved(JobRef ref, Client& holder);
-  // Returns a ready job to its holder from before a restart, without counting a reserve. Requires:
-  // room in the holder's heap.
+  // Gives a ready job back to the client that held it before the state was transferred, without
+  // counting a reserve. Requires: room in the holder's heap.
   void to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry);
   // Removes a job that is about to be destroyed. `from` may be `flushed`.
   void to_nowhere(JobRef ref, Place from);
@@ -74,7 +74,8 @@ class Places {
   void leave(JobRef ref, Job& job, Tube& tube, Place from);
   void leave_holder(const Job& job, Tube& tube, Client* holder);
   void leave_ready(Job& job, Tube& tube);
-  // Returns memory of the ready heap. Called after a job has become neither ready nor reserved.
+  // Frees memory that the ready heap no longer needs. Called after a job has become neither ready
+  // nor reserved.
   static void trim_ready(Tube& tube) { tube.ready.trim(static_cast<std::uint32_t>(tube.reserved)); }
   void enter_ready(JobRef ref, Job& job, Tube& tube);
   void count(Tube& tube, const Job& job, JobState state, bool entered);

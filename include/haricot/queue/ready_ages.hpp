@@ -1,5 +1,5 @@
-// Ages of the ready jobs of a tube, as counts. The age of the oldest of millions is known within 10
-// %, in whatever order jobs leave.
+// Ages of the ready jobs of a tube, as counts. The age of the oldest job is known within 10 %, even
+// among millions and in whichever order they leave.
 //
 // Time is divided into units of 2^30 ns (about a second). A count is the number of jobs that became
 // ready in a window of 2^level units. A job is counted at the lowest level at which its window is

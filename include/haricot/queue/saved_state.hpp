@@ -134,7 +134,7 @@ struct Job {
 // The buried jobs of a tube in their order, and the ends of the runs of BurialRuns.
 struct Burials {
   std::uint32_t tube = 0;  // Its index.
-  std::uint64_t jobs = 0;  // Number of Burial that follow.
+  std::uint64_t jobs = 0;  // Number of Burial entries that follow.
 
   using Fields = FieldList<&Burials::tube, &Burials::jobs>;
 };
@@ -147,8 +147,8 @@ struct Burial {
   using Fields = FieldList<&Burial::id, &Burial::ends_run, &Burial::since, &Burial::until>;
 };
 
-// Sizes of the types that a state is made of. A new field there needs a field here, unless it
-// follows from others or concerns the one process only.
+// Sizes of the types that are saved. A field that is added to one of them has to be saved here too,
+// unless it can be derived or has a meaning only within its process.
 #ifdef __GLIBCXX__
 static_assert(sizeof(haricot::Job) == 56);
 static_assert(sizeof(haricot::Tube) == 296);

@@ -37,11 +37,11 @@ class Serving {
   static bool has_watchers(const Tube& tube) {
     return !tube.waiting.empty() || tube.many_watchers > 0;
   }
-  // Serves a tube that many clients may wait on, after the end of a pause or of a limit. If the
-  // budget is used up first, the tube is behind, and its timer continues.
+  // Serves a tube that many clients may wait on, for example after a pause has ended. If the budget
+  // is used up first, the tube is behind: its timer continues to serve it.
   void serve_waiting(Tube& tube, const Budget& budget);
-  // Serves a tube as serve_waiting(), but gives the first job regardless of the budget, as any put
-  // does.
+  // Serves a tube like serve_waiting(), but gives its first job even if the budget is used up,
+  // because every put may do that.
   void serve_first(Tube& tube, const Budget& budget);
 
   // Allocates room in the heap that a job of a put or release with this delay will enter. Returns
@@ -63,7 +63,7 @@ class Serving {
   void end_delay(Tube& tube);
   // Buries a reserved job whose tries are used up. The caller records the burial.
   void bury_spent(JobRef ref);
-  // Returns a reserved job that its holder has not finished to its tube, and records that.
+  // Returns to its tube a reserved job that its holder has not finished, and records that.
   void take_back(JobRef ref);
 
  private:

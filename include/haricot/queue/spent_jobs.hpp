@@ -1,6 +1,6 @@
 // Jobs that were buried because their tries were used up: counted for each tube, and collected for
-// the log. The log names at most kLinesAMinute tubes in a minute, and a tube once, unless the tube
-// is removed and created again.
+// the log. The log names at most kLinesAMinute tubes per minute, and each tube at most once per
+// minute, unless the tube is removed and created again.
 //
 // No function fails: if memory is short, a job is not counted.
 

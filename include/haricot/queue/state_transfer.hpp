@@ -1,9 +1,10 @@
 // Transfers the jobs, tubes and clients of an engine to another process: the old one writes them,
 // and the new one reads them.
 //
-// The order is: engine, clients, waits. The state has the facts (when a job was put, until when a
-// client holds it), and is read by the calls that made them before. Derived data, such as heaps,
-// counts and lanes, is rebuilt. Instants are times of the machine's clock, and remain valid.
+// The order is: engine, clients, waits. The state contains facts, such as the time of a put and the
+// end of a TTR. The reader repeats the calls that led to them, and thereby rebuilds derived data
+// such as heaps, counts and lanes. Instants are times of the machine's monotonic clock, so they
+// remain valid.
 //
 // With a journal, bodies are not written: the new engine has the jobs already, and the state adds
 // what the journal does not keep. An engine with a journal also accepts jobs from a state with
@@ -64,13 +65,13 @@ class StateTransfer {
   void write(StateWriter& to, Bodies bodies) const;
   enum class Read : std::uint8_t {
     good,
-    // The journal has other jobs, or there is no journal for a state without bodies. The journal's
-    // jobs remain, and clients lose the jobs that they held.
+    // The journal has other jobs than the state, or the state has no bodies and there is no
+    // journal. The journal's jobs remain, and clients lose the jobs that they held.
     other_jobs,
     broken,  // The state is invalid, or memory is short: the engine is unusable.
   };
   // Reads into an engine without clients, whose only jobs are those that its journal has restored.
-  // May throw std::bad_alloc, which leaves the engine as `broken` does.
+  // May throw std::bad_alloc; the engine is unusable then, as after `broken`.
   [[nodiscard]] Read read(StateReader& from, Bodies bodies);
   // Number of jobs in the state that was read, and of those that clients held and lost.
   std::uint64_t jobs() const { return jobs_; }
@@ -81,8 +82,8 @@ class StateTransfer {
   // short.
   [[nodiscard]] bool read_client(StateReader& from, Client& client);
 
-  // Writes which clients wait, in the order of their waits. `clients` has all clients, in an order
-  // that is the same when they are read.
+  // Writes which clients wait, in the order of their waits. `clients` has all clients, in the order
+  // in which read_waits() gets them.
   void write_waits(StateWriter& to, std::span<const Client* const> clients) const;
   // Makes the clients wait again. A client whose time is over, or for which there is a job that has
   // lost its holder, gets a delivery as usual. Returns false if the state is invalid.

@@ -1,5 +1,5 @@
-// The tags of a job as they stand in its piece of memory: the text, and in front of it a node for
-// each tag whose row names one (base/tag_rows.inc).
+// The tags of a job in its piece of memory: their text, and in front of it a node for each tag
+// whose row (base/tag_rows.inc) names the type of a node.
 //
 //   node of the last tag ... node of the first tag, text, kinds, length of the text
 //

@@ -1,5 +1,5 @@
-// Lengths of time of the last minutes, as counts. The median, the 99th percentile and the maximum
-// are known within 10 %, rounded to milliseconds.
+// A histogram of lengths of time in the last minutes. Its median, 99th percentile and maximum are
+// exact within 10 %, rounded to milliseconds.
 //
 // Lengths are counted in buckets: four for each power of two from 2^22 ns on, and four of 2^20 ns
 // (about 1 ms) below that. A histogram has the counts of the current period and of the one before
@@ -29,12 +29,12 @@ class TimeHistogram {
  public:
   static constexpr std::uint32_t kBuckets = 77;
 
-  // Returns the number of the bucket of a length; longer lengths have no smaller one.
+  // Returns the number of the bucket of a length. Longer lengths never have smaller numbers.
   static constexpr std::uint32_t bucket_of(std::uint64_t nanoseconds) {
     if (nanoseconds < kFirstPower) return static_cast<std::uint32_t>(nanoseconds >> 20);
     const auto width = static_cast<std::uint32_t>(std::bit_width(nanoseconds));
     // The four bits after the leading one select one of four buckets, which begin at 16, 19, 23 and
-    // 27 sixteenths of the power of two. Two bits for each value.
+    // 27 sixteenths of the power of two. The constant has two bits for each sixteenth.
     constexpr std::uint32_t kBucketOfSixteenth = 0xFFEA9540;
     const auto sixteenth = static_cast<std::uint32_t>(nanoseconds >> (width - 5)) & 15U;
     return 4 + 4 * (width - 23) + (kBucketOfSixteenth >> (2 * sixteenth) & 3U);
@@ -51,7 +51,7 @@ class TimeHistogram {
       halve();
   }
 
-  // Ends the period: its counts become those of the period before, which are dropped.
+  // Ends the current period: its counts replace those of the period before.
   void end_period();
 
   TimeSummary summary() const;
@@ -69,14 +69,15 @@ class TimeHistogram {
   static constexpr std::uint8_t kNotAll = 255;  // Not close to the number of any bucket.
 
   bool is_left_out(std::uint32_t bucket);
-  // Adds a length outside of the buckets, or if only a part of the lengths is counted.
+  // Adds a length that is outside of the buckets, or any length if only a part of the lengths is
+  // counted.
   [[gnu::noinline]] void add_otherwise(std::uint32_t bucket);
   std::uint32_t make_bucket(std::uint32_t bucket);
   [[gnu::cold, gnu::noinline]] void halve();
   std::uint8_t longest() const;
 
   // Current period: the bucket at index i has the number first_ + i. Only each 2^halvings_-th
-  // length is counted, and longest_ is the longest of the others.
+  // length is counted; longest_ is the bucket of the longest length that was not counted.
   std::array<std::uint16_t, kBuckets> counts_{};
   std::uint16_t left_out_ = 0;
   // Period before: a count stands for 2^earlier_halvings_ lengths.

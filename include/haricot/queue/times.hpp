@@ -4,8 +4,8 @@
 // No function fails: if memory is short, nothing is counted.
 //
 // A query of a tube with few ready jobs scans them, so that nothing has to be stored. Above
-// kReadyLookedAt jobs they are counted by age, until there are only kReadyCounted, so that small
-// fluctuations cause no work.
+// kReadyLookedAt jobs they are counted by age, until only kReadyCounted are left; the gap between
+// the two avoids work when their number fluctuates.
 
 #pragma once
 
@@ -62,7 +62,7 @@ class Times {
   // Called after the jobs in these states have left the tube.
   static void forget(Tube& tube, JobStates states);
 
-  // Counts detail_steps() as steps.
+  // Returns the times of the tube. Counts detail_steps() as steps.
   TubeDetail detail(const Tube& tube);
   static std::uint32_t detail_steps(const Tube& tube);
 

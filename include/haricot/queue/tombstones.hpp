@@ -1,8 +1,10 @@
-// Keys that outlive their jobs. A key is taken in the tube of its name until its time is over.
+// Keys that outlive their jobs. Such a key stays taken in the tube of its job until its time is
+// over.
 //
-// The tombstone of a job is a piece of the job store, and has all that a key needs: its entry of
+// The tombstone of a job is a piece of the job store, and has all that a key needs: its entry in
 // the table (KeyNode), its index in the heap of ends (Links), and its end, in the field that a job
-// has for the time of its put. The tube itself may be freed and created again meanwhile.
+// has for the time of its put. The tube is known by its name only, because it may be freed and
+// created again meanwhile.
 //
 // Keys decides which jobs leave a key, and looks keys up.
 
@@ -47,11 +49,11 @@ class Tombstones {
   // Returns the tombstone that ends first. Requires: there is one.
   JobRef first() const { return ends_.top().job; }
 
-  // Returns the room for the records of these tombstones, except of JobRef::none.
+  // Returns the room for the records of these tombstones; skips JobRef::none.
   TombstoneRoom room_of(std::span<const JobRef> tombstone_refs) const;
 
   std::uint32_t size() const { return ends_.size(); }
-  // Bytes of the keys, besides their tombstones, with bytes_to_come().
+  // Bytes of the keys, without the pieces of their tombstones, plus bytes_to_come().
   std::uint64_t memory_bytes() const {
     return std::uint64_t{size()} * sizeof(KeyNode*) + bytes_to_come_;
   }

@@ -1,8 +1,8 @@
 // Jobs with a limit of tries: that of their tag, or the server's limit for all jobs.
 //
 // Every reserve is a try. If the limit is reached when a try ends, the job is buried instead of
-// made ready. A kick gives one more try. So only the limit has to be stored: the numbers of
-// reserves and kicks, which the job's records contain, decide.
+// made ready. A kick gives one more try. The number of tries follows from the counts of reserves
+// and kicks, which the job's records contain, so only the limit has to be stored.
 //
 // The end of a try is recorded if there is room, so that a restart knows it. A burial is always
 // recorded: its room was promised with the put or the kick. If the journal refuses it now, it is

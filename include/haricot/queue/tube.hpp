@@ -102,7 +102,7 @@ struct FlushedJobs {
 struct Tube {
   static constexpr std::uint8_t kTimerKind = 1;
 
-  // Owned by the tube, because the table of tubes reads it here.
+  // Owned by the tube. The table of tubes refers to it.
   std::string name;
   TubeRef ref{};
 

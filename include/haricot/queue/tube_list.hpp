@@ -1,4 +1,4 @@
-// The names of all tubes as text, one in a line, for lists that are too long to be written at once.
+// The names of all tubes as text, one per line, for lists that are too long to be written at once.
 //
 // A list shows the tubes of one moment, but it is written page by page in several calls, while
 // tubes come and go. Before an unwritten page changes for the first time, the table has it written
@@ -45,7 +45,7 @@ class TubeList {
   std::uint64_t bytes() const { return complete_bytes_; }  // Sum of all pages.
   // Shares the pages with an answer that is sent page by page. The pages no longer change.
   std::shared_ptr<const Pages> share_pages() const { return complete_; }
-  // Drops the last list. Its pages that are still right are kept for the next list.
+  // Drops the last list. Its pages that are still up to date are kept for the next list.
   void drop_complete() { complete_ = none_; }
 
   // Called before the tube at that index of the table changes. Returns the number of names that had
@@ -60,7 +60,7 @@ class TubeList {
   BlobRef write(std::uint32_t page) const;
 
   const TubeTable& tubes_;
-  // Pages that were written and are still right; others are null.
+  // Pages that were written and are still up to date; others are null.
   Pages pages_;
 
   bool working_ = false;

@@ -1,9 +1,9 @@
 // Keys of `idp:` that jobs own. In each tube, one of the jobs with the same key owns it.
 //
 // The data of a job for its key is in the job's own piece of memory (KeyNode). The table of owned
-// keys needs memory only for its buckets, and works with too few of them.
+// keys needs memory only for its buckets, and still works if these are too few.
 //
-// Keys decides which job owns a key and for how long. A job with a key need not own it.
+// The class Keys decides which job owns a key and for how long. A job with a key need not own it.
 
 #pragma once
 
@@ -35,10 +35,10 @@ class UniqueKeys {
   // Finds the owner of a key in a tube. O(1).
   Found find(TubeRef tube, std::string_view key) const;
 
-  // Makes the job the owner of its key. `hash` is from find(). If another job owns the key, it has
-  // to release it before the next find(). Returns false if memory is short; nothing has changed
-  // then. Requires: the job has a tag `idp` and does not own its key, and its tube is set before
-  // the next find().
+  // Makes the job the owner of its key. `hash` is from find(). If another job owns the key, that
+  // job has to release it before the next find(). Returns false if memory is short; nothing has
+  // changed then. Requires: the job has a tag `idp` and does not own its key, and its tube is set
+  // before the next find().
   [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
   bool owns(JobRef ref) const {
     return jobs_.has(ref, Tag::unique) && jobs_.node<Tag::unique>(ref).job != JobRef::none;
@@ -48,7 +48,7 @@ class UniqueKeys {
 
   // Number of jobs that own their keys.
   std::uint32_t size() const { return nodes_.size(); }
-  // Bytes of all keys, and of one, besides the pieces of their jobs.
+  // Bytes of all keys, and of one, without the pieces of their jobs.
   std::uint64_t memory_bytes() const { return size() * kBytesOfKey; }
   static constexpr std::uint64_t kBytesOfKey = sizeof(KeyNode*);
 

@@ -22,7 +22,7 @@ class WatchIndex {
  public:
   static constexpr std::uint32_t kIndexedFrom = 65;
   static constexpr std::uint32_t kManyFrom = 1025;
-  // A client with only so many watches no longer has `many`. The number is far below kManyFrom,
+  // A client with at most this number of watches no longer has `many`. It is far below kManyFrom,
   // because each change between few and many iterates over all watches.
   static constexpr std::uint32_t kFewAgain = 512;
 
@@ -43,10 +43,10 @@ class WatchIndex {
   // Bytes of the names of all tubes in the index.
   std::uint64_t name_bytes() const { return name_bytes_; }
 
-  // Allocates room for so many offers. Returns false if memory is short.
+  // Allocates room for that many offers. Returns false if memory is short.
   [[nodiscard]] bool allocate_offers(std::uint32_t watches) { return offers_.allocate(watches); }
-  // Updates the offer of a watch from its tube. Requires: allocate_offers() for all
-  // watches. O(log n) of the watches whose tubes offer a job.
+  // Updates the offer of a watch from its tube. Requires: allocate_offers() for all watches. O(log
+  // n) in the number of watches whose tubes offer a job.
   void update_offer(Watch& watch);
   // Overload for a client that reserves by weight: the smallest pass is on top.
   void update_offer(Watch& watch, WatchWeights& weights);
@@ -74,7 +74,7 @@ class WatchIndex {
 
  private:
   struct Entry {
-    std::uint64_t hash;  // Hash of the tube's name, which no client can choose.
+    std::uint64_t hash;  // Hash of the tube's name; clients cannot predict it.
     Entry* next_in_bucket;
     Watch* watch;
   };

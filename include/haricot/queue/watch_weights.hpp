@@ -32,7 +32,8 @@ class WatchWeights {
   [[nodiscard]] bool allocate_one() { return shares_.allocate_one(); }
   // Adds a watch with weight 1. Requires: allocate_one().
   void add() { shares_.push_back({time_, 1}); }
-  // Adds watches with weight 1 until there are so many. Returns false if memory is short before.
+  // Adds watches with weight 1 until there are that many. Returns false if memory is short; the
+  // added ones remain.
   [[nodiscard]] bool grow_to(std::uint32_t watches) {
     while (size() < watches) {
       if (!allocate_one()) return false;
@@ -60,13 +61,13 @@ class WatchWeights {
 
   // Returns the virtual time at which the watch is served next, if its tube offers a job now.
   std::uint64_t pass(std::uint32_t index) const { return std::max(shares_[index].pass, time_); }
-  // Counts a job that the watch was served.
+  // Charges the watch for a job that it was served.
   void charge(std::uint32_t index) {
     time_ = pass(index);
     shares_[index].pass = time_ + kStrideOfOne / shares_[index].weight;
   }
   void write(StateWriter& to) const;
-  // Reads weights for so many watches. Returns false if they are invalid or memory is short.
+  // Reads the weights of that many watches. Returns false if they are invalid or memory is short.
   // Requires: there are none.
   [[nodiscard]] bool read(StateReader& from, std::uint32_t watches);
 
@@ -76,7 +77,7 @@ class WatchWeights {
 
  private:
   // Divided by the largest weight it is 256, so weights are exact to 0.4 %. The virtual time
-  // reaches 2^63 after half a million million jobs of weight 1.
+  // reaches 2^63 after 5 * 10^11 jobs of weight 1.
   static constexpr std::uint64_t kStrideOfOne = std::uint64_t{1} << 24;
 
   struct Share {

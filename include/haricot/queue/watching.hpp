@@ -1,5 +1,5 @@
-// Which client watches which tube, which clients wait, and which tube serves a client next; and the
-// deliveries to clients that waited.
+// The watches and waits of clients: which client watches which tube, which clients wait, which tube
+// serves a client next, and the deliveries to clients that waited.
 //
 // A client with few watches is in the lists of its tubes while it waits. A client with many
 // (WatchIndex) is notified of the offers of its tubes, by announce(), and has a heap of those with
@@ -31,7 +31,7 @@ class Watching {
   // Adds a client, which uses and watches the tube "default". Returns false if memory is short;
   // nothing has changed then.
   [[nodiscard]] bool open(Client& client);
-  // Removes a client, and returns the rest of it. Requires: the client does not wait.
+  // Removes a client, and returns its jobs and watches. Requires: the client does not wait.
   engine_tasks::ClosedClient close(Client& client);
   // Removes watches of a closed client, the last one first.
   void drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget);
@@ -89,12 +89,12 @@ class Watching {
   // the watchers. O(1).
   std::uint32_t offer_steps(const Tube& tube) const;
   std::uint32_t clients_with_many() const { return clients_with_many_; }
-  // Return the steps of watching one tube more, or less, if that iterates over all watches;
+  // Return the steps of watching one more tube, or one less, if that iterates over all watches;
   // otherwise 0.
   static std::uint32_t watch_steps(const Client& client);
   static std::uint32_t ignore_steps(const Client& client);
 
-  // Requires: allocate_deliveries() since the last wait has begun.
+  // Requires: allocate_deliveries() was called since the last wait began.
   void start_waiting(Client& client, Instant wait_end, WaitFor what);
   void end_wait(Client& client);
   // Sets the end of the client's wait.
