@@ -23,7 +23,7 @@ from screen import Screen
 from servers import Connection, Server
 
 # The text before each example.
-HEADS = ("Try it by hand", "Look into a server")
+HEADS = ("Try it by hand", "Inspect a server")
 
 
 def example(text, head):
