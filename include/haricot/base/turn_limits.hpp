@@ -88,7 +88,8 @@ inline constexpr std::uint32_t kStepsOfCheap = 200;
 inline constexpr std::uint32_t kStepsOfReading = 32'768;
 inline constexpr std::uint32_t kStepsOfSessions = 65'536;
 // Extra budget for the first command of each session that was just read, so that cheap queries do
-// not wait for the long commands of others: maximum price of such a command, and their total.
+// not wait for the long commands of others. kStepsOfFirst is the maximum price of such a command,
+// kStepsOfFirsts the total of all.
 inline constexpr std::uint32_t kStepsOfFirst = 1'024;
 inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
 // Share of one session, and the minimum to which it shrinks when many sessions are busy.

@@ -1,5 +1,5 @@
-// A client: the queue's view of a connection. It has the tube that the connection uses, the tubes
-// that it watches, the jobs that it holds, and whether it waits for a job.
+// A client: the queue's view of a connection. It stores the tube that the connection uses, the
+// tubes that it watches, the jobs that it holds, and whether it waits for a job.
 //
 // Only the engine changes a client. Each part of the engine changes its own part of it, and reads
 // the others. owner() leads from a client to its session.

@@ -1,8 +1,8 @@
 // Jobs that flushes have taken out of their tubes. A tube has one flush at a time.
 //
 // A flush moves the heaps and the list of buried jobs out of the tube in O(1), and does not change
-// the jobs. A flushed job is recognized as follows: a ready or delayed job is in a heap of the
-// flush, at the index that the job stores; a buried job has another burial_side than its tube.
+// the jobs. A ready or delayed job is flushed if a heap of the flush has it at the index that the
+// job stores. A buried job is flushed if its burial_side differs from that of its tube.
 
 #pragma once
 

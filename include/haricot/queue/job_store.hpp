@@ -7,8 +7,9 @@
 //
 // With a journal, each piece ends in JournalFields. The tags of a job, if it has any, precede them.
 //
-// A tombstone, the rest of a deleted job whose key is still taken, is a piece too, but not a job:
-// it is in an id index of its own, its body is the name of the tube, and its only tag is the key.
+// A tombstone is the rest of a deleted job whose key is still taken. It is a piece too, but not a
+// job: it is in an id index of its own, its body is the name of the tube, and its only tag is the
+// key.
 //
 // The store does not interpret tubes and states; the engine does.
 //

@@ -2,10 +2,11 @@
 // may be reserved at a time.
 //
 // A lane counts all its jobs and those that are reserved. Its ready jobs are in a heap of the lane,
-// and in the ready heap of their tube. In the ready heap all of them are blocked, which puts them
-// behind all jobs that may be reserved, except the open job: the best job of the lane, if fewer
-// than the limit are reserved. So a reserve never has to skip a job, and a change opens at most one
-// job and blocks at most one, however many there are. LaneOrder opens and blocks jobs.
+// and in the ready heap of their tube. In the ready heap all of them except one are blocked: they
+// are behind all jobs that may be reserved. The exception is the open job, the best job of the
+// lane; there is none while the limit is reached. So a reserve never has to skip a job, and a
+// change opens at most one job and blocks at most one, however many there are. LaneOrder opens and
+// blocks jobs.
 //
 // The data of a job for its lane is in the job's own piece of memory (LaneNode). So only the first
 // job of a lane needs additional memory.

@@ -69,12 +69,12 @@ struct QueueState {
   TubeTable tubes;
   Tube* default_tube;
   TimerWheel wheel;
-  RefTable<Client, ClientRef> clients;   // Watching, Backlog
-  Instant now;                           // The latest time passed to a call.
-  EngineCounts counts;                   // Of jobs: Places. Of clients: Watching. Others: Engine.
-  SpentJobCounts spent_jobs;             // Tries
-  std::uint64_t arrivals = 0;            // Numbers entries of deadline heaps: Places.
-  Instant resume_at = Instant::never();  // See resume_by().
+  RefTable<Client, ClientRef> clients;       // Watching, Backlog
+  Instant now;                               // The latest time passed to a call.
+  EngineCounts counts;                       // Places (jobs), Watching (clients), Engine (others)
+  SpentJobCounts spent_jobs;                 // Tries
+  std::uint64_t arrivals = 0;                // Last DeadlineEntry::arrival: Places
+  Instant resume_at = Instant::never();      // See resume_by().
   Instant resume_all_at = Instant::never();  // See resume_all_by(); never before `resume_at`.
   std::uint64_t steps = 0;                   // Done by all parts since the start (Budget).
   JobId next_id = 1;                         // Restoring, Engine

@@ -1,10 +1,10 @@
 // Keys that outlive their jobs. Such a key stays taken in the tube of its job until its time is
 // over.
 //
-// The tombstone of a job is a piece of the job store, and has all that a key needs: its entry in
-// the table (KeyNode), its index in the heap of ends (Links), and its end, in the field that a job
-// has for the time of its put. The tube is known by its name only, because it may be freed and
-// created again meanwhile.
+// The tombstone of a job is a piece of the job store. It stores the key's entry in the table
+// (KeyNode), its index in the heap of ends (Links), and its end, in the field that a job uses for
+// the time of its put. The tube is known by its name only, because it may be freed and created
+// again meanwhile.
 //
 // Keys decides which jobs leave a key, and looks keys up.
 
