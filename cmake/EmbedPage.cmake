@@ -28,7 +28,7 @@ foreach(name ${files})
 endforeach()
 file(WRITE ${INTO} "// Made by cmake/EmbedPage.cmake.
 
-#include \"web/page/page_files.hpp\"
+#include \"web/page/page_routes.hpp\"
 
 namespace haricot::web {
 

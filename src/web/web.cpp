@@ -37,9 +37,9 @@ bool find_all(const std::vector<std::string>& texts, std::vector<Address>& to, s
 }
 
 // The parts between the servers and the routes.
-struct Rooms {
-  Rooms(const web::WebOptions& options, const std::vector<Address>& servers,
-        const std::vector<Address>& targets, const web::TubeLabels& labels)
+struct Components {
+  Components(const web::WebOptions& options, const std::vector<Address>& servers,
+             const std::vector<Address>& targets, const web::TubeLabels& labels)
       : observer(servers, targets,
                  {.interval = interval_of(options), .labels = labels, .key = os::make_hash_key()}),
         history(observer),
@@ -50,9 +50,9 @@ struct Rooms {
              .interval_s = static_cast<double>(options.interval_ms) / 1000}),
         metrics(observer, labels, HARICOT_VERSION) {}
 
-  ~Rooms() { observer.close(); }
-  Rooms(const Rooms&) = delete;
-  Rooms& operator=(const Rooms&) = delete;
+  ~Components() { observer.close(); }
+  Components(const Components&) = delete;
+  Components& operator=(const Components&) = delete;
 
   static Duration interval_of(const web::WebOptions& options) {
     return Duration::milliseconds(static_cast<std::int64_t>(options.interval_ms));
@@ -64,21 +64,21 @@ struct Rooms {
   web::Metrics metrics;
 };
 
-std::unique_ptr<Rooms> set_up(const web::WebOptions& options, const web::TubeLabels& labels,
-                              web::WebStage& stage, std::string& error) {
+std::unique_ptr<Components> set_up(const web::WebOptions& options, const web::TubeLabels& labels,
+                                   web::WebStage& stage, std::string& error) {
   std::vector<Address> servers;
   std::vector<Address> targets;
   if (!find_all(options.servers, servers, error)) return nullptr;
   if (!find_all(options.probe_targets, targets, error)) return nullptr;
-  auto rooms = std::make_unique<Rooms>(options, servers, targets, labels);
-  for (const web::Route& route : rooms->api.routes()) stage.routes.push_back(route);
-  for (const web::Route& route : rooms->metrics.routes()) stage.routes.push_back(route);
+  auto components = std::make_unique<Components>(options, servers, targets, labels);
+  for (const web::Route& route : components->api.routes()) stage.routes.push_back(route);
+  for (const web::Route& route : components->metrics.routes()) stage.routes.push_back(route);
   for (const web::Route& route : web::page_routes()) stage.routes.push_back(route);
-  stage.loop.add(web::LoopPart::of(rooms->observer));
-  stage.loop.add(web::LoopPart::of(rooms->history));
-  stage.loop.add(web::LoopPart::of(rooms->api));
-  rooms->observer.open(stage.poller);
-  return rooms;
+  stage.loop.add(web::LoopPart::of(components->observer));
+  stage.loop.add(web::LoopPart::of(components->history));
+  stage.loop.add(web::LoopPart::of(components->api));
+  components->observer.open(stage.poller);
+  return components;
 }
 
 }  // namespace
@@ -94,13 +94,13 @@ int serve_web(Words words) {
   std::string why;
   for (const std::string& label : options.tube_labels) {
     if (labels.add(label, why)) continue;
-    web::complain(std::string("--tube-label ").append(label).append(": ").append(why));
+    web::print_error(std::string("--tube-label ").append(label).append(": ").append(why));
     return kExitUsage;
   }
-  std::unique_ptr<Rooms> rooms;
+  std::unique_ptr<Components> components;
   return web::run_web(options, [&](web::WebStage& stage, std::string& error) {
-    rooms = set_up(options, labels, stage, error);
-    return rooms != nullptr;
+    components = set_up(options, labels, stage, error);
+    return components != nullptr;
   });
 }
 

@@ -11,7 +11,7 @@
 #include "tool/cli/output.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/address.hpp"
-#include "web/http/header_text.hpp"
+#include "web/http/message.hpp"
 
 namespace haricot::web {
 namespace {
@@ -112,7 +112,7 @@ std::vector<tool::Flag> limit_flags(WebOptions& options) {
 }
 
 int mistake(const std::string& reason) {
-  complain(reason + "\nTry haricot web --help.");
+  print_error(reason + "\nTry haricot web --help.");
   return tool::kExitUsage;
 }
 
@@ -142,7 +142,7 @@ std::optional<int> complete(WebOptions& options, const std::vector<std::string_v
 
 }  // namespace
 
-void complain(const std::string& line) {
+void print_error(const std::string& line) {
   std::fprintf(stderr, "haricot web: %s\n", tool::safe_lines(line).c_str());
 }
 

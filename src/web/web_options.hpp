@@ -9,7 +9,7 @@
 
 #include "os/log_line.hpp"
 #include "tool/cli/subcommand.hpp"
-#include "web/serve/web_limits.hpp"
+#include "web/serve/web_server.hpp"
 
 namespace haricot::web {
 
@@ -37,7 +37,7 @@ struct WebOptions {
 std::optional<int> read_web_options(tool::Words words, WebOptions& options);
 
 // Prints a line to stderr.
-void complain(const std::string& line);
+void print_error(const std::string& line);
 
 // Host, without brackets, and port of a listener's address. A missing part has its default.
 struct ListenAddress {

@@ -7,7 +7,7 @@
 
 #include "haricot/base/check.hpp"
 #include "web/http/exchange.hpp"
-#include "web/http/header_text.hpp"
+#include "web/http/message.hpp"
 #include "web/http/request_parser.hpp"
 #include "web/serve/site.hpp"
 
@@ -67,7 +67,7 @@ void answer(const web::Request& request, web::Site& site) {
   const web::Exchange::Server server{nullptr, nullptr, "X-Common: 1\r\n"};
   web::Exchange exchange(request, server, {nullptr, [](void*) {}});
   web::Request judged = request;
-  const web::Site::Decision decision = site.judge(judged, "peer", Instant());
+  const web::Site::Decision decision = site.decide(judged, "peer", Instant());
   CHECK(decision.refused.has_value() || decision.route != nullptr);
   exchange.respond({200,
                     request.path,

@@ -183,7 +183,7 @@ TESTS_OF_TESTS = {
 }
 
 # A longer file has to be split by subject.
-LINES_MAX = 500
+LINES_MAX = 700
 # A longer function has to be split, or needs a reason in LONG_FUNCTIONS.
 FUNCTION_LINES_MAX = 60
 LONG_FUNCTIONS = {

@@ -195,8 +195,8 @@ class Includes(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_a_long_file_is_reported(self):
         self.assertEqual(findings("src/base/x.cpp", *["//"] * checker.LINES_MAX), [])
-        self.assertIn("501 lines", findings("src/base/x.cpp", *["//"] * 501)[0])
-        self.assertIn("501 lines", checker.check_lengths("tests/base/x_test.cpp", "//\n" * 501)[0])
+        self.assertIn(f"{checker.LINES_MAX + 1} lines", findings("src/base/x.cpp", *["//"] * (checker.LINES_MAX + 1))[0])
+        self.assertIn(f"{checker.LINES_MAX + 1} lines", checker.check_lengths("tests/base/x_test.cpp", "//\n" * (checker.LINES_MAX + 1))[0])
 
     def test_a_long_function_is_reported(self):
         for begin, end, name in (("int Type::act(int x) {", "}", "Type::act has"),

@@ -57,7 +57,7 @@ void show_page(void* /*self*/, Shared exchange) {
 void stream(void* /*self*/, Shared exchange) {
   auto left = std::make_shared<std::uint64_t>(
       read_number(exchange->request().parameter("bytes").value_or("0")).value_or(0));
-  const auto go_on = [exchange, left] {
+  const auto send_more = [exchange, left] {
     while (*left > 0 && exchange->can_take()) {
       const std::size_t bytes = std::min<std::size_t>(*left, 10'000);
       if (!exchange->write(std::string(bytes, 'x'))) return;
@@ -65,9 +65,9 @@ void stream(void* /*self*/, Shared exchange) {
     }
     if (*left == 0) exchange->end();
   };
-  exchange->on_ready = go_on;
+  exchange->on_ready = send_more;
   exchange->begin_stream("text/plain");
-  go_on();
+  send_more();
 }
 
 // Sends a body of ?bytes=N at once.
@@ -78,23 +78,25 @@ void whole(void* /*self*/, Shared exchange) {
 
 // Reports the system calls that the sandbox permits.
 void try_calls(void* /*self*/, Shared exchange) {
-  const auto tell = [](const char* name, long result) {
+  const auto describe = [](const char* name, long result) {
     return std::string(name) + "=" + (result >= 0 ? "done" : std::strerror(errno)) + "\n";
   };
-  sockaddr_in nobody{};
-  nobody.sin_family = AF_INET;
-  nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  nobody.sin_port = htons(1);
+  sockaddr_in unreachable{};
+  unreachable.sin_family = AF_INET;
+  unreachable.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  unreachable.sin_port = htons(1);
   const int tcp = ::socket(AF_INET, SOCK_STREAM, 0);
   const int again = ::socket(AF_INET, SOCK_STREAM, 0);
   std::string result =
-      tell("read", ::open("/etc/passwd", O_RDONLY)) +
-      tell("write", ::open("/tmp/web-was-here", O_WRONLY | O_CREAT, 0600)) +
-      tell("fork", ::fork()) + tell("raw", ::socket(AF_PACKET, SOCK_RAW, 0)) +
-      tell("netlink", ::socket(AF_NETLINK, SOCK_RAW, 0)) + tell("socket", tcp) +
-      tell("connect", ::connect(tcp, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody)) +
-      tell("bind", ::bind(again, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody)) +
-      tell("exec", ::execl("/bin/true", "true", nullptr));
+      describe("read", ::open("/etc/passwd", O_RDONLY)) +
+      describe("write", ::open("/tmp/web-was-here", O_WRONLY | O_CREAT, 0600)) +
+      describe("fork", ::fork()) + describe("raw", ::socket(AF_PACKET, SOCK_RAW, 0)) +
+      describe("netlink", ::socket(AF_NETLINK, SOCK_RAW, 0)) + describe("socket", tcp) +
+      describe("connect",
+               ::connect(tcp, reinterpret_cast<sockaddr*>(&unreachable), sizeof unreachable)) +
+      describe("bind",
+               ::bind(again, reinterpret_cast<sockaddr*>(&unreachable), sizeof unreachable)) +
+      describe("exec", ::execl("/bin/true", "true", nullptr));
   ::close(tcp);
   ::close(again);
   exchange->respond(text(result));

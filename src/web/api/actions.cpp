@@ -1,21 +1,172 @@
 #include "web/api/actions.hpp"
 
+#include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <limits>
 #include <utility>
-#include <vector>
 
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/base/number.hpp"
+#include "tool/client/job_move.hpp"
+#include "tool/client/json_object.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/stats_text.hpp"
-#include "web/api/action_request.hpp"
-#include "web/api/answer.hpp"
-#include "web/api/job_move.hpp"
 #include "web/api/jobs.hpp"
+#include "web/api/messages.hpp"
 
 namespace haricot::web {
 namespace {
+
+constexpr std::array<std::string_view, 8> kNames = {"kick",   "kick-job", "pause", "bury",
+                                                    "delete", "flush",    "move",  "put"};
+constexpr std::uint64_t kNumberMax = std::numeric_limits<std::uint32_t>::max();
+
+using Value = tool::JsonObject::Value;
+
+// Reads members of the object. The first mistake becomes the error.
+class Reader {
+ public:
+  Reader(const tool::JsonObject& object, std::string& error) : object_(object), error_(error) {}
+
+  void reject(std::string_view name, std::string_view what) {
+    if (error_.empty()) error_ = std::string(name) + " " + std::string(what);
+  }
+  std::string text(std::string_view name) {
+    const Value* value = object_.find(name);
+    if (value == nullptr) return {};
+    if (value->kind != Value::Kind::string) reject(name, "is not a string");
+    return value->text;
+  }
+  std::string tube(std::string_view name) {
+    std::string value = text(name);
+    if (!is_tube_name(value)) reject(name, "is not a tube name");
+    return value;
+  }
+  std::uint64_t number(std::string_view name, std::optional<std::uint64_t> otherwise) {
+    const Value* value = object_.find(name);
+    if (value == nullptr && otherwise) return *otherwise;
+    const std::optional<std::uint64_t> number =
+        value != nullptr && value->kind == Value::Kind::number ? read_number(value->text)
+                                                               : std::nullopt;
+    if (!number || *number > kNumberMax) reject(name, "is not a number up to 4294967295");
+    return number.value_or(0);
+  }
+  std::vector<std::uint64_t> ids() {
+    const Value* value = object_.find("ids");
+    std::vector<std::uint64_t> ids;
+    if (value != nullptr && value->kind == Value::Kind::numbers) {
+      for (const std::string& item : value->items) {
+        const std::optional<std::uint64_t> id = read_number(item);
+        if (!id) reject("ids", "contains an invalid job id");
+        ids.push_back(id.value_or(0));
+      }
+    }
+    if (ids.empty() || ids.size() > ActionRequest::kIdsMax) {
+      reject("ids", "must be an array of 1 to 1000 job ids");
+    }
+    return ids;
+  }
+  std::string body() {
+    if (object_.find("body_base64") == nullptr) return text("body");
+    std::optional<std::string> bytes = tool::from_base64(text("body_base64"));
+    if (!bytes) reject("body_base64", "is not base64");
+    return std::move(bytes).value_or(std::string());
+  }
+
+ private:
+  const tool::JsonObject& object_;
+  std::string& error_;
+};
+
+}  // namespace
+
+std::string_view name_of(Action action) {
+  return kNames[static_cast<std::size_t>(action)];
+}
+
+std::optional<ActionRequest> ActionRequest::read(std::string_view json, std::string& error) {
+  const auto object = tool::JsonObject::parse(json, error, tool::JsonObject::Arrays::of_numbers);
+  if (!object) return std::nullopt;
+  Reader reader(*object, error);
+  ActionRequest request;
+  request.server = reader.text("server");
+  const std::string name = reader.text("action");
+  std::size_t known = 0;
+  while (known < kNames.size() && kNames[known] != name) ++known;
+  if (known == kNames.size()) reader.reject("action", "is unknown");
+  if (!error.empty()) return std::nullopt;
+  request.action = static_cast<Action>(known);
+  switch (request.action) {
+    case Action::kick:
+      request.tube = reader.tube("tube");
+      request.count = reader.number("count", std::nullopt);
+      break;
+    case Action::pause:
+      request.tube = reader.tube("tube");
+      request.seconds = reader.number("seconds", std::nullopt);
+      break;
+    case Action::flush:
+      request.tube = reader.tube("tube");
+      request.state = reader.text("state");
+      if (!request.state.empty() && request.state != "ready" && request.state != "delayed" &&
+          request.state != "buried") {
+        reader.reject("state", "is not ready, delayed or buried");
+      }
+      break;
+    case Action::move:
+      request.ids = reader.ids();
+      request.to = reader.tube("to");
+      break;
+    case Action::kick_job:
+    case Action::bury:
+    case Action::delete_jobs:
+      request.ids = reader.ids();
+      break;
+    case Action::put:
+      request.tube = reader.tube("tube");
+      request.priority = reader.number("priority", request.priority);
+      request.delay = reader.number("delay", request.delay);
+      request.ttr = reader.number("ttr", request.ttr);
+      request.body = reader.body();
+      break;
+  }
+  if (!error.empty()) return std::nullopt;
+  return request;
+}
+
+std::string ActionRequest::words() const {
+  std::string text;
+  const auto add = [&text](std::string_view name, std::string_view value) {
+    if (!text.empty()) text += ' ';
+    text += name;
+    text += '=';
+    text += value;
+  };
+  if (!tube.empty()) add("tube", tube);
+  if (!to.empty()) add("to", to);
+  if (!state.empty()) add("state", state);
+  if (action == Action::kick) add("count", std::to_string(count));
+  if (action == Action::pause) add("seconds", std::to_string(seconds));
+  if (action == Action::put) add("bytes", std::to_string(body.size()));
+  if (!ids.empty()) {
+    std::string list;
+    for (std::size_t i = 0; i < std::min(ids.size(), kIdsLogged); ++i) {
+      if (i > 0) list += ',';
+      list += std::to_string(ids[i]);
+    }
+    add("jobs", std::to_string(ids.size()));
+    add("ids", list);
+    if (ids.size() > kIdsLogged) add("more", std::to_string(ids.size() - kIdsLogged));
+  }
+  return text;
+}
+
+// Actions -----------------------------------------------------------------------------------------
+
+namespace {
+
+// A job with a larger body is not moved: its body has to fit into the memory of this program.
+constexpr std::uint64_t kMovedBytesMax = 64 * 1024 * 1024;
 
 // A server that frees or kicks very many jobs answers only at the end.
 constexpr Duration kLongPatience = Duration::seconds(300);
@@ -35,7 +186,7 @@ struct Outcome {
   std::string message = {};                   // Reason for another status than 200.
 };
 
-// Sets the result to a lost server, and keeps the numbers of what was done.
+// Sets the result to a lost server, and keeps the numbers of jobs.
 Outcome lost(Outcome outcome = {}) {
   outcome.status = 502;
   outcome.message = "the server does not answer";
@@ -106,10 +257,10 @@ Part<Outcome> kick(Server& server, const ActionRequest& request) {
   if (tube->code == ReplyCode::not_found) co_return no_tube();
   std::vector<std::string> commands;
   commands.push_back("kick " + std::to_string(request.count) + "\r\n");
-  const Server::Responses told =
+  const Server::Responses answers =
       co_await server.ask_together(in_tube(request.tube, std::move(commands)), 0, kLongPatience);
-  if (!told) co_return lost();
-  const tool::Response& answer = (*told)[1];
+  if (!answers) co_return lost();
+  const tool::Response& answer = (*answers)[1];
   if (answer.code != ReplyCode::kicked) co_return refused(answer);
   co_return Outcome{.done = answer.number};
 }
@@ -134,7 +285,7 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
   std::vector<std::string> acts;
   std::vector<std::string> ends;  // For each job, like the next one.
   std::vector<std::uint64_t> ids;
-  Server::Take look = [&](std::size_t index, const tool::Answer& answer) {
+  Server::Take choose = [&](std::size_t index, const tool::Answer& answer) {
     const auto stats = tool::StatsText::parse(answer.body);
     if (answer.code != ReplyCode::ok || !stats) {
       outcome.not_found.push_back(request.ids[index]);
@@ -152,7 +303,8 @@ Part<Outcome> bury(Server& server, const ActionRequest& request) {
     ends.push_back("release " + id + " " + priority + " 0\r\n");
     ids.push_back(request.ids[index]);
   };
-  const bool is_there = co_await server.ask_all(std::move(commands), std::move(look), kReportBytes);
+  const bool is_there =
+      co_await server.ask_all(std::move(commands), std::move(choose), kReportBytes);
   if (!is_there) co_return lost();
   std::vector<std::string> held;
   Server::Take take = [&](std::size_t index, const tool::Answer& answer) {
@@ -217,6 +369,46 @@ Part<Outcome> flush(Server& server, const ActionRequest& request) {
   co_return Outcome{.done = answer->number};
 }
 
+// Result of a move.
+struct Moved {
+  tool::JobMove::Outcome outcome = tool::JobMove::Outcome::stayed;
+  std::string message = {};  // Message for the user; may be empty.
+};
+
+// Sends the commands of a move. Returns nothing if the server was lost.
+Part<Server::Responses> ask_for_move(Server& server, std::vector<std::string> commands) {
+  const std::size_t wanted = commands.size();
+  // The connection is shared, so return to the default tube at once.
+  if (commands.front().starts_with("use ")) commands.emplace_back("use default\r\n");
+  Server::Responses answers = co_await server.ask_together(std::move(commands), kMovedBytesMax);
+  if (answers) answers->resize(wanted);
+  co_return answers;
+}
+
+// Moves a job to another tube. Returns nothing if the server was lost.
+Part<std::optional<Moved>> move_job(Server& server, std::uint64_t id, std::string to) {
+  const MaybeJob job = co_await ask_job(server, id);
+  if (!job) co_return std::nullopt;
+  if (!*job) co_return Moved{.outcome = tool::JobMove::Outcome::gone};
+  const std::string* tube = (*job)->find("tube");
+  if (tube == nullptr) co_return Moved{.outcome = tool::JobMove::Outcome::gone};
+  if (*tube == to)
+    co_return Moved{.message = "job " + std::to_string(id) + " is already in this tube"};
+  tool::JobMove move(id, *tube, std::move(to), tool::tags_of(**job), tool::kAllPlaces);
+  while (!move.is_over()) {
+    const Server::Responses answers = co_await ask_for_move(server, move.commands());
+    if (!answers) co_return std::nullopt;
+    move.take(*answers);
+  }
+  Moved moved{.outcome = move.outcome()};
+  if (const auto& refused = move.refused()) {
+    moved.outcome = tool::JobMove::Outcome::stayed;
+    moved.message = std::string(refused->command) + " was answered: " + refused->line;
+  }
+  if (!move.messages().empty()) moved.message = move.messages().back();
+  co_return moved;
+}
+
 Part<Outcome> move(Server& server, const ActionRequest& request) {
   if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
   Outcome outcome;
@@ -247,10 +439,10 @@ Part<Outcome> put(Server& server, const ActionRequest& request) {
                                      .body_bytes = request.body.size()},
                                     {}) +
                      request.body + "\r\n");
-  const Server::Responses told =
+  const Server::Responses answers =
       co_await server.ask_together(in_tube(request.tube, std::move(commands)));
-  if (!told) co_return lost();
-  const tool::Response& answer = (*told)[1];
+  if (!answers) co_return lost();
+  const tool::Response& answer = (*answers)[1];
   if (answer.code != ReplyCode::inserted) co_return refused(answer);
   co_return Outcome{.done = 1, .message = "job " + std::to_string(answer.number)};
 }
@@ -301,25 +493,25 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
   const std::optional<ActionRequest> request = ActionRequest::read(exchange->request().body, error);
   if (!request) {
     exchange->log_action("none", "", "", "refused: " + error);
-    refuse(*exchange, 400, error);
+    exchange->refuse(400, error);
     co_return;
   }
   Server* server = observer.find(request->server);
   if (server == nullptr) {
     exchange->log_action(name_of(request->action), request->server, request->words(),
                          "refused: no such server");
-    refuse(*exchange, 404, "no such server");
+    exchange->refuse(404, "no such server");
     co_return;
   }
   Outcome outcome = co_await act(*server, *request);
   if (outcome.status == 200 && !co_await find_stayed(*server, outcome)) {
     outcome = lost(std::move(outcome));
   }
-  server->end_act();
+  server->end_action();
   exchange->log_action(name_of(request->action), request->server, request->words(),
                        words_of(outcome));
   if (outcome.status != 200) {
-    refuse(*exchange, outcome.status, outcome.message);
+    exchange->refuse(outcome.status, outcome.message);
     co_return;
   }
   answer(*exchange, JsonWriter()

@@ -2,16 +2,12 @@
 
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include "web/api/actions.hpp"
-#include "web/api/answer.hpp"
 #include "web/api/jobs.hpp"
-#include "web/api/listings.hpp"
-#include "web/api/parameters.hpp"
+#include "web/api/messages.hpp"
 #include "web/api/search.hpp"
 #include "web/api/tubes.hpp"
-#include "web/api/tubes_json.hpp"
 
 namespace haricot::web {
 
@@ -60,11 +56,11 @@ Server* Api::server_of(Exchange& exchange) {
   Server* server = nullptr;
   if (name) {
     server = observer_.find(*name);
-    if (server == nullptr) refuse(exchange, 404, "no such server");
+    if (server == nullptr) exchange.refuse(404, "no such server");
   } else if (observer_.servers().size() == 1) {
     server = &observer_.servers().front();
   } else {
-    refuse(exchange, 400, "missing server");
+    exchange.refuse(400, "missing server");
   }
   return server;
 }
@@ -103,11 +99,10 @@ void Api::serve_history(const Shared& exchange) {
   const std::string tube = parameters.tube("tube");
   const std::string range = parameters.text("range");
   const bool is_day = range == "day";
-  if (!is_day && !range.empty() && range != "hour")
-    parameters.complain("range must be hour or day");
-  if (!parameters.error().empty()) return refuse(*exchange, 400, parameters.error());
+  if (!is_day && !range.empty() && range != "hour") parameters.reject("range must be hour or day");
+  if (!parameters.error().empty()) return exchange->refuse(400, parameters.error());
   const std::string& name = server->facts().name;
-  if (!tube.empty()) server->look(Observer::now());
+  if (!tube.empty()) server->demand_tubes(Observer::now());
   const Track* track = tube.empty() ? history_.server(name) : history_.tube(name, tube);
   answer(*exchange,
          history_json(track, !tube.empty(), is_day ? HistoryRange::day : HistoryRange::hour,

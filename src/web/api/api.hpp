@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "haricot/base/time.hpp"
-#include "web/api/events.hpp"
+#include "web/api/servers.hpp"
 #include "web/history/history.hpp"
 #include "web/http/exchange.hpp"
-#include "web/http/route.hpp"
 #include "web/observe/observer.hpp"
 
 namespace haricot::web {

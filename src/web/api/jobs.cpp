@@ -1,15 +1,66 @@
 #include "web/api/jobs.hpp"
 
 #include <array>
+#include <limits>
 #include <utility>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
 #include "tool/client/job_page.hpp"
-#include "web/api/answer.hpp"
-#include "web/api/job_json.hpp"
-#include "web/api/parameters.hpp"
+#include "tool/client/list_page.hpp"
+#include "tool/client/put_tags.hpp"
 
 namespace haricot::web {
+namespace {
+
+void add_text(JsonWriter& json, const tool::StatsText& stats, std::string_view key) {
+  const std::string* value = stats.find(key);
+  json.add_json(key, value == nullptr ? "null" : json_string(*value));
+}
+
+}  // namespace
+
+void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes) {
+  json.add("id", stats.number("id"));
+  for (const std::string_view key : {"tube", "state"}) add_text(json, stats, key);
+  json.add("priority", stats.number("pri")).add("age", stats.number("age"));
+  json.add("delay", stats.number("delay")).add("ttr", stats.number("ttr"));
+  json.add("time_left", stats.number("time-left"));
+  for (const std::string_view key : {"reserves", "timeouts", "releases", "buries", "kicks"}) {
+    json.add(key, stats.number(key));
+  }
+  const std::optional<std::uint64_t> reported = stats.number("bytes");
+  json.add("bytes", reported ? reported : bytes);
+  JsonWriter tags;
+  bool has_tags = false;
+  for (const TagRow& row : kTagTable) {
+    const tool::StatsText::Line* line = stats.find_line(row.word);
+    if (line == nullptr) continue;
+    tags.add_json(row.word, stats.json_value(*line));
+    has_tags = true;
+  }
+  json.add_json("tags", has_tags ? tags.take() : "null");
+  // Reports that contain the size of the body contain these members, too.
+  if (reported) {
+    json.add("is_held", tool::is_held(stats));
+  } else {
+    json.add_null("is_held");
+  }
+  json.add("holder", stats.number("holder"));
+}
+
+std::string client_json(const tool::StatsText& stats) {
+  JsonWriter json;
+  json.add("id", stats.number("id"));
+  for (const std::string_view key : {"address", "used", "state"}) add_text(json, stats, key);
+  for (const std::string_view key : {"age", "idle", "watching", "jobs", "commands"}) {
+    json.add(key, stats.number(key));
+  }
+  return json.take();
+}
+
+// Single jobs -------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr std::array<std::string_view, 3> kNext = {"ready", "delayed", "buried"};
@@ -39,10 +90,10 @@ Part<MaybeJob> ask_job(Server& server, std::uint64_t id) {
   const bool has_pages = server.facts().can("scan-jobs");
   const std::string command = has_pages ? "scan-jobs " + std::to_string(id) + " 1\r\n"
                                         : "stats-job " + std::to_string(id) + "\r\n";
-  const std::optional<tool::Response> told = co_await server.ask(command);
-  if (!told) co_return std::nullopt;
-  if (!has_pages) co_return MaybeJob(tool::StatsText::parse(told->body));
-  std::optional<tool::JobPage> page = tool::parse_job_page(told->body);
+  const std::optional<tool::Response> answer = co_await server.ask(command);
+  if (!answer) co_return std::nullopt;
+  if (!has_pages) co_return MaybeJob(tool::StatsText::parse(answer->body));
+  std::optional<tool::JobPage> page = tool::parse_job_page(answer->body);
   const bool is_there = page && !page->jobs.empty() && page->jobs.front().number("id") == id;
   if (!is_there) co_return MaybeJob(std::optional<tool::StatsText>());
   co_return MaybeJob(std::move(page->jobs.front()));
@@ -74,10 +125,10 @@ Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
   const std::optional<std::uint64_t> id = parameters.optional_number("id");
-  if (!id) parameters.complain("missing id");
+  if (!id) parameters.reject("missing id");
   const std::uint64_t bytes = parameters.number("bytes", kBodyBytesShown, 1024 * 1024);
   if (!parameters.error().empty()) {
-    refuse(*exchange, 400, parameters.error());
+    exchange->refuse(400, parameters.error());
     co_return;
   }
   const std::optional<tool::Response> found =
@@ -95,10 +146,119 @@ Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
     }
   }
   if (!job || !*job) {
-    refuse(*exchange, 404, "the server has no such job");
+    exchange->refuse(404, "the server has no such job");
     co_return;
   }
   answer(*exchange, job_json(**job, bytes_of(*found), found->body));
+}
+
+// Lists -------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint64_t kItems = 100;  // Default number of items.
+
+// A command for a report, and the reasons for a refusal.
+struct ReportQuery {
+  std::string command;  // Without CR LF. Its first word is a capability.
+  std::string_view unsupported;
+  std::string_view not_found;
+};
+
+std::uint64_t count_of(Parameters& parameters) {
+  const std::uint64_t count = parameters.number("count", kItems, tool::kPageItemsMax);
+  if (count == 0) parameters.reject("count must be at least 1");
+  return count;
+}
+
+// Returns the server's report. On failure answers the request with the reason, and returns nothing.
+Part<std::optional<std::string>> ask_for(Server& server, Exchange& exchange,
+                                         const Parameters& parameters, ReportQuery query) {
+  if (!parameters.error().empty()) {
+    exchange.refuse(400, parameters.error());
+  } else if (!server.facts().can(query.command.substr(0, query.command.find(' ')))) {
+    exchange.refuse(501, query.unsupported);
+  } else {
+    std::optional<tool::Response> answer = co_await server.ask(query.command + "\r\n");
+    if (!answer) {
+      refuse_lost(exchange);
+    } else if (answer->code == ReplyCode::not_found) {
+      exchange.refuse(404, query.not_found);
+    } else if (answer->code == ReplyCode::ok) {
+      co_return std::move(answer->body);
+    } else {
+      exchange.refuse(502, "the server answered: " + answer->line);
+    }
+  }
+  co_return std::nullopt;
+}
+
+void refuse_report(Exchange& exchange) {
+  exchange.refuse(502, "the server sent an invalid answer");
+}
+
+}  // namespace
+
+Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange) {
+  Parameters parameters(exchange->request());
+  const std::string tube = parameters.wanted_tube("tube");
+  std::string state = parameters.state("state");
+  if (state.empty()) state = "ready";
+  if (state == "reserved") parameters.reject("reserved jobs cannot be listed");
+  const std::string count = std::to_string(count_of(parameters));
+  ReportQuery query = {.command = "list-jobs " + tube + " " + state + " " + count,
+                       .unsupported = "the server cannot list jobs",
+                       .not_found = "the server has no such tube"};
+  const std::optional<std::string> report =
+      co_await ask_for(server, *exchange, parameters, std::move(query));
+  if (!report) co_return;
+  const std::optional<tool::ListPage> page = tool::parse_list_page(*report, "jobs");
+  if (!page) co_return refuse_report(*exchange);
+  const std::string jobs = array_json(page->items, [](const tool::StatsText& job) {
+    JsonWriter json;
+    add_job(json, job, std::nullopt);
+    return json.take();
+  });
+  answer(*exchange, JsonWriter().add_json("jobs", jobs).take());
+}
+
+Task answer_clients(Server& server, std::shared_ptr<Exchange> exchange) {
+  Parameters parameters(exchange->request());
+  const std::uint64_t from =
+      parameters.number("from", 0, std::numeric_limits<std::uint64_t>::max());
+  const std::string count = std::to_string(count_of(parameters));
+  ReportQuery query = {.command = "list-clients " + std::to_string(from) + " " + count,
+                       .unsupported = "the server cannot list clients; only haricotd can",
+                       .not_found = "the server has no clients"};
+  const std::optional<std::string> report =
+      co_await ask_for(server, *exchange, parameters, std::move(query));
+  if (!report) co_return;
+  const std::optional<tool::ListPage> page = tool::parse_list_page(*report, "clients");
+  if (!page) co_return refuse_report(*exchange);
+  JsonWriter json;
+  json.add_json("clients", array_json(page->items, client_json));
+  json.add("next", page->next == 0 ? std::nullopt : std::optional(page->next));
+  answer(*exchange, json.take());
+}
+
+Task answer_group(Server& server, std::shared_ptr<Exchange> exchange) {
+  Parameters parameters(exchange->request());
+  const std::string name = parameters.text("group");
+  if (!is_tag_key(name)) parameters.reject("group is not a group name");
+  ReportQuery query = {.command = "stats-group " + name,
+                       .unsupported = "the server does not have groups",
+                       .not_found = "the group has no jobs"};
+  const std::optional<std::string> report =
+      co_await ask_for(server, *exchange, parameters, std::move(query));
+  if (!report) co_return;
+  const std::optional<tool::StatsText> stats = tool::StatsText::parse(*report);
+  if (!stats) co_return refuse_report(*exchange);
+  JsonWriter json;
+  json.add("group", name);
+  for (const std::string_view state : {"ready", "reserved", "delayed", "buried"}) {
+    json.add(state, stats->number(state));
+  }
+  answer(*exchange, json.add("waiting_jobs", stats->number("waiting-jobs")).take());
 }
 
 }  // namespace haricot::web

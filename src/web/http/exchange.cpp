@@ -4,17 +4,74 @@
 #include <iterator>
 
 #include "haricot/base/check.hpp"
-#include "web/http/header_text.hpp"
-#include "web/http/response_head.hpp"
 
 namespace haricot::web {
 namespace {
 
-const std::string* find_header(const std::vector<Header>& headers, std::string_view name) {
-  for (const Header& header : headers) {
-    if (is_same_word(header.name, name)) return &header.value;
+struct Reason {
+  std::uint16_t status;
+  std::string_view text;
+};
+
+constexpr Reason kReasons[] = {
+    {200, "OK"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {505, "HTTP Version Not Supported"},
+};
+
+// Returns the reason phrase; empty if unknown, because clients use only the number.
+std::string_view reason_of(std::uint16_t status) {
+  for (const Reason& reason : kReasons) {
+    if (reason.status == status) return reason.text;
   }
-  return nullptr;
+  return {};
+}
+
+void append_status(std::string& to, std::uint16_t status) {
+  to += "HTTP/1.1 ";
+  to += std::to_string(status);
+  to += ' ';
+  to += reason_of(status);
+  to += "\r\n";
+}
+
+// Appends a header. Replaces bytes that a header must not contain, such as line ends, by '?',
+// because values may come from anywhere.
+void append_header(std::string& to, std::string_view name, std::string_view value) {
+  to += name;
+  to += ": ";
+  for (const char c : value) to += is_field_value({&c, 1}) ? c : '?';
+  to += "\r\n";
+}
+
+// Returns true if the header If-None-Match contains this entity tag. An empty tag matches nothing.
+bool matches_tag(std::string_view if_none_match, std::string_view tag) {
+  constexpr std::string_view kWeak = "W/";
+  if (tag.empty()) return false;
+  while (!if_none_match.empty()) {
+    std::string_view one = take_element(if_none_match);
+    if (one.starts_with(kWeak)) one.remove_prefix(kWeak.size());
+    if (one == tag || one == "*") return true;
+  }
+  return false;
 }
 
 void append_chunk(std::string& to, std::string_view piece) {
@@ -50,9 +107,8 @@ void Exchange::respond(Response response) {
   if (!connection_) return;
   CHECK(state_ == State::open);
   const std::string* tag = find_header(response.more, "ETag");
-  const bool is_look = request_.method == Method::get || request_.method == Method::head;
-  if (tag != nullptr && is_look && response.status == 200 &&
-      names_tag(request_.header("If-None-Match"), *tag)) {
+  if (tag != nullptr && is_safe(request_.method) && response.status == 200 &&
+      matches_tag(request_.header("If-None-Match"), *tag)) {
     response.status = 304;
     response.type.clear();
   }
@@ -73,7 +129,7 @@ void Exchange::begin_stream(std::string type) {
   append_head({.type = std::move(type)}, is_chunked_ ? "Transfer-Encoding: chunked\r\n" : "");
   if (request_.method == Method::head) return finish();
   state_ = State::streaming;
-  tell_connection();
+  notify_connection();
 }
 
 bool Exchange::write(std::string_view piece) {
@@ -89,7 +145,7 @@ bool Exchange::write(std::string_view piece) {
   if (is_chunked_ && !piece.empty()) append_chunk(output_, piece);
   if (!is_chunked_) output_ += piece;
   was_full_ = !can_take();
-  tell_connection();
+  notify_connection();
   return true;
 }
 
@@ -104,7 +160,7 @@ void Exchange::finish() {
   state_ = State::ended;
   on_ready = nullptr;
   on_gone = nullptr;
-  tell_connection();
+  notify_connection();
 }
 
 void Exchange::log_action(std::string_view action, std::string_view server, std::string_view what,
@@ -132,7 +188,7 @@ void Exchange::sent(std::size_t bytes) {
   if (state_ == State::streaming && !on_ready) on_ready = std::move(ready);
 }
 
-void Exchange::leave() {
+void Exchange::detach() {
   connection_.reset();
   on_ready = nullptr;
   const std::function<void()> gone = std::move(on_gone);
@@ -143,7 +199,7 @@ void Exchange::leave() {
   if (gone) gone();
 }
 
-void Exchange::tell_connection() {
+void Exchange::notify_connection() {
   if (connection_) connection_->changed(connection_->self);
 }
 

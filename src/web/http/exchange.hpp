@@ -1,26 +1,28 @@
-// One request and its response in progress.
-//
-// A handler answers at once, or keeps the exchange and answers in a later turn. It calls respond(),
-// or it streams: begin_stream(), write() any number of times, end().
-//
-// The exchange has no socket: it makes bytes, and its connection sends them.
+// Handling of a request: the route to its handler, and the exchange, by which the handler answers.
 
 #pragma once
 
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "web/http/request.hpp"
-#include "web/http/response.hpp"
+#include "web/http/message.hpp"
 
 namespace haricot::web {
 
+// One request and its response in progress.
+//
+// A handler answers at once, or keeps the exchange and answers in a later turn. It calls respond(),
+// or it streams: begin_stream(), write() any number of times, end().
+//
+// The exchange has no socket: it makes bytes, and its connection sends them.
 class Exchange final {
  public:
   // Unsent output at which can_take() becomes false.
@@ -36,7 +38,7 @@ class Exchange final {
                   std::string_view server, std::string_view what, std::string_view result);
     std::string common_headers;  // Whole lines for the head of each response.
   };
-  // The connection's side of an exchange. It calls leave() before it is destroyed.
+  // The connection's side of an exchange. It calls detach() before it is destroyed.
   struct Connection {
     void* self;
     // Signals output, or the end of the response. Called within respond(), begin_stream(), write()
@@ -54,6 +56,10 @@ class Exchange final {
   // Sends the whole response. Has no effect if the peer is gone, like all functions below.
   // Requires: no response has begun.
   void respond(Response response);
+  // Sends a refusal() with a status and its reason.
+  void refuse(std::uint16_t status, std::string_view reason) {
+    respond(refusal(request_, status, reason));
+  }
 
   // Begins a response in pieces, of unknown length. Requires: no response has begun.
   void begin_stream(std::string type);
@@ -90,7 +96,7 @@ class Exchange final {
   void sent(std::size_t bytes);
   // Detaches the exchange from its connection, which is gone. Calls on_gone if the response had not
   // ended.
-  void leave();
+  void detach();
 
  private:
   enum class State : std::uint8_t { open, streaming, ended };
@@ -98,7 +104,7 @@ class Exchange final {
   std::size_t waiting_bytes() const { return output_.size() - sent_; }
   void append_head(const Response& response, std::string_view length_line);
   void finish();
-  void tell_connection();
+  void notify_connection();
 
   Request request_;
   const Server& server_;
@@ -110,6 +116,46 @@ class Exchange final {
   bool is_broken_ = false;
   std::string output_;
   std::size_t sent_ = 0;  // Bytes of the output that were sent.
+};
+
+// A table row that maps a path to its handler.
+struct Route {
+  Method method;          // `get` serves HEAD, too.
+  std::string_view path;  // The whole path, without the base path.
+  void (*handle)(void* self, std::shared_ptr<Exchange> exchange);
+  void* self;  // First argument of handle(); outlives the table.
+  // Requires a login if there is a token.
+  bool needs_login = true;
+  // A stream of events; their number is limited.
+  bool is_events = false;
+  // A health check. It reveals nothing, so it is served under any host name, and even when the
+  // limits of connections and memory are reached.
+  bool is_probe = false;
+  // A page that other sites may link to. All other routes refuse requests that a browser sends for
+  // another site: the site cannot read the answer, but could cause load.
+  bool is_page = false;
+  // Changes a server. If changes are not allowed, it is refused before its body is read.
+  bool is_change = false;
+  // Largest body of this route. The limit of the server applies, too.
+  std::size_t body_bytes_max = 0;
+};
+
+// An awaitable for coroutines that write long responses. Resumes when the exchange can take more,
+// or when its peer is gone, which write() reports.
+struct Writable {
+  Exchange& exchange;
+
+  bool await_ready() const { return exchange.can_take() || exchange.is_ended(); }
+  void await_suspend(std::coroutine_handle<> handle) const {
+    // The first of the two callbacks resumes the coroutine.
+    const auto waiting = std::make_shared<std::coroutine_handle<>>(handle);
+    const auto resume = [waiting] {
+      if (const auto once = std::exchange(*waiting, nullptr)) once.resume();
+    };
+    exchange.on_ready = resume;
+    exchange.on_gone = resume;
+  }
+  void await_resume() const {}
 };
 
 }  // namespace haricot::web

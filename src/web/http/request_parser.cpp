@@ -5,8 +5,6 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
-#include "web/http/header_text.hpp"
-#include "web/http/percent.hpp"
 
 namespace haricot::web {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "web/http/request.hpp"
+#include "web/http/message.hpp"
 
 namespace haricot::web {
 

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "haricot/base/json.hpp"
-#include "web/http/refusal.hpp"
-#include "web/http/room.hpp"
-#include "web/metrics/exposition.hpp"
-#include "web/metrics/metric_tables.hpp"
+#include "web/http/message.hpp"
+#include "web/metrics/metric_families.hpp"
 #include "web/metrics/tube_choice.hpp"
 
 namespace haricot::web {
@@ -26,10 +24,6 @@ constexpr std::size_t kSeriesOfPiece = 200;
 
 double seconds_between(Instant from, Instant to) {
   return std::max(0.0, static_cast<double>((to - from).count()) / 1e9);
-}
-
-void refuse(Exchange& exchange, std::uint16_t status, std::string_view reason) {
-  exchange.respond(refusal(exchange.request(), status, reason));
 }
 
 // Returns the value of a key as the exporter would export it.
@@ -98,14 +92,14 @@ bool Metrics::choose(Exchange& exchange, Scrape& scrape) {
   } else if (Server* server = observer_.find_target(*target)) {
     scrape.servers.push_back(server);
   } else {
-    refuse(exchange, 403, "this server is not a probe target");
+    exchange.refuse(403, "this server is not a probe target");
   }
   return !scrape.servers.empty();
 }
 
 void Metrics::serve_metrics(std::shared_ptr<Exchange> exchange) {
   const std::optional<std::string> names = exchange->request().parameter("names");
-  if (names && *names != "exporter") return refuse(*exchange, 400, "names must be exporter");
+  if (names && *names != "exporter") return exchange->refuse(400, "names must be exporter");
   const std::string_view accepted = exchange->request().header("Accept");
   auto scrape = std::make_shared<Scrape>(accepted.find(kOpenMetrics) != std::string_view::npos);
   if (!choose(*exchange, *scrape)) return;
@@ -116,7 +110,7 @@ void Metrics::serve_metrics(std::shared_ptr<Exchange> exchange) {
 }
 
 void Metrics::serve_probe(std::shared_ptr<Exchange> exchange) {
-  if (!exchange->request().parameter("target")) return refuse(*exchange, 400, "missing target");
+  if (!exchange->request().parameter("target")) return exchange->refuse(400, "missing target");
   serve_metrics(std::move(exchange));
 }
 
@@ -126,7 +120,7 @@ void Metrics::serve_tubes(std::shared_ptr<Exchange> exchange) {
   if (const std::optional<std::string> match = exchange->request().parameter("match")) {
     std::string error;
     scrape->pattern = NamePattern::make(*match, error);
-    if (!scrape->pattern) return refuse(*exchange, 400, error);
+    if (!scrape->pattern) return exchange->refuse(400, error);
   }
   if (!choose(*exchange, *scrape)) return;
   scrape->has_tubes = true;
@@ -148,7 +142,7 @@ Part<bool> Metrics::find_tubes(Scrape& scrape) {
   ++choosing_;
   std::vector<std::size_t> wanted;
   for (Server* server : scrape.servers) {
-    server->look(observer_.now());
+    server->demand_tubes(observer_.now());
     const Facts& facts = server->facts();
     if (!facts.tubes || facts.state != ServerState::up) continue;
     scrape.tubes.push_back({server, label("server", facts.name), TubeChoice(facts, labels_)});
@@ -235,7 +229,7 @@ Part<bool> Metrics::write_ours(Exchange& exchange, Scrape& scrape) {
     for (const ServerMetric& metric : server_metrics()) {
       add_server_metric(scrape, metric);
       if (!exchange.write(scrape.text.take())) co_return false;
-      co_await Room{exchange};
+      co_await Writable{exchange};
     }
     co_return true;
   }
@@ -272,7 +266,7 @@ Part<bool> Metrics::write_ours(Exchange& exchange, Scrape& scrape) {
         }
         if (++written % kSeriesOfPiece != 0) continue;
         if (!exchange.write(scrape.text.take())) co_return false;
-        co_await Room{exchange};
+        co_await Writable{exchange};
       }
     }
   }
@@ -303,7 +297,7 @@ Part<bool> Metrics::write_exporter(Exchange& exchange, Scrape& scrape) {
       if (value != nullptr) scrape.text.add(label("instance", facts.name), exporter_value(*value));
     }
     if (!exchange.write(scrape.text.take())) co_return false;
-    co_await Room{exchange};
+    co_await Writable{exchange};
   }
   std::size_t written = 0;
   for (auto field = TubeField::urgent; field <= TubeField::pause_left;
@@ -316,7 +310,7 @@ Part<bool> Metrics::write_exporter(Exchange& exchange, Scrape& scrape) {
         scrape.text.add(server + "," + label("tube", tube.name), tube.row[field]);
         if (++written % kSeriesOfPiece != 0) continue;
         if (!exchange.write(scrape.text.take())) co_return false;
-        co_await Room{exchange};
+        co_await Writable{exchange};
       }
     }
   }

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "web/http/exchange.hpp"
-#include "web/http/route.hpp"
+#include "web/observe/name_pattern.hpp"
 #include "web/observe/observer.hpp"
-#include "web/observe/tube_labels.hpp"
 
 namespace haricot::web {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "web/observe/facts.hpp"
-#include "web/observe/tube_labels.hpp"
+#include "web/observe/name_pattern.hpp"
+#include "web/observe/sampler.hpp"
 
 namespace haricot::web {
 

@@ -1,8 +1,4 @@
-// Regular expressions for names of tubes.
-//
-// A pattern is a non-deterministic automaton (Glushkov's construction), run as sets of positions.
-// It has no backtracking and no cache: the time to match a name is bounded by positions times
-// bytes, and matching allocates nothing.
+// Regular expressions for names of tubes, and labels of the tubes that match them.
 
 #pragma once
 
@@ -19,6 +15,10 @@ namespace haricot::web {
 // `[...]`, `[[:digit:]]`, `\d \w \s \D \W \S`, `\` before punctuation, `|`, `(...)` and `(?:...)`.
 // It repeats with `*`, `+`, `?`, `{n}`, `{n,}` and `{n,m}`. `^` and `$` are allowed where they can
 // match: at the beginning and at the end.
+//
+// A pattern is a non-deterministic automaton (Glushkov's construction), run as sets of positions.
+// It has no backtracking and no cache: the time to match a name is bounded by positions times
+// bytes, and matching allocates nothing.
 class NamePattern final {
  public:
   static constexpr std::size_t kBytesMax = 200;
@@ -48,6 +48,38 @@ class NamePattern final {
   std::vector<std::uint64_t> last_;     // Positions that can end a match.
   std::vector<std::uint64_t> follow_;   // By position: the positions that can come next.
   std::vector<std::uint64_t> accepts_;  // By byte: the positions that accept it.
+};
+
+// Names under which tubes are summed (--tube-label 'emails-[0-9]+=emails'), for programs that keep
+// creating tubes.
+class TubeLabels final {
+ public:
+  static constexpr std::size_t kLabelsMax = 100;
+  // Name of the sum of all tubes without a series of their own. No tube and no label can have this
+  // name.
+  static constexpr std::string_view kRest = "*";
+
+  // Adds REGEX=NAME. Returns false and sets `error` if it is invalid.
+  [[nodiscard]] bool add(std::string_view text, std::string& error);
+
+  // Returns the label of a tube, from 1 on: the label of the first pattern that matches its name,
+  // or else the label with its name. Returns 0 if there is none.
+  std::uint8_t label_of(std::string_view tube) const;
+  // Returns the names; the first one belongs to label 1. Several patterns may share a name.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  struct Row {
+    std::unique_ptr<NamePattern> pattern;
+    std::uint8_t label;
+  };
+
+  std::uint8_t label_at(std::vector<std::string>::const_iterator name) const {
+    return static_cast<std::uint8_t>(name - names_.begin() + 1);
+  }
+
+  std::vector<Row> rows_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace haricot::web

@@ -25,21 +25,21 @@ Server::Server(tool::Address address, const SamplerOptions& options, std::span<c
     : address_(std::move(address)),
       sampler_(pipeline_, facts_, options),
       link_(Link::Kind::permanent, address_, pipeline_, buffer),
-      people_link_(Link::Kind::on_demand, address_, people_, buffer) {
+      user_link_(Link::Kind::on_demand, address_, user_pipeline_, buffer) {
   facts_.name = address_.name();
 }
 
 void Server::open(os::Poller& poller) {
   link_.open(poller, {.opened = [this](Instant now) { sampler_.restart(now); },
                       .lost = [this](Instant now, const std::string& why) { lost(now, why); }});
-  people_link_.open(poller, {.opened = [](Instant) {}, .lost = [](Instant, const std::string&) {}});
+  user_link_.open(poller, {.opened = [](Instant) {}, .lost = [](Instant, const std::string&) {}});
 }
 
 void Server::close() {
   link_.close();
   pipeline_.lose();
-  people_link_.close();
-  people_.lose();
+  user_link_.close();
+  user_pipeline_.lose();
 }
 
 void Server::lost(Instant now, const std::string& reason) {
@@ -52,32 +52,32 @@ void Server::lost(Instant now, const std::string& reason) {
 }
 
 Instant Server::next_event() const {
-  return std::min({link_.next_event(), sampler_.next_event(), people_link_.next_event()});
+  return std::min({link_.next_event(), sampler_.next_event(), user_link_.next_event()});
 }
 
 void Server::advance(Instant now) {
   sampler_.advance(now);
   link_.advance(now);
-  people_link_.advance(now);
+  user_link_.advance(now);
 }
 
 Part<bool> Server::ask_all(std::vector<std::string> commands, Take take,
                            std::uint64_t body_bytes_max, Duration patience) {
-  if (!link_.is_connected() || !people_.can_ask(commands.size())) co_return false;
+  if (!link_.is_connected() || !user_pipeline_.can_ask(commands.size())) co_return false;
   Round round{.take = std::move(take), .left = commands.size(), .is_whole = true, .waiting = {}};
   const bool is_in_tube = !commands.empty() && commands.front().starts_with("use ");
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    people_.ask({.command = std::move(commands[i]),
-                 .take =
-                     [&round, i](const tool::Answer* answer) {
-                       round.is_whole = round.is_whole && answer != nullptr;
-                       if (answer != nullptr && round.take) round.take(i, *answer);
-                       // Must come last, because it ends this round.
-                       if (--round.left == 0) round.waiting.resume();
-                     },
-                 .body_bytes_max = body_bytes_max,
-                 .patience = patience,
-                 .followers = is_in_tube && i == 0 ? commands.size() - 1 : 0});
+    user_pipeline_.ask({.command = std::move(commands[i]),
+                        .take =
+                            [&round, i](const tool::Answer* answer) {
+                              round.is_whole = round.is_whole && answer != nullptr;
+                              if (answer != nullptr && round.take) round.take(i, *answer);
+                              // Must come last, because it ends this round.
+                              if (--round.left == 0) round.waiting.resume();
+                            },
+                        .body_bytes_max = body_bytes_max,
+                        .patience = patience,
+                        .followers = is_in_tube && i == 0 ? commands.size() - 1 : 0});
   }
   struct Rest {
     Round& round;

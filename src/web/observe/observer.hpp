@@ -18,13 +18,10 @@
 #include "os/poller.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/remote.hpp"
-#include "web/observe/facts.hpp"
+#include "web/observe/coroutines.hpp"
 #include "web/observe/link.hpp"
-#include "web/observe/pipeline.hpp"
+#include "web/observe/name_pattern.hpp"
 #include "web/observe/sampler.hpp"
-#include "web/observe/task.hpp"
-#include "web/observe/tube_labels.hpp"
-#include "web/observe/turnstile.hpp"
 
 namespace haricot::web {
 
@@ -44,13 +41,13 @@ class Server final {
   // Returns a counter that changes with each sample, and each time the server is lost.
   std::uint64_t changes() const { return sampler_.samples() + losses_; }
   // Records a demand for the server's tubes.
-  void look(Instant now) { sampler_.look(now); }
+  void demand_tubes(Instant now) { sampler_.demand_tubes(now); }
 
-  // Returns the limit of concurrent searches.
-  Turnstile& searches() { return searches_; }
+  // Limits concurrent searches.
+  Semaphore& searches() { return searches_; }
   // Closes the connection for requests as soon as it is idle, because the server may count it as a
   // worker or a producer.
-  void end_act() { people_link_.close_when_idle(); }
+  void end_action() { user_link_.close_when_idle(); }
 
   // Sends the commands and passes each answer, valid during the call, to `take` in order. Stores at
   // most `body_bytes_max` bytes of each body. Returns false if the server was lost or too many
@@ -85,9 +82,9 @@ class Server final {
   Pipeline pipeline_;
   Sampler sampler_;
   Link link_;
-  Pipeline people_;
-  Link people_link_;
-  Turnstile searches_{kSearchesMax, kSearchesWaitingMax};
+  Pipeline user_pipeline_;
+  Link user_link_;
+  Semaphore searches_{kSearchesMax, kSearchesWaitingMax};
   std::uint64_t losses_ = 0;
 };
 

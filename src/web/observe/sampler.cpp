@@ -1,14 +1,11 @@
 #include "web/observe/sampler.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/number.hpp"
 #include "tool/client/stats_text.hpp"
-#include "web/observe/tube_reader.hpp"
 
 namespace haricot::web {
 namespace {
@@ -36,17 +33,63 @@ Instant due_again(Instant began, Instant ended, Duration interval) {
 
 }  // namespace
 
+bool Facts::is_haricot() const {
+  return sample && sample->server.find("haricot-version") != nullptr;
+}
+
+bool Facts::can(std::string_view word) const {
+  return std::find(capabilities.begin(), capabilities.end(), word) != capabilities.end();
+}
+
+bool Facts::has_reserve_job() const {
+  if (!capabilities.empty()) return true;
+  const std::string* version = sample ? sample->server.find("version") : nullptr;
+  if (version == nullptr) return false;
+  std::string_view text = *version;
+  const std::optional<std::uint64_t> major = take_number(text);
+  if (!major || !text.starts_with('.')) return false;
+  text.remove_prefix(1);
+  const std::uint64_t minor = take_number(text).value_or(0);
+  return *major > 1 || (*major == 1 && minor >= 12);
+}
+
+std::string Facts::software() const {
+  if (!sample) return {};
+  const std::string* ours = sample->server.find("haricot-version");
+  if (ours != nullptr) return "haricot " + *ours;
+  const std::string* version = sample->server.find("version");
+  return version == nullptr ? std::string() : "beanstalkd " + *version;
+}
+
+bool Facts::is_refusing() const {
+  if (!sample) return false;
+  const tool::StatsText& stats = sample->server;
+  return stats.is_true("binlog-refusing") || stats.is_true("binlog-no-space") ||
+         stats.is_true("memory-full");
+}
+
+std::string process_of(const tool::StatsText& stats) {
+  std::string text;
+  for (const char* key : {"id", "pid"}) {
+    const std::string* value = stats.find(key);
+    text += value == nullptr ? "-" : *value;
+    text += ' ';
+  }
+  return text;
+}
+
+// Sampler -----------------------------------------------------------------------------------------
+
 bool Sampler::wants_tubes(Instant now) const {
-  return facts_.state == ServerState::up && (facts_.can(kPages) || is_looked_at(now));
+  return facts_.state == ServerState::up && (facts_.can(kPages) || has_demand(now));
 }
 
 bool Sampler::keeps_tubes(Instant now) const {
-  return facts_.can(kPages) || now < looked_ + kTubesKeptFor;
+  return facts_.can(kPages) || now < demanded_ + kTubesKeptFor;
 }
 
 Instant Sampler::tubes_due(Instant now) const {
-  return due_again(tubes_began_, tubes_ended_,
-                   is_looked_at(now) ? options_.interval : kUnwatchedInterval);
+  return due_again(tubes_began_, tubes_ended_, has_demand(now) ? options_.interval : kIdleInterval);
 }
 
 void Sampler::restart(Instant now) {
@@ -68,9 +111,9 @@ void Sampler::stop() {
   before_.reset();
 }
 
-void Sampler::look(Instant now) {
-  looked_ = now;
-  has_look_ = true;
+void Sampler::demand_tubes(Instant now) {
+  demanded_ = now;
+  was_demanded_ = true;
 }
 
 Instant Sampler::next_event() const {
@@ -79,7 +122,7 @@ Instant Sampler::next_event() const {
   if (is_asking_stats_ && facts_.state == ServerState::down) next = Instant::never();
   if (!building_ && wants_tubes(now_)) next = std::min(next, tubes_due(now_));
   if (facts_.tubes != nullptr && !facts_.can(kPages)) {
-    next = std::min(next, looked_ + kTubesKeptFor);
+    next = std::min(next, demanded_ + kTubesKeptFor);
   }
   return next;
 }
@@ -209,7 +252,7 @@ void Sampler::take_page(const tool::Answer& answer) {
                        read_tubes_page(answer.body, next_, [this](TubeRow& row) { add(row); });
   ++pages_;
   if (!is_good || answer.body_bytes > kPageBytesMax) {
-    give_up_tubes();
+    abort_tubes();
   } else if (next_.empty() || is_too_much()) {
     finish_tubes();
   } else {
@@ -219,12 +262,12 @@ void Sampler::take_page(const tool::Answer& answer) {
 
 void Sampler::take_list(const tool::Answer& answer) {
   if (answer.code != ReplyCode::ok || !answer.body.starts_with(tool::kYamlBegin)) {
-    give_up_tubes();
+    abort_tubes();
     return;
   }
   if (answer.body_bytes > kListBytesMax) {
     facts_.warning = "the list of tubes is too long";
-    give_up_tubes();
+    abort_tubes();
     return;
   }
   names_ = answer.body;
@@ -312,7 +355,7 @@ void Sampler::finish_tubes() {
   names_ = {};
 }
 
-void Sampler::give_up_tubes() {
+void Sampler::abort_tubes() {
   tubes_began_ = building_->began;
   tubes_ended_ = now_;
   building_.reset();

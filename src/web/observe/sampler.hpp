@@ -1,3 +1,86 @@
+// Samples of one server, and the facts that they show, for all routes.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "tool/client/answer_parser.hpp"
+#include "tool/client/sample.hpp"
+#include "web/observe/link.hpp"
+#include "web/observe/name_pattern.hpp"
+#include "web/observe/tube_rows.hpp"
+
+namespace haricot::web {
+
+// A sample of all tubes of a server, which takes several requests.
+struct TubeSample {
+  explicit TubeSample(const HashKey& key) : rows(key) {}
+
+  Instant began;
+  Instant at;                // Arrival of the last tube.
+  std::string process;       // Identity of the server's process. It differs between samples if the
+                             // server was restarted.
+  bool has_details = false;  // Ages and times from stats-tube-detail are included.
+  std::uint64_t paused = 0;  // Number of paused tubes.
+  TubeRows rows;
+};
+
+// Counters of the tubes with a label, since these were first seen. They never decrease, even when
+// tubes vanish.
+struct LabelCounts {
+  std::uint64_t puts = 0;
+  std::uint64_t deletes = 0;
+  std::uint64_t pauses = 0;
+};
+
+enum class ServerState : std::uint8_t {
+  unknown,  // No answer or failure yet.
+  up,
+  down,
+};
+
+// Facts about one server.
+struct Facts {
+  std::string name;  // The server's address.
+  ServerState state = ServerState::unknown;
+  std::string error;    // Reason for the state `down`.
+  Instant since;        // Beginning of the state.
+  std::string warning;  // Reason why its tubes are incomplete; empty if they are complete.
+  // Its extended commands and features.
+  std::vector<std::string> capabilities;
+  // The last answer to `stats`. The member `tubes` is not used.
+  std::optional<tool::Sample> sample;
+  tool::ServerRates rates;
+  std::shared_ptr<const TubeSample> tubes;  // Null if not sampled lately.
+  std::vector<LabelCounts> labels;          // The first one belongs to label 1.
+
+  bool is_haricot() const;
+  bool can(std::string_view word) const;
+  // Returns true if the server has reserve-job: haricotd, or beanstalkd from 1.12 on.
+  bool has_reserve_job() const;
+  // Returns "haricot 0.1.0" or "beanstalkd 1.12"; empty if unknown.
+  std::string software() const;
+  // Returns true if the server refuses puts for lack of space or memory, or all changes.
+  bool is_refusing() const;
+};
+
+// Returns the identity of the server's process from `stats`.
+std::string process_of(const tool::StatsText& stats);
+
+struct SamplerOptions {
+  Duration interval = Duration::seconds(2);
+  const TubeLabels& labels;  // Borrowed.
+  HashKey key;               // For hash tables, because clients choose the names of tubes.
+};
+
 // Samples one server: `stats` at each interval, and its tubes.
 //
 // A haricotd reports its tubes in pages of stats-tubes. It is asked at each interval while a user
@@ -6,37 +89,14 @@
 //
 // A server may be broken or hostile: tubes, bytes, pages and time of a sample are bounded. The
 // sampler has no socket and no clock.
-
-#pragma once
-
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "haricot/base/time.hpp"
-#include "tool/client/answer_parser.hpp"
-#include "web/observe/facts.hpp"
-#include "web/observe/pipeline.hpp"
-#include "web/observe/tube_labels.hpp"
-
-namespace haricot::web {
-
-struct SamplerOptions {
-  Duration interval = Duration::seconds(2);
-  const TubeLabels& labels;  // Borrowed.
-  HashKey key;               // For hash tables, because clients choose the names of tubes.
-};
-
 class Sampler final {
  public:
   // Time for which tubes are sampled after a demand: a little more than a minute, the default
   // interval of Prometheus.
-  static constexpr Duration kLookedFor = Duration::seconds(70);
+  static constexpr Duration kDemandTime = Duration::seconds(70);
   // Interval of samples of tubes without demand: a little less than a step of the history, so that
   // each of its points has a new sample.
-  static constexpr Duration kUnwatchedInterval = Duration::seconds(14);
+  static constexpr Duration kIdleInterval = Duration::seconds(14);
   // Time after which a server without an answer to `stats` is down, even if it sends a few bytes.
   static constexpr Duration kStatsPatience = Duration::seconds(15);
   static constexpr std::size_t kStatsBytesMax = 64 * 1024;
@@ -56,7 +116,7 @@ class Sampler final {
   // Stops, because the connection is lost.
   void stop();
   // Records a demand for the tubes.
-  void look(Instant now);
+  void demand_tubes(Instant now);
 
   Instant next_event() const;
   // Sends the questions that are due.
@@ -65,7 +125,7 @@ class Sampler final {
   std::uint64_t samples() const { return samples_; }
 
  private:
-  bool is_looked_at(Instant now) const { return has_look_ && now < looked_ + kLookedFor; }
+  bool has_demand(Instant now) const { return was_demanded_ && now < demanded_ + kDemandTime; }
   bool wants_tubes(Instant now) const;
   bool keeps_tubes(Instant now) const;
   Instant tubes_due(Instant now) const;
@@ -82,7 +142,7 @@ class Sampler final {
   void take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer);
   void add(TubeRow& row);
   void finish_tubes();
-  void give_up_tubes();
+  void abort_tubes();
   // Returns true if the question has an answer and belongs to this connection.
   bool is_for(std::uint64_t connection, const tool::Answer* answer) {
     now_ = std::max(now_, pipeline_.received());
@@ -102,8 +162,8 @@ class Sampler final {
   Instant stats_asked_;
   bool is_asking_stats_ = false;
 
-  bool has_look_ = false;
-  Instant looked_;
+  bool was_demanded_ = false;
+  Instant demanded_;
   Instant tubes_began_;  // Times of the last sample of tubes, successful or not.
   Instant tubes_ended_;
   std::size_t pages_ = 0;

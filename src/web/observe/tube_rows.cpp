@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/number.hpp"
+#include "tool/client/stats_text.hpp"
 
 namespace haricot::web {
 namespace {
@@ -39,7 +41,7 @@ constexpr std::uint32_t kHasDeleteRate = 1U << 1;
 constexpr std::uint32_t kFirstField = 1U << 2;
 constexpr double kRateUnits = 1000;  // Rates are stored in thousandths.
 
-void append_number(std::string& to, std::uint64_t number) {
+void append_varint(std::string& to, std::uint64_t number) {
   while (number >= 0x80) {
     to += static_cast<char>(number | 0x80);
     number >>= 7;
@@ -47,7 +49,7 @@ void append_number(std::string& to, std::uint64_t number) {
   to += static_cast<char>(number);
 }
 
-std::uint64_t take_number(const char*& at) {
+std::uint64_t take_varint(const char*& at) {
   std::uint64_t number = 0;
   for (int shift = 0;; shift += 7) {
     const auto byte = static_cast<unsigned char>(*at++);
@@ -86,12 +88,12 @@ void TubeRows::add(const TubeRow& row) {
   for (std::size_t i = 0; i < kTubeFields; ++i) mask |= row.numbers[i] == 0 ? 0U : kFirstField << i;
   if (row.put_rate) mask |= kHasPutRate;
   if (row.delete_rate) mask |= kHasDeleteRate;
-  append_number(packed_, mask);
+  append_varint(packed_, mask);
   for (const std::uint64_t number : row.numbers) {
-    if (number != 0) append_number(packed_, number);
+    if (number != 0) append_varint(packed_, number);
   }
   for (const std::optional<double>& rate : {row.put_rate, row.delete_rate}) {
-    if (rate) append_number(packed_, static_cast<std::uint64_t>(std::llround(*rate * kRateUnits)));
+    if (rate) append_varint(packed_, static_cast<std::uint64_t>(std::llround(*rate * kRateUnits)));
   }
   enter(row.name, index);
 }
@@ -111,11 +113,11 @@ TubeRow TubeRows::at(std::size_t index) const {
   row.name = name_at(index);
   const char* at = row.name.data() + row.name.size();
   row.label = static_cast<std::uint8_t>(*at++);
-  const auto mask = static_cast<std::uint32_t>(take_number(at));
+  const auto mask = static_cast<std::uint32_t>(take_varint(at));
   for (std::size_t i = 0; i < kTubeFields; ++i) {
-    if ((mask & (kFirstField << i)) != 0) row.numbers[i] = take_number(at);
+    if ((mask & (kFirstField << i)) != 0) row.numbers[i] = take_varint(at);
   }
-  const auto take_rate = [&at] { return static_cast<double>(take_number(at)) / kRateUnits; };
+  const auto take_rate = [&at] { return static_cast<double>(take_varint(at)) / kRateUnits; };
   if ((mask & kHasPutRate) != 0) row.put_rate = take_rate();
   if ((mask & kHasDeleteRate) != 0) row.delete_rate = take_rate();
   return row;
@@ -145,6 +147,92 @@ void TubeRows::enter(std::string_view name, std::uint32_t index) {
   std::size_t entry = hash_of(key_, name) & mask;
   while (entries_[entry] != 0) entry = (entry + 1) & mask;
   entries_[entry] = index + 1;
+}
+
+// Answers of servers ------------------------------------------------------------------------------
+
+namespace {
+
+using tool::can_be_asked_for;
+using tool::take_line;
+using tool::without_quotes;
+
+struct Line {
+  std::string_view key;
+  std::string_view value;
+};
+
+bool split(std::string_view line, Line& to) {
+  const std::size_t colon = line.find(": ");
+  if (colon == std::string_view::npos || colon == 0) return false;
+  to = {line.substr(0, colon), line.substr(colon + 2)};
+  return true;
+}
+
+// Stores the number in its field if it is a known key. `hint` is the expected field, because all
+// tubes have their lines in the same order.
+void read_number_line(const Line& line, TubeRow& row, std::size_t& hint) {
+  for (std::size_t i = 0; i < kTubeFields; ++i) {
+    const std::size_t field = (hint + i) % kTubeFields;
+    if (key_of(static_cast<TubeField>(field)) != line.key) continue;
+    row.numbers[field] = read_number(line.value).value_or(0);
+    hint = field + 1;
+    return;
+  }
+}
+
+}  // namespace
+
+bool read_tube(std::string_view answer, TubeRow& row) {
+  if (!answer.starts_with(tool::kYamlBegin)) return false;
+  answer.remove_prefix(tool::kYamlBegin.size());
+  std::size_t hint = 0;
+  Line line;
+  while (!answer.empty()) {
+    if (!split(take_line(answer), line)) return false;
+    read_number_line(line, row, hint);
+  }
+  return true;
+}
+
+bool read_tubes_page(std::string_view answer, std::string& next,
+                     const std::function<void(TubeRow& row)>& take) {
+  if (!answer.starts_with(tool::kYamlBegin)) return false;
+  answer.remove_prefix(tool::kYamlBegin.size());
+  bool has_next = false;
+  bool is_among_tubes = false;
+  std::size_t hint = 0;
+  TubeRow row;
+  const auto finish = [&] {
+    if (can_be_asked_for(row.name)) take(row);
+    row = TubeRow{};
+  };
+  while (!answer.empty()) {
+    std::string_view text = take_line(answer);
+    const bool is_first = text.starts_with("- ");
+    Line line;
+    if (is_first || text.starts_with("  ")) {
+      if (is_first) finish();
+      text.remove_prefix(2);
+      // Skips unknown lines of a newer server, such as lists.
+      if (!is_among_tubes || !split(text, line)) continue;
+      if (line.key == "name") {
+        row.name = without_quotes(line.value);
+      } else {
+        read_number_line(line, row, hint);
+      }
+      continue;
+    }
+    is_among_tubes = text == "tubes:";
+    if (is_among_tubes || !split(text, line)) continue;
+    if (line.key == "next") {
+      has_next = true;
+      next = without_quotes(line.value);
+      if (next == "*") next.clear();
+    }
+  }
+  finish();
+  return has_next && (next.empty() || can_be_asked_for(next));
 }
 
 }  // namespace haricot::web

@@ -1,13 +1,11 @@
-// The tubes of a server at one moment, packed for very many tubes: about 40 bytes each.
-//
-// Most numbers of most tubes are 0. So a packed row has the name, a mask of its numbers that are
-// not 0, and these in as few bytes as possible. at() unpacks a row.
+// The numbers of all tubes of a server: read from its answers, and packed.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +62,10 @@ struct TubeRow {
                                    // paused, otherwise 0.
 };
 
+// The tubes of a server at one moment, packed for very many tubes: about 40 bytes each.
+//
+// Most numbers of most tubes are 0. So a packed row has the name, a mask of its numbers that are
+// not 0, and these in as few bytes as possible. at() unpacks a row.
 class TubeRows final {
  public:
   // `key` hashes the names, which clients can choose.
@@ -93,5 +95,19 @@ class TubeRows final {
   std::vector<std::uint32_t> entries_;  // Hash table of names: index of a row plus 1; 0 if the
                                         // entry is free.
 };
+
+// Answers of servers: stats-tube, and pages of stats-tubes ----------------------------------------
+//
+// Unlike StatsText, these functions store no text, and read only the keys of TubeField.
+
+// Reads `key: value` lines into the row, except its name. Returns false if the text is no such
+// answer.
+[[nodiscard]] bool read_tube(std::string_view answer, TubeRow& row);
+
+// Passes the tubes of a page to `take`; a row is valid during the call. Sets `next` to the first
+// name of the next page, or to an empty text after the last page. Returns false if the text is no
+// page.
+[[nodiscard]] bool read_tubes_page(std::string_view answer, std::string& next,
+                                   const std::function<void(TubeRow& row)>& take);
 
 }  // namespace haricot::web

@@ -1,8 +1,7 @@
 // Actions that change a server. They are shown only if the program allows changes. Destructive
 // actions first ask, with the number of jobs that they affect.
 import {act, ask} from './api.js';
-import {askFor, progress} from './dialog.js';
-import {button, el, replace, setHidden, toast} from './dom.js';
+import {askFor, button, el, progress, replace, setHidden, toast} from './dom.js';
 import * as format from './format.js';
 
 const kIdsMax = 1000;  // In one request.
@@ -15,13 +14,13 @@ function numberField(name, label, min, value, max = kNumberMax) {
 }
 
 // Repeats a request until the server has finished; it may do a piece at a time.
-async function actFully(order, signal, say) {
+async function actFully(order, signal, report) {
   let done = 0;
   for (;;) {
     const answer = await act(order, signal);
     done += answer.done ?? 0;
     if (!answer.goes_on) return {...answer, done};
-    say(`${format.plural(done, 'job')} so far`);
+    report(`${format.plural(done, 'job')} so far`);
   }
 }
 
@@ -30,18 +29,18 @@ const kDone = {'kick-job': 'kicked', bury: 'buried', delete: 'deleted', move: 'm
 const kStayed = {'kick-job': 'neither buried nor delayed', bury: 'reserved by a worker', delete: 'reserved by a worker', move: 'reserved by a worker'};
 
 // Acts on any number of jobs.
-async function actOnIds(order, ids, signal, say) {
+async function actOnIds(order, ids, signal, report) {
   let done = 0;
   let gone = 0;
   let stayed = 0;
   let message = '';
   for (let at = 0; at < ids.length; at += kIdsMax) {
-    const answer = await actFully({...order, ids: ids.slice(at, at + kIdsMax)}, signal, say);
+    const answer = await actFully({...order, ids: ids.slice(at, at + kIdsMax)}, signal, report);
     done += answer.done;
     gone += answer.not_found ?? 0;
     stayed += answer.stayed ?? 0;
     message ||= answer.message ?? '';
-    say(`${format.count(Math.min(at + kIdsMax, ids.length))} of ${format.count(ids.length)}`);
+    report(`${format.count(Math.min(at + kIdsMax, ids.length))} of ${format.count(ids.length)}`);
   }
   return [`${format.plural(done, 'job')} ${kDone[order.action]}`, stayed > 0 ? `${format.count(stayed)} unchanged (${message || kStayed[order.action]})` : '',
     gone > 0 ? `${format.count(gone)} not found` : ''].filter(Boolean).join(', ');
@@ -83,8 +82,8 @@ async function kick(server, tube, done) {
   });
   if (!answers) return;
   const count = Number(answers.count);
-  await progress(`Kick ${tube}`, async (signal, say) => {
-    const answer = await actFully({action: 'kick', server, tube, count}, signal, say);
+  await progress(`Kick ${tube}`, async (signal, report) => {
+    const answer = await actFully({action: 'kick', server, tube, count}, signal, report);
     return `${format.plural(answer.done, 'job')} of ${tube} kicked`;
   });
   done();
@@ -101,12 +100,12 @@ async function pause(server, tubes, done) {
 
 async function setPause(server, tubes, seconds, done) {
   const verb = seconds > 0 ? 'paused' : 'resumed';
-  await progress(seconds > 0 ? 'Pause' : 'Resume', async (signal, say) => {
+  await progress(seconds > 0 ? 'Pause' : 'Resume', async (signal, report) => {
     let count = 0;
     for (const tube of tubes) {
       await act({action: 'pause', server, tube, seconds}, signal);
       count += 1;
-      say(`${count} of ${format.plural(tubes.length, 'tube')}`);
+      report(`${count} of ${format.plural(tubes.length, 'tube')}`);
     }
     return tubes.length === 1 ? `${tubes[0]} ${verb}` : `${format.plural(count, 'tube')} ${verb}`;
   });
@@ -125,8 +124,8 @@ async function flush(server, tube, done) {
   });
   if (!answers) return;
   const state = answers.state === '' ? {} : {state: answers.state};
-  await progress(`Flush ${tube}`, async (signal, say) => {
-    const answer = await actFully({action: 'flush', server, tube, ...state}, signal, say);
+  await progress(`Flush ${tube}`, async (signal, report) => {
+    const answer = await actFully({action: 'flush', server, tube, ...state}, signal, report);
     return `${format.plural(answer.done, 'job')} of ${tube} deleted`;
   });
   done();
@@ -164,7 +163,7 @@ async function actOnJobs(verb, server, ids, done) {
   });
   if (!answers) return;
   const order = {action: verb, server, ...(verb === 'move' ? {to: answers.to} : {})};
-  await progress(word, (signal, say) => actOnIds(order, ids, signal, say));
+  await progress(word, (signal, report) => actOnIds(order, ids, signal, report));
   done(order);
 }
 

@@ -58,7 +58,7 @@ export class Live {
       this.lastEvent = performance.now();
       this.take(JSON.parse(event.data), 'live');
     });
-    this.timer = setInterval(() => this.look(), 2000);
+    this.timer = setInterval(() => this.checkStream(), 2000);
     this.poll();
   }
 
@@ -74,7 +74,8 @@ export class Live {
     this.onServers(servers);
   }
 
-  look() {
+  // Polls if the stream is silent.
+  checkStream() {
     if (performance.now() - this.lastEvent < kStreamIsSilentAfter) return;
     // The browser does not reopen a stream that was refused.
     if (this.source.readyState === EventSource.CLOSED) {

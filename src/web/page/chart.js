@@ -63,7 +63,7 @@ export function chart(title, lines, format) {
     setHidden(cursor, at === null);
     cursor.style.left = `${(xOf(index, history.points, slots) / kWidth) * 100}%`;
   };
-  const look = (index) => {
+  const select = (index) => {
     at = index;
     point();
   };
@@ -71,16 +71,16 @@ export function chart(title, lines, format) {
     if (!history?.points) return;
     const box = plot.getBoundingClientRect();
     const slot = Math.round(((event.clientX - box.left) / box.width) * (slots - 1)) - (slots - history.points);
-    look(Math.max(0, Math.min(history.points - 1, slot)));
+    select(Math.max(0, Math.min(history.points - 1, slot)));
   });
-  plot.addEventListener('pointerleave', () => look(null));
-  plot.addEventListener('blur', () => look(null));
+  plot.addEventListener('pointerleave', () => select(null));
+  plot.addEventListener('blur', () => select(null));
   plot.addEventListener('keydown', (event) => {
     const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (!step || !history?.points) return;
     event.preventDefault();
     const next = (at ?? history.points - 1) + step;
-    look(next >= history.points - 1 ? null : Math.max(0, next));
+    select(next >= history.points - 1 ? null : Math.max(0, next));
   });
 
   const update = (answer) => {

@@ -43,9 +43,9 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
     next.href = link('clients', {server, ...query, from: answer.next});
     setHidden(next, !answer.next);
     setHidden(first, Number(from) <= 1);
-    say();
+    showCount();
   };
-  const say = () => {
+  const showCount = () => {
     const isAll = first.hidden && next.hidden;
     setText(found, isAll ? format.plural(answer.clients.length, 'client') : `${format.count(answer.clients.length)} of ${format.plural(all, 'client')}; sorted within this page`);
   };
@@ -69,13 +69,13 @@ export function clientsView({server, id, from = id ?? '0', sort = 'id', reverse 
     show();
   }, (error) => {
     const isThere = !id || answer.clients.some((row) => String(row.id) === id);
-    trouble.say(error?.message ?? (isThere ? '' : `Client ${id} has disconnected.`));
+    trouble.set(error?.message ?? (isThere ? '' : `Client ${id} has disconnected.`));
   });
   const element = el('div', {class: 'clients'}, el('div', {class: 'title'}, el('h1', {}, 'Clients'), found, el('span', {class: 'gap'}), first, next),
     trouble.element, table.element);
   const update = (data, mine) => {
     all = mine?.connections;
-    say();
+    showCount();
   };
   return {element, update, title: 'Clients', crumbs: [['clients', link('clients', {server})]]};
 }

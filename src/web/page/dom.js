@@ -1,4 +1,4 @@
-// Elements of the page. Foreign text (names, bodies, errors) is inserted only as text nodes, so it
+// Elements and dialogs of the page. Foreign text (names, bodies, errors) is inserted only as text nodes, so it
 // is never run.
 
 // el('a', {href: '#/', class: 'x', onclick: f}, 'text', otherElement, null): properties that begin
@@ -77,14 +77,14 @@ export function pairs(values) {
   return Object.entries(values ?? {}).map(([key, value]) => el('div', {}, el('dt', {}, key), el('dd', {}, String(value))));
 }
 
-// A line that is visible while there is a problem: say(text), or say('').
+// A line that is visible while there is a problem: set(text), or set('').
 export function troubleLine() {
   const element = el('p', {class: 'gone', hidden: true});
-  const say = (what = '') => {
+  const set = (what = '') => {
     setHidden(element, !what);
     setText(element, what);
   };
-  return {element, say};
+  return {element, set};
 }
 
 // Shows a line for a few seconds; screen readers announce it.
@@ -93,4 +93,70 @@ export function toast(text, isError = false) {
   const place = document.getElementById('toasts');
   place.append(line);
   setTimeout(() => line.remove(), isError ? 12000 : 6000);
+}
+
+// Dialogs: questions before changes, and the progress of long work.
+
+// Asks a question. Returns the answers as {name: text}, or null if it is cancelled. `fields` is
+// [{name, label, value, type, ...attributes}]. `mustType` is a text that has to be typed before the
+// button works; `isDanger` means that jobs are lost.
+export function askFor({title, text, fields = [], verb, isDanger = false, mustType = null}) {
+  return new Promise((resolve) => {
+    const inputs = fields.map(({name, label, value, type, options, ...more}) => {
+      const input = type === 'textarea' ? el('textarea', {name, rows: '6', spellcheck: 'false', ...more})
+        : options ? el('select', {name, ...more}, options.map(([key, words]) => el('option', {value: key}, words)))
+          : field({name, type: type ?? 'text', ...more});
+      if (value !== undefined) input.value = value;
+      return [input, el('label', {}, el('span', {}, label), input)];
+    });
+    const typed = field({type: 'text', name: 'typed'});
+    const submit = el('button', {type: 'submit', class: isDanger ? 'danger' : 'main', value: 'submit'}, verb);
+    const heading = el('h2', {id: 'dialog-title'}, title);
+    const form = el('form', {method: 'dialog'}, heading,
+      typeof text === 'string' ? el('p', {}, text) : text, inputs.map(([, label]) => label),
+      mustType === null ? null : el('label', {}, el('span', {}, 'Type the name ', el('b', {}, mustType), ' to continue'), typed),
+      el('div', {class: 'buttons'}, button('Cancel', () => dialog.close('')), submit));
+    const dialog = el('dialog', {'aria-labelledby': 'dialog-title'}, form);
+    if (mustType !== null) {
+      submit.disabled = true;
+      typed.addEventListener('input', () => {
+        submit.disabled = typed.value !== mustType;
+      });
+    }
+    dialog.addEventListener('close', () => {
+      const answers = Object.fromEntries(inputs.map(([input]) => [input.name, input.value]));
+      resolve(dialog.returnValue === 'submit' ? answers : null);
+      dialog.remove();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    if (inputs.length === 0 && mustType === null) (isDanger ? form.querySelector('button') : submit).focus();
+  });
+}
+
+// Shows a dialog with a button that closes it.
+export function showDialog(title, ...content) {
+  const dialog = el('dialog', {'aria-labelledby': 'dialog-title'}, el('h2', {id: 'dialog-title'}, title), content,
+    el('form', {method: 'dialog', class: 'buttons'}, el('button', {class: 'main'}, 'Close')));
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// Runs work(signal, report), which may take long, and shows its progress with a button that stops it.
+// Then shows the text that `work` returns, or the error.
+export async function progress(title, work) {
+  const controller = new AbortController();
+  const text = el('span', {}, title);
+  const line = el('p', {class: 'toast'}, text, button('Stop', () => controller.abort()));
+  const shown = setTimeout(() => document.getElementById('toasts').append(line), 400);
+  try {
+    toast(await work(controller.signal, (done) => setText(text, `${title}: ${done}`)));
+  } catch (error) {
+    if (error.name === 'AbortError') toast(`${title}: stopped`);
+    else toast(`${title}: ${error.message}`, true);
+  } finally {
+    clearTimeout(shown);
+    line.remove();
+  }
 }

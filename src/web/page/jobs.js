@@ -158,13 +158,13 @@ export function jobView({server, id, tube}, life) {
       replace(tags, pairs({...job.tags, ...await groupsOf(server, job, life.signal)}));
       setHidden(tagCard, !tags.hasChildNodes());
       replace(place, el('h2', {}, 'Body'), bodyView(job));
-      trouble.say();
+      trouble.set();
       bar.setThere(true);
       ended = '';
     } catch (error) {
       if (error.name === 'AbortError') return;
       const isGone = error.status === 404;
-      trouble.say(isGone ? `Job ${id} ${ended || 'does not exist: it was deleted, or never put.'}` : error.message);
+      trouble.set(isGone ? `Job ${id} ${ended || 'does not exist: it was deleted, or never put.'}` : error.message);
       if (!isGone) return;  // Keep the last known state.
       replace(name);
       bar.setThere(false);

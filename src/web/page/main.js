@@ -1,13 +1,11 @@
 // The frame of the page: choice of the view, the top line, the keys.
 import {Live} from './api.js';
 import {clientsView} from './clients.js';
-import {tell} from './dialog.js';
-import {el, replace, setHidden, setText, troubleLine} from './dom.js';
+import {el, replace, setHidden, setText, showDialog, troubleLine} from './dom.js';
 import * as format from './format.js';
 import {jobView} from './jobs.js';
 import {searchView} from './search.js';
-import {serverView} from './server.js';
-import {goneText, serversView} from './servers.js';
+import {goneText, serversView, serverView} from './servers.js';
 import {tubeView} from './tube.js';
 import {Life, link, readLink} from './view.js';
 
@@ -43,7 +41,7 @@ function show() {
 function update() {
   const {server} = readLink().parameters;
   const mine = servers?.servers.find((one) => one.name === server);
-  gone.say(goneText(mine));
+  gone.set(goneText(mine));
   main.classList.toggle('is-gone', mine?.state === 'down');
   if (servers) view.update(servers, mine);
 }
@@ -81,7 +79,7 @@ const kKeys = [
 ];
 
 function help() {
-  tell('Keys', el('dl', {class: 'keys'}, kKeys.map(([key, text]) => el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)))),
+  showDialog('Keys', el('dl', {class: 'keys'}, kKeys.map(([key, text]) => el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)))),
     el('p', {class: 'about'}, `The address contains the view, so it can be shared. haricot ${servers?.version ?? ''}`));
 }
 

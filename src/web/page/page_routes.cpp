@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "web/page/page_files.hpp"
-
 namespace haricot::web {
 
 namespace {

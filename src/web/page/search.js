@@ -26,15 +26,15 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
   let hits = [];
   let run = null;
   const stop = button('Stop', () => run?.abort());
-  const more = button('Continue', () => go());
+  const more = button('Continue', () => requestPieces());
   const bar = actionBar.ofJobs(server, () => hits, () => search());
   const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All hits:'), bar.element);
   let cursor = null;
-  let lookedAt = 0;
+  let scanned = 0;
 
-  const say = (end) => setText(note, `${format.plural(hits.length, 'hit')} in ${format.plural(lookedAt, 'job')}${end}`);
-  const sayEnd = (end) => {
-    say(end);
+  const showProgress = (end) => setText(note, `${format.plural(hits.length, 'hit')} in ${format.plural(scanned, 'job')}${end}`);
+  const showEnd = (end) => {
+    showProgress(end);
     setText(status, note.textContent);
   };
   const parameters = () => ({server, tube: where ? where.value : tube, state: states.value, contains: words.value, id: number.value});
@@ -42,7 +42,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
   const given = () => Object.fromEntries(Object.entries(parameters()).filter(([, value]) => value));
 
   // Requests piece after piece until the end, a stop, or enough hits.
-  const go = async () => {
+  const requestPieces = async () => {
     run?.abort();
     const mine = new AbortController();
     run = mine;
@@ -53,14 +53,14 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     try {
       for (;;) {
         const answer = await ask('search', {...given(), after: cursor}, signal);
-        lookedAt += answer.looked_at;
+        scanned += answer.looked_at;
         cursor = answer.next;
         hits.push(...answer.hits.map((job) => job.id));
         table.show(answer.hits, true);
         setHidden(holder, hits.length === 0);
-        if (answer.done || cursor === null) return sayEnd(': complete');
+        if (answer.done || cursor === null) return showEnd(': complete');
         if (hits.length >= room) return pausedAt(': there may be more');
-        say(' so far');
+        showProgress(' so far');
       }
     } catch (error) {
       if (error.name !== 'AbortError') {
@@ -72,13 +72,13 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
     }
   };
   const pausedAt = (text) => {
-    sayEnd(text);
+    showEnd(text);
     setHidden(more, false);
   };
   const search = () => {
     hits = [];
     cursor = null;
-    lookedAt = 0;
+    scanned = 0;
     table.show([]);
     setHidden(holder, true);
     if (isView) keepInLink({tube: '', contains: '', state: '', id: '', ...given()});
@@ -87,7 +87,7 @@ export function searchBox({server, tube, contains, state, id}, life, isView) {
       setText(note, 'Enter a text or an id.');
       return;
     }
-    go();
+    requestPieces();
   };
   const form = el('form', {class: 'tools search', role: 'search', onsubmit: (event) => {
     event.preventDefault();

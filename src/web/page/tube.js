@@ -44,7 +44,7 @@ export function tubeView({server, tube}, life) {
   const stats = el('dl', {class: 'pairs'});
   const search = searchBox({server, tube}, life, false);
   const list = jobList(server, tube, life);
-  const bar = actionBar.ofTube(server, tube, () => again());
+  const bar = actionBar.ofTube(server, tube, () => reload());
   const load = async () => {
     const now = await ask('tube', {server, tube}, life.signal);
     strip.set(textsOf(now));
@@ -62,12 +62,12 @@ export function tubeView({server, tube}, life) {
   };
   const showTrouble = (error) => {
     const isAbsent = error?.status === 404;
-    trouble.say(isAbsent ? `There is no tube ${tube} now. A tube exists while it has jobs or clients.` : error?.message);
+    trouble.set(isAbsent ? `There is no tube ${tube} now. A tube exists while it has jobs or clients.` : error?.message);
     element.classList.toggle('is-absent', isAbsent);
     if (isAbsent) next.forEach((one) => one.update(null));
   };
-  const details = el('details', {class: 'card', ontoggle: () => again()}, el('summary', {}, 'All statistics of this tube'), stats);
-  const again = life.every(kRefreshEvery, load, showTrouble);
+  const details = el('details', {class: 'card', ontoggle: () => reload()}, el('summary', {}, 'All statistics of this tube'), stats);
+  const reload = life.every(kRefreshEvery, load, showTrouble);
   const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, tube), marks, el('span', {class: 'gap'}), rangeChoice(), bar.element), trouble.element,
     strip.element, charts.element, el('div', {class: 'next'}, next.map((one) => one.element)),
     el('section', {class: 'card'}, el('h2', {}, 'Search in this tube'), search.element), list.element, details);

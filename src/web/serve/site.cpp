@@ -1,12 +1,169 @@
 #include "web/serve/site.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <utility>
 
-#include "web/http/header_text.hpp"
-#include "web/http/refusal.hpp"
+#include "haricot/base/number.hpp"
 
 namespace haricot::web {
+namespace {
+
+// Returns the last element of the last header with this name, which the nearest proxy has appended.
+std::string_view last_word(const Request& request, std::string_view name) {
+  std::string_view word;
+  for (const Header& header : request.headers) {
+    if (!is_same_word(header.name, name)) continue;
+    std::string_view list = header.value;
+    while (!list.empty()) word = take_element(list);
+  }
+  return word;
+}
+
+// Returns the name in lower case, without the port.
+std::string name_of(std::string_view host) {
+  const std::size_t bracket = host.rfind(']');
+  const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  return lower(host.substr(0, colon));
+}
+
+bool is_v4(std::string_view name) {
+  int numbers = 0;
+  while (!name.empty()) {
+    const std::string_view part = take_element(name, '.');
+    if (!read_number<std::uint8_t>(part)) return false;
+    ++numbers;
+  }
+  return numbers == 4;
+}
+
+// Returns true for an IP address. A name in brackets is never resolved.
+bool is_number(std::string_view name) {
+  return is_v4(name) || (name.starts_with('[') && name.ends_with(']'));
+}
+
+std::string without_suffix(std::string text, std::string_view suffix) {
+  if (text.ends_with(suffix)) text.resize(text.size() - suffix.size());
+  return text;
+}
+
+}  // namespace
+
+std::string_view Access::host(const Request& request) const {
+  const std::string_view forwarded =
+      rules_.is_behind_proxy ? last_word(request, "X-Forwarded-Host") : std::string_view{};
+  return forwarded.empty() ? request.header("Host") : forwarded;
+}
+
+bool Access::knows_host(const Request& request) const {
+  constexpr std::string_view kLoopback = "localhost";
+  const std::string name = without_suffix(name_of(host(request)), ".");
+  return is_number(name) || name == kLoopback || name.ends_with("." + std::string(kLoopback)) ||
+         std::find(rules_.hosts.begin(), rules_.hosts.end(), name) != rules_.hosts.end();
+}
+
+bool Access::is_logged_in(const Request& request) const {
+  if (!rules_.token) return true;
+  const Token& token = *rules_.token;
+  std::string_view credentials = request.header("Authorization");
+  if (is_same_word(take_element(credentials, ' '), "Bearer") && token.is_token(trim(credentials))) {
+    return true;
+  }
+  for (const Header& header : request.headers) {
+    if (!is_same_word(header.name, "Cookie")) continue;
+    std::string_view cookies = header.value;
+    while (!cookies.empty()) {
+      std::string_view value = take_element(cookies, ';');
+      if (take_element(value, '=') == token.cookie_name() && token.is_cookie(value)) return true;
+    }
+  }
+  return false;
+}
+
+bool Access::is_encrypted(const Request& request) const {
+  // A tunnel sets no header, but browsers send the origin of each POST.
+  return lower(request.header("Origin")).starts_with("https://") ||
+         (rules_.is_behind_proxy && is_same_word(last_word(request, "X-Forwarded-Proto"), "https"));
+}
+
+// Browsers send Sec-Fetch-Site, except on a page without TLS under another name than localhost.
+// There they send the Origin of each POST. A program that is no browser has to set one of them.
+bool Access::is_same_origin(const Request& request) const {
+  const std::string_view site = request.header("Sec-Fetch-Site");
+  if (!site.empty()) return site == "same-origin";
+  const std::string origin = lower(request.header("Origin"));
+  for (const auto& [scheme, port] : {std::pair("http://", ":80"), {"https://", ":443"}}) {
+    if (!origin.starts_with(scheme)) continue;
+    const std::string own = lower(host(request));
+    return !own.empty() && without_suffix(origin.substr(std::string_view(scheme).size()), port) ==
+                               without_suffix(own, port);
+  }
+  return false;
+}
+
+bool Access::is_from_other_site(const Request& request) {
+  const std::string_view site = request.header("Sec-Fetch-Site");
+  // "none" means that the user typed the address or opened a bookmark.
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
+bool Access::has_wrong_token(const Request& request) const {
+  return rules_.token && !request.header("Authorization").empty() && !is_logged_in(request);
+}
+
+std::string Access::peer(const Request& request, std::string_view connection_peer) const {
+  const std::string_view forwarded =
+      rules_.is_behind_proxy ? last_word(request, "X-Forwarded-For") : std::string_view{};
+  return std::string(forwarded.empty() ? connection_peer : forwarded);
+}
+
+// GuessLimit --------------------------------------------------------------------------------------
+
+std::uint64_t GuessLimit::hash_of_address(std::string_view peer) const {
+  constexpr std::size_t kNetBytes = 8;
+  std::string host(peer);
+  const bool in_brackets = host.starts_with('[');
+  if (in_brackets) {
+    host = host.substr(1, std::min(host.find(']'), host.size()) - 1);
+  } else if (host.find(':') == host.rfind(':')) {
+    host.resize(std::min(host.find(':'), host.size()));
+  }
+  in6_addr v6{};
+  const bool is_v6 = ::inet_pton(AF_INET6, host.c_str(), &v6) == 1;
+  // An IPv4-mapped address counts by itself, not with its IPv6 network.
+  if (is_v6 && !IN6_IS_ADDR_V4MAPPED(&v6)) {
+    host.assign(reinterpret_cast<const char*>(v6.s6_addr), kNetBytes);
+  }
+  return std::max<std::uint64_t>(hash_of(key_, host), 1);
+}
+
+void GuessLimit::add(std::string_view peer, Instant now) {
+  const std::uint64_t address = hash_of_address(peer);
+  std::array<Entry, kWays>& set = sets_[address % kSets];
+  auto found = std::find_if(set.begin(), set.end(),
+                            [address](const Entry& entry) { return entry.address == address; });
+  if (found == set.end()) {
+    found = std::min_element(set.begin(), set.end(),
+                             [](const Entry& a, const Entry& b) { return a.ends < b.ends; });
+  }
+  if (found->address != address || now >= found->ends) *found = {address, now + kInterval, 0};
+  ++found->guesses;
+}
+
+Duration GuessLimit::wait(std::string_view peer, Instant now) const {
+  const std::uint64_t address = hash_of_address(peer);
+  for (const Entry& entry : sets_[address % kSets]) {
+    if (entry.address == address && entry.guesses >= kGuesses && now < entry.ends) {
+      return entry.ends - now;
+    }
+  }
+  return Duration::seconds(0);
+}
+
+// Site --------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr std::string_view kLoginPath = "/login";
@@ -15,10 +172,6 @@ constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr std::size_t kLoginBytesMax = 2048;
 constexpr const char* kHome = "./";  // Relative to /login and /logout, so that it is right behind a
                                      // proxy with any path.
-
-bool is_look(Method method) {
-  return method == Method::get || method == Method::head;
-}
 
 bool is_served_by(Method method, const Route& route) {
   return method == route.method || (method == Method::head && route.method == Method::get);
@@ -68,7 +221,7 @@ std::string security_headers() {
 Site::Site(SiteOptions options, std::vector<Route> routes, const HashKey& key)
     : options_(std::move(options)), routes_(std::move(routes)), guesses_(key) {
   routes_.push_back(open_route<&Site::show_login>(Method::get, kLoginPath));
-  routes_.push_back(open_route<&Site::take_login>(Method::post, kLoginPath));
+  routes_.push_back(open_route<&Site::log_in>(Method::post, kLoginPath));
   routes_.push_back(open_route<&Site::log_out>(Method::post, kLogoutPath));
 }
 
@@ -90,7 +243,7 @@ Route Site::open_route(Method method, std::string_view path) {
   return route;
 }
 
-Site::Decision Site::judge(Request& request, std::string_view connection_peer, Instant now) {
+Site::Decision Site::decide(Request& request, std::string_view connection_peer, Instant now) {
   now_ = now;
   const auto refuse = [&](std::uint16_t status, std::string_view reason) {
     return Decision{.refused = refusal(request, status, reason)};
@@ -123,10 +276,10 @@ Site::Decision Site::judge(Request& request, std::string_view connection_peer, I
     decision.refused->more.push_back({"Allow", allowed});
     return decision;
   }
-  return judge_route(request, *found);
+  return decide_route(request, *found);
 }
 
-Site::Decision Site::judge_route(Request& request, const Route& route) {
+Site::Decision Site::decide_route(Request& request, const Route& route) {
   Decision decision;
   decision.route = &route;
   const auto refuse = [&](std::uint16_t status, std::string_view reason) {
@@ -135,11 +288,11 @@ Site::Decision Site::judge_route(Request& request, const Route& route) {
     return decision;
   };
   if (route.is_probe) return decision;
-  if ((decision.refused = slow_guess(request, route))) return decision;
+  if ((decision.refused = refuse_guess(request, route))) return decision;
   const bool is_logged_in = access_.is_logged_in(request);
   decision.is_trusted = access_.has_token() && is_logged_in;
   if (route.needs_login && !is_logged_in) {
-    decision.refused = ask_for_login(request);
+    decision.refused = require_login(request);
     decision.is_wrong_login = access_.has_wrong_token(request);
     decision.is_refused_change = route.is_change;
     if (decision.is_wrong_login) guesses_.add(request.peer, now_);
@@ -161,7 +314,7 @@ Site::Decision Site::judge_route(Request& request, const Route& route) {
 
 // Refuses to compare a token if the address has sent too many wrong ones. Cookies are always
 // compared: they cannot be guessed, and their owner may share the address of an attacker.
-std::optional<Response> Site::slow_guess(const Request& request, const Route& route) const {
+std::optional<Response> Site::refuse_guess(const Request& request, const Route& route) const {
   const bool is_login = request.method == Method::post && route.path == kLoginPath;
   const bool shows_token = route.needs_login && !request.header("Authorization").empty();
   if (!access_.has_token() || !(is_login || shows_token)) return std::nullopt;
@@ -172,9 +325,9 @@ std::optional<Response> Site::slow_guess(const Request& request, const Route& ro
   return response;
 }
 
-Response Site::ask_for_login(const Request& request) const {
+Response Site::require_login(const Request& request) const {
   const bool is_browser =
-      is_look(request.method) && request.header("Accept").find("text/html") != std::string::npos;
+      is_safe(request.method) && request.header("Accept").find("text/html") != std::string::npos;
   Response response = refusal(request, 401, "The token is required: Authorization: Bearer TOKEN");
   if (is_browser) {
     response.type = kHtml;
@@ -189,7 +342,7 @@ void Site::show_login(Exchange& exchange) const {
   exchange.respond({200, kHtml, login_page(kLoginPath, ""), {}});
 }
 
-void Site::take_login(Exchange& exchange) {
+void Site::log_in(Exchange& exchange) {
   const Request& request = exchange.request();
   const std::optional<Token>& token = options_.access.token;
   if (!token) return exchange.respond(to_home());

@@ -1,19 +1,28 @@
-// The secret that protects `haricot web`: a line in a file, and the cookie of a browser that has
-// sent it.
-//
-// The cookie derives from the token. So the server stores no sessions, and a new token ends all of
-// them. Only digests are stored and compared, in constant time.
+// The secret that protects `haricot web`, and SHA-256, because only digests of it are stored.
 
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "web/serve/sha256.hpp"
-
 namespace haricot::web {
 
+using Digest = std::array<std::uint8_t, 32>;
+
+// Returns the SHA-256 (FIPS 180-4).
+Digest sha256(std::string_view bytes);
+// Compares in constant time.
+bool is_same_digest(const Digest& a, const Digest& b);
+// Returns the digest in hexadecimal.
+std::string hex(const Digest& digest);
+
+// A line in a file, and the cookie of a browser that has sent it.
+//
+// The cookie derives from the token. So the server stores no sessions, and a new token ends all of
+// them. Only digests are stored and compared, in constant time.
 class Token final {
  public:
   static constexpr std::size_t kBytesMin = 16;

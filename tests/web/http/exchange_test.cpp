@@ -157,7 +157,7 @@ TEST_F(ExchangeTest, GivesUpAPeerThatReadsTooSlowly) {
   EXPECT_TRUE(exchange->has_to_close());
   exchange->end();
   EXPECT_FALSE(exchange->output().ends_with("0\r\n\r\n")) << "the peer must not take it for whole";
-  exchange->leave();
+  exchange->detach();
 }
 
 TEST_F(ExchangeTest, ReportsOnceThatThePeerIsGone) {
@@ -171,8 +171,8 @@ TEST_F(ExchangeTest, ReportsOnceThatThePeerIsGone) {
   exchange->on_ready = [] { FAIL(); };
   exchange->begin_stream("text/event-stream");
   const int before = changes_;
-  exchange->leave();
-  exchange->leave();
+  exchange->detach();
+  exchange->detach();
   EXPECT_EQ(gone, 1);
   EXPECT_EQ(changes_, before) << "the connection may be gone too";
   EXPECT_EQ(exchange.use_count(), 1);
@@ -181,7 +181,7 @@ TEST_F(ExchangeTest, ReportsOnceThatThePeerIsGone) {
 TEST_F(ExchangeTest, MayBeAnsweredAfterThePeerIsGone) {
   for (const bool is_stream : {false, true}) {
     const auto exchange = begin();
-    exchange->leave();
+    exchange->detach();
     if (is_stream) {
       exchange->begin_stream("text/plain");
       EXPECT_FALSE(exchange->write("x"));
@@ -208,7 +208,7 @@ TEST_F(ExchangeTest, TakesAPieceOfAnySizeIfAllBeforeItWasRead) {
 
 TEST_F(ExchangeTest, LogsAnActionEvenWhenThePeerIsGone) {
   const auto exchange = begin({.peer = "10.0.0.1:5"});
-  exchange->leave();
+  exchange->detach();
   exchange->log_action("kick", "a:11300", "tube=mail", "done=1");
   EXPECT_EQ(acts_, (std::vector<std::string>{"10.0.0.1:5/kick/a:11300/tube=mail/done=1"}));
 }

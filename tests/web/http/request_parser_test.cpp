@@ -272,13 +272,5 @@ TEST(RequestParser, LetsABodyBeRefusedBeforeItComes) {
   EXPECT_EQ(parser.failure()->status, 413);
 }
 
-TEST(FindParameter, ReadsForms) {
-  EXPECT_EQ(find_parameter("token=a%2Bb+c&x", "token"), "a+b c");
-  EXPECT_EQ(find_parameter("&&a=b=c&", "a"), "b=c");
-  EXPECT_EQ(find_parameter("a", "a"), "");
-  EXPECT_EQ(find_parameter("", "a"), std::nullopt);
-  EXPECT_EQ(find_parameter("a=%zz", "a"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace haricot::web

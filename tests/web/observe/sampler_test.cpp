@@ -114,7 +114,7 @@ class SamplerTest : public ::testing::Test {
   // Takes the next sample of tubes, `seconds` later.
   void later(std::uint32_t seconds) {
     now_ = now_ + Duration::seconds(seconds);
-    sampler_.look(now_);
+    sampler_.demand_tubes(now_);
     run();
   }
   std::optional<TubeRow> tube(const std::string& name) {
@@ -142,13 +142,13 @@ TEST_F(SamplerTest, SamplesTubesOfABeanstalkdOnlyForAViewer) {
   EXPECT_EQ(facts_.state, ServerState::up);
   EXPECT_EQ(facts_.tubes, nullptr);
 
-  sampler_.look(now_);
+  sampler_.demand_tubes(now_);
   run();
   ASSERT_NE(facts_.tubes, nullptr);
   EXPECT_EQ(facts_.tubes->rows.size(), 1U);
 
   server_.asked.clear();
-  now_ = now_ + Sampler::kLookedFor;
+  now_ = now_ + Sampler::kDemandTime;
   run();
   EXPECT_EQ(server_.asked, std::vector<std::string>{"stats"});
   ASSERT_NE(facts_.tubes, nullptr);
@@ -164,7 +164,7 @@ TEST_F(SamplerTest, SamplesTheTubesOfAHaricotdAlways) {
   ASSERT_NE(facts_.tubes, nullptr);
   for (int i = 0; i < 100; ++i) {
     const Instant before = facts_.tubes->at;
-    now_ = now_ + Sampler::kUnwatchedInterval;
+    now_ = now_ + Sampler::kIdleInterval;
     run();
     EXPECT_GT(facts_.tubes->at, before);
   }
@@ -336,7 +336,7 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   const std::shared_ptr<const TubeSample> before = facts_.tubes;
   server_.tubes.erase("a");
   now_ = now_ + Duration::seconds(5);
-  sampler_.look(now_);
+  sampler_.demand_tubes(now_);
   // Only the first page.
   sampler_.advance(now_);
   const std::string output(pipeline_.output(now_));
@@ -363,7 +363,7 @@ TEST_F(SamplerTest, AServerWithoutStatisticsIsNotUp) {
   EXPECT_EQ(facts_.state, ServerState::down);
   EXPECT_FALSE(facts_.error.empty());
   // No work becomes due without being done.
-  sampler_.look(now_);
+  sampler_.demand_tubes(now_);
   EXPECT_GT(sampler_.next_event(), now_);
 }
 

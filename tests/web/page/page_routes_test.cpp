@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "web/page/page_files.hpp"
-
 namespace haricot::web {
 namespace {
 

@@ -218,7 +218,7 @@ pageTest('who is there, and who holds a job', () => address('haricotd', 'server'
   await until(page, () => /cannot list clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });
 
-pageTest('a held job says what is left of the group that it waits for', () => address('haricotd', 'server'), async (page) => {
+pageTest('a held job shows what is left of the group that it waits for', () => address('haricotd', 'server'), async (page) => {
   const client = new Client(servers.haricotd.program.port);
   await client.ask('use groups');
   const put = async (tag) => /^INSERTED (\d+)/.exec(await client.ask(`put 0 0 60 1 ${tag}\r\nx`))[1];
@@ -226,11 +226,11 @@ pageTest('a held job says what is left of the group that it waits for', () => ad
   await put('grp:import-1');
   const last = await put('aft:import-1');
   await page.goto(address('haricotd', 'job', {id: last}));
-  const says = (text) => until(page, (wanted) => [...document.querySelectorAll('.pairs div')].some((one) => one.textContent === wanted), text);
-  await says('jobs of import-12 ready · 1 held until it ends');
+  const shows = (text) => until(page, (wanted) => [...document.querySelectorAll('.pairs div')].some((one) => one.textContent === wanted), text);
+  await shows('jobs of import-12 ready · 1 held until it ends');
   await client.ask(`delete ${first}`);
   await press(page, 'Refresh');
-  await says('jobs of import-11 ready · 1 held until it ends');
+  await shows('jobs of import-11 ready · 1 held until it ends');
   client.end();
 });
 

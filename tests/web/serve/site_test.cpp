@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "web/http/refusal.hpp"
+#include "web/http/message.hpp"
 
 namespace haricot::web {
 namespace {
@@ -26,22 +26,22 @@ Request request(Method method, std::string path, std::vector<Header> more = {}) 
 }
 
 // Returns the status of a refusal, or the path of the route.
-std::string judge(Site& site, Request request) {
-  const Site::Decision decision = site.judge(request, "peer", Instant());
+std::string decide(Site& site, Request request) {
+  const Site::Decision decision = site.decide(request, "peer", Instant());
   return decision.refused ? std::to_string(decision.refused->status)
                           : std::string(decision.route->path);
 }
 
 TEST(Site, FindsTheRouteOfAPathAndAMethod) {
   Site site({}, routes());
-  EXPECT_EQ(judge(site, request(Method::get, "/")), "/");
-  EXPECT_EQ(judge(site, request(Method::head, "/both")), "/both");
-  EXPECT_EQ(judge(site, request(Method::get, "/both/")), "404");
-  EXPECT_EQ(judge(site, request(Method::get, "/Both")), "404");
-  EXPECT_EQ(judge(site, request(Method::post, "/")), "405");
-  EXPECT_EQ(judge(site, request(Method::other, "/both")), "405");
-  EXPECT_EQ(judge(site, request(Method::post, "/both")), "403") << "nobody says where it is from";
-  EXPECT_EQ(judge(site, request(Method::post, "/both", {{"Sec-Fetch-Site", "same-origin"}})),
+  EXPECT_EQ(decide(site, request(Method::get, "/")), "/");
+  EXPECT_EQ(decide(site, request(Method::head, "/both")), "/both");
+  EXPECT_EQ(decide(site, request(Method::get, "/both/")), "404");
+  EXPECT_EQ(decide(site, request(Method::get, "/Both")), "404");
+  EXPECT_EQ(decide(site, request(Method::post, "/")), "405");
+  EXPECT_EQ(decide(site, request(Method::other, "/both")), "405");
+  EXPECT_EQ(decide(site, request(Method::post, "/both")), "403") << "nobody says where it is from";
+  EXPECT_EQ(decide(site, request(Method::post, "/both", {{"Sec-Fetch-Site", "same-origin"}})),
             "/both");
 }
 
@@ -50,7 +50,7 @@ TEST(Site, LetsAChangeThroughOnlyWhereItIsAllowed) {
     Site site({.access = {.allows_changes = is_allowed}}, routes());
     for (const Method method : {Method::get, Method::post}) {
       Request one = request(method, "/both", {{"Sec-Fetch-Site", "same-origin"}});
-      (void)site.judge(one, "peer", Instant());
+      (void)site.decide(one, "peer", Instant());
       EXPECT_EQ(one.may_change, is_allowed && method == Method::post);
     }
   }
@@ -58,31 +58,31 @@ TEST(Site, LetsAChangeThroughOnlyWhereItIsAllowed) {
 
 TEST(Site, TakesTheBaseOffAPath) {
   Site site({.base_path = "/a/b"}, routes());
-  EXPECT_EQ(judge(site, request(Method::get, "/a/b/both")), "/both");
-  EXPECT_EQ(judge(site, request(Method::get, "/both")), "/both");
-  EXPECT_EQ(judge(site, request(Method::get, "/a/b")), "308");
-  EXPECT_EQ(judge(site, request(Method::get, "/a/bboth")), "404");
-  EXPECT_EQ(judge(site, request(Method::get, "/a/b//")), "404");
-  EXPECT_EQ(judge(site, request(Method::get, "/a/b/a/b/both")), "404");
+  EXPECT_EQ(decide(site, request(Method::get, "/a/b/both")), "/both");
+  EXPECT_EQ(decide(site, request(Method::get, "/both")), "/both");
+  EXPECT_EQ(decide(site, request(Method::get, "/a/b")), "308");
+  EXPECT_EQ(decide(site, request(Method::get, "/a/bboth")), "404");
+  EXPECT_EQ(decide(site, request(Method::get, "/a/b//")), "404");
+  EXPECT_EQ(decide(site, request(Method::get, "/a/b/a/b/both")), "404");
 }
 
 TEST(Site, RefusesInTheFormOfThePath) {
   Site site({}, routes());
   Request for_programs = request(Method::get, "/api/\"x");
-  const Response json = *site.judge(for_programs, "peer", Instant()).refused;
+  const Response json = *site.decide(for_programs, "peer", Instant()).refused;
   EXPECT_EQ(json.type, kJsonType);
   EXPECT_EQ(json.body, "{\"error\":\"There is no such path.\"}");
   Request for_people = request(Method::get, "/x");
-  EXPECT_EQ(site.judge(for_people, "peer", Instant()).refused->body, "There is no such path.\n");
+  EXPECT_EQ(site.decide(for_people, "peer", Instant()).refused->body, "There is no such path.\n");
 }
 
 TEST(Site, ForgetsLoginsWithTheToken) {
   Site site({.access = {.token = Token("the-first-token-here")}}, routes());
   const Header first{"Authorization", "Bearer the-first-token-here"};
-  EXPECT_EQ(judge(site, request(Method::get, "/")), "401");
-  EXPECT_EQ(judge(site, request(Method::get, "/", {first})), "/");
+  EXPECT_EQ(decide(site, request(Method::get, "/")), "401");
+  EXPECT_EQ(decide(site, request(Method::get, "/", {first})), "/");
   site.set_token(Token("the-second-token-here"));
-  EXPECT_EQ(judge(site, request(Method::get, "/", {first})), "401");
+  EXPECT_EQ(decide(site, request(Method::get, "/", {first})), "401");
 }
 
 TEST(Site, RefusesRequestsOfOtherSitesExceptForItsPages) {
@@ -90,14 +90,14 @@ TEST(Site, RefusesRequestsOfOtherSitesExceptForItsPages) {
   page.is_page = true;
   Site site({}, {page, {Method::get, "/metrics", &do_nothing, nullptr}});
   for (const char* from : {"cross-site", "same-site"}) {
-    EXPECT_EQ(judge(site, request(Method::get, "/metrics", {{"Sec-Fetch-Site", from}})), "403");
-    EXPECT_EQ(judge(site, request(Method::get, "/", {{"Sec-Fetch-Site", from}})), "/");
+    EXPECT_EQ(decide(site, request(Method::get, "/metrics", {{"Sec-Fetch-Site", from}})), "403");
+    EXPECT_EQ(decide(site, request(Method::get, "/", {{"Sec-Fetch-Site", from}})), "/");
   }
   for (const char* from : {"same-origin", "none"}) {
-    EXPECT_EQ(judge(site, request(Method::get, "/metrics", {{"Sec-Fetch-Site", from}})),
+    EXPECT_EQ(decide(site, request(Method::get, "/metrics", {{"Sec-Fetch-Site", from}})),
               "/metrics");
   }
-  EXPECT_EQ(judge(site, request(Method::get, "/metrics")), "/metrics")
+  EXPECT_EQ(decide(site, request(Method::get, "/metrics")), "/metrics")
       << "a program, not a browser";
 }
 
@@ -107,7 +107,7 @@ TEST(Site, SlowsGuessesByAddress) {
   const Header bad{"Authorization", "Bearer the-wrong-token-here"};
   const auto ask = [&](const Header& header, const char* peer, Instant now) {
     Request one = request(Method::get, "/", {header});
-    const Site::Decision decision = site.judge(one, peer, now);
+    const Site::Decision decision = site.decide(one, peer, now);
     return decision.refused ? decision.refused->status : 200;
   };
   const Instant now = Instant::at(0) + Duration::seconds(1000);
@@ -133,17 +133,6 @@ TEST(GuessLimit, CountsByNetworkAndForgetsWhenFull) {
   EXPECT_EQ(limit.wait("[2001:db8:0:1::1]:5", now).count(), 0);
   for (int i = 0; i < 100'000; ++i) limit.add("10.0." + std::to_string(i), now);
   EXPECT_EQ(limit.wait("[2001:db8::1]:5", now).count(), 0) << "displaced by a crowd";
-}
-
-TEST(Token, CookiesOfTokensDiffer) {
-  const Token one("the-first-token-here");
-  const Token two("the-second-token-here");
-  EXPECT_TRUE(one.is_cookie(one.cookie_value()));
-  EXPECT_FALSE(two.is_cookie(one.cookie_value()));
-  EXPECT_FALSE(one.is_token(one.cookie_value())) << "a stolen cookie is no token";
-  EXPECT_FALSE(one.is_cookie("the-first-token-here"));
-  EXPECT_NE(one.cookie_name(), two.cookie_name());
-  EXPECT_EQ(one.cookie_value().size(), 64U);
 }
 
 }  // namespace
