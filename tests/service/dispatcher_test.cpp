@@ -50,7 +50,7 @@ class DispatcherTest : public ::testing::Test {
   Dispatcher dispatcher_{world_.engine, world_.journal, info_, cushion_, world_.now};
 };
 
-TEST_F(DispatcherTest, WhatIsTooBigIsKeptForTheLogUntilItIsTaken) {
+TEST_F(DispatcherTest, CollectsOversizedPutsForTheLog) {
   Client& client = world_.connect();
   info_.job_bytes_max = 10;
   EXPECT_FALSE(dispatcher_.has_oversized());
@@ -111,13 +111,13 @@ TEST_F(DispatcherTest, EachCommandHasItsWordForFailure) {
   EXPECT_EQ(run(client, "reserve"), "DEADLINE_SOON\r\n");
 }
 
-TEST_F(DispatcherTest, AReserveThatWaitsHasNoAnswerYet) {
+TEST_F(DispatcherTest, AWaitingReserveIsNotAnswered) {
   Client& client = world_.connect();
   EXPECT_EQ(run(client, "reserve"), "");
   EXPECT_TRUE(client.is_waiting());
 }
 
-TEST_F(DispatcherTest, ADeliveryIsAnAnswerLikeAnyOther) {
+TEST_F(DispatcherTest, ADeliveryBecomesAReply) {
   Client& client = world_.connect();
   Client& other = world_.connect();
   const auto delivered = [&] {
@@ -143,7 +143,7 @@ TEST_F(DispatcherTest, ADeliveryIsAnAnswerLikeAnyOther) {
   EXPECT_EQ(delivered(), "KICKED " + std::to_string(Engine::kJobsPerCall + 1) + "\r\n");
 }
 
-TEST_F(DispatcherTest, ALargeBodyIsPassedOnAsABlob) {
+TEST_F(DispatcherTest, ALargeBodyIsPassedAsABlob) {
   Client& client = world_.connect();
   const std::string large(5000, 'x');
   EXPECT_EQ(put(client, "put 0 0 1 5000", large), "INSERTED 1\r\n");
@@ -154,7 +154,7 @@ TEST_F(DispatcherTest, ALargeBodyIsPassedOnAsABlob) {
   EXPECT_EQ(text_of(reply), "FOUND 1 5000\r\n" + large + "\r\n");
 }
 
-TEST_F(DispatcherTest, AJobThatIsTooBigTakesNoIdAndMakesNoProducer) {
+TEST_F(DispatcherTest, AnOversizedPutTakesNoIdAndCountsNoProducer) {
   info_.job_bytes_max = 10;
   Client& client = world_.connect();
   EXPECT_EQ(put(client, "put 0 0 1 11", "12345678901"), "JOB_TOO_BIG\r\n");
@@ -173,7 +173,7 @@ TEST_F(DispatcherTest, AnIdIsTakenWhenThePutIsAnnounced) {
   EXPECT_EQ(put(client, "put 0 0 1 1", "x"), "INSERTED 2\r\n");
 }
 
-TEST_F(DispatcherTest, DrainingRefusesPutsAndNothingElse) {
+TEST_F(DispatcherTest, DrainModeRefusesOnlyPuts) {
   Client& client = world_.connect();
   put(client, "put 0 0 1 1", "x");
   dispatcher_.drain();
@@ -184,7 +184,7 @@ TEST_F(DispatcherTest, DrainingRefusesPutsAndNothingElse) {
   EXPECT_NE(run(client, "stats").find("\ndraining: true\n"), std::string::npos);
 }
 
-TEST_F(DispatcherTest, AFullJournalIsOutOfMemoryForAPutAndAnInternalErrorOtherwise) {
+TEST_F(DispatcherTest, AFullJournalFailsPutsWithOutOfMemory) {
   Client& client = world_.connect();
   put(client, "put 0 0 100 1", "x");
   run(client, "reserve");
@@ -240,7 +240,7 @@ TEST_F(DispatcherTest, EveryCommandIsCountedUnderItsKey) {
   EXPECT_EQ(stat(world_.connect(), "cmd-reserve"), 1u);
 }
 
-TEST_F(DispatcherTest, StatsTellTheTimeSinceTheStart) {
+TEST_F(DispatcherTest, StatsReportTheUptime) {
   Client& client = world_.connect();
   dispatcher_.count_connection();
   dispatcher_.count_connection();

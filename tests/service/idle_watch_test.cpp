@@ -36,7 +36,7 @@ class IdleWatchTest : public ::testing::Test, protected test::PartWorld {
   IdleWatch watch_{info.limits, engine, dispatcher, outbox, turn};
 };
 
-TEST_F(IdleWatchTest, HasAllSessions) {
+TEST_F(IdleWatchTest, ListsAllSessions) {
   EXPECT_EQ(watch_.first(), nullptr);
   Session& first = come();
   Session& second = come();
@@ -90,7 +90,7 @@ TEST_F(IdleWatchTest, UnreadAnswersAreDropped) {
   EXPECT_FALSE(session.has_output());
 }
 
-TEST_F(IdleWatchTest, ALateCheckEndsNothingBeforeThereWasTimeToRead) {
+TEST_F(IdleWatchTest, ALateCheckLeavesTimeToRead) {
   Session& session = come();
   pass_s(1);
   now = now + Duration::seconds(100);
@@ -102,7 +102,7 @@ TEST_F(IdleWatchTest, ALateCheckEndsNothingBeforeThereWasTimeToRead) {
   EXPECT_TRUE(session.was_idle());
 }
 
-TEST_F(IdleWatchTest, ATurnEndsABoundedNumber) {
+TEST_F(IdleWatchTest, EndsABoundedNumberPerTurn) {
   constexpr std::uint32_t kMost = turn_limits::kStepsOfIdle / turn_limits::kStepsPerClose;
   for (std::uint32_t i = 0; i < 3 * kMost; ++i) come();
   pass_s(kTimeout_s);
@@ -117,7 +117,7 @@ TEST_F(IdleWatchTest, ATurnEndsABoundedNumber) {
   }
 }
 
-TEST_F(IdleWatchTest, WithoutATimeoutNothingIsChecked) {
+TEST_F(IdleWatchTest, ChecksNothingWithoutATimeout) {
   info.limits.idle_timeout_s = 0;
   Session& first = come();
   Session& second = come();

@@ -47,7 +47,7 @@ class LongListsTest : public ::testing::Test, protected test::PartWorld {
   LongLists lists{engine, run_queue, outbox, turn};
 };
 
-TEST_F(LongListsTest, AListIsLongFromANumberOfTubesOn) {
+TEST_F(LongListsTest, AListAboveAPageOfTubesIsLong) {
   Session& session = connect();
   Session& other = connect();
   const Command all = command(Verb::list_tubes);
@@ -62,7 +62,7 @@ TEST_F(LongListsTest, AListIsLongFromANumberOfTubesOn) {
   EXPECT_FALSE(lists.is_long(session, command(Verb::stats)));
 }
 
-TEST_F(LongListsTest, AListOfWatchedTubesTakesOfItsShare) {
+TEST_F(LongListsTest, AListOfWatchedTubesConsumesTheShare) {
   Session& session = connect();
   watch(session, 1000);
   begin(session, Verb::list_tubes_watched, 100);
@@ -110,7 +110,7 @@ TEST_F(LongListsTest, AClosedSessionWaitsForNoPages) {
   EXPECT_EQ(rest(other), list_of(20'000));
 }
 
-TEST_F(LongListsTest, ForARestartAllPagesAreAdded) {
+TEST_F(LongListsTest, ARestartAddsAllPages) {
   Session& session = connect();
   watch(session, 20'000);
   begin(session, Verb::list_tubes);
@@ -138,7 +138,7 @@ TEST_F(LongListsTest, ARestoredListContinues) {
   EXPECT_EQ(rest(other), list_of(100));
 }
 
-TEST_F(LongListsTest, AListThatTheSessionCannotHaveIsNotRestored) {
+TEST_F(LongListsTest, AnImpossibleListIsNotRestored) {
   Session& session = connect();
   for (const std::uint64_t left : {0U, 2U}) {
     EXPECT_FALSE(lists.restore(session, {.kind = Session::List::watched_tubes, .number = left}));

@@ -39,7 +39,7 @@ TEST_F(OutboxTest, SessionsSendInTheOrderOfTheirAnswers) {
   EXPECT_EQ(to_send(), Sessions{});
 }
 
-TEST_F(OutboxTest, AReplyOfCodeNoneBeginsAWait) {
+TEST_F(OutboxTest, AReplyOfCodeNoneAddsNothing) {
   Session& session = connect();
   turn.begin(now + Duration::seconds(9));
   outbox.answer(session, {ReplyCode::none});
@@ -65,7 +65,7 @@ TEST_F(OutboxTest, AnAnswerWaitsUntilItsRecordIsSafe) {
   EXPECT_EQ(to_send(), Sessions{&session});
 }
 
-TEST_F(OutboxTest, ASafeRecordHoldsNothingBack) {
+TEST_F(OutboxTest, ASafeRecordDoesNotHoldBackAnAnswer) {
   Session& session = connect();
   journal.written.resize(5);
   outbox.hold_back_if_recorded(session, 5);
@@ -104,7 +104,7 @@ TEST_F(OutboxTest, ASessionWithALaterRecordIsReleasedLater) {
   EXPECT_EQ(to_send(), Sessions{&first});
 }
 
-TEST_F(OutboxTest, ATurnReleasesABoundedNumber) {
+TEST_F(OutboxTest, ReleasesABoundedNumberPerTurn) {
   constexpr std::size_t kMost = turn_limits::kStepsOfAnswers / turn_limits::kStepsPerSend;
   for (std::size_t i = 0; i < kMost + 5; ++i) answer(connect(), 1);
   journal.make_safe();
@@ -129,7 +129,7 @@ TEST_F(OutboxTest, ReleasingASessionWakesIt) {
   EXPECT_EQ(session.stopped(), Stopped::has_had_share);
 }
 
-TEST_F(OutboxTest, ADeliveryAnswersTheClientThatWaitsAndWakesIt) {
+TEST_F(OutboxTest, ADeliveryAnswersAndWakesItsClient) {
   Session& worker = connect();
   ASSERT_EQ(engine.reserve(worker.client(), Instant::never(), now).outcome, Outcome::waiting);
   worker.stop(Stopped::waits_for_delivery);
@@ -144,7 +144,7 @@ TEST_F(OutboxTest, ADeliveryAnswersTheClientThatWaitsAndWakesIt) {
   EXPECT_TRUE(engine.deliveries().empty());
 }
 
-TEST_F(OutboxTest, WithoutMemoryForAnAnswerTheSessionEnds) {
+TEST_F(OutboxTest, ASessionEndsWithoutMemoryForAnAnswer) {
   Session& session = connect();
   Memory::limit(1);
   {
@@ -158,7 +158,7 @@ TEST_F(OutboxTest, WithoutMemoryForAnAnswerTheSessionEnds) {
   EXPECT_EQ(to_send(), Sessions{&session});
 }
 
-TEST_F(OutboxTest, AnEndedSessionLeavesTheRunQueueAndIsSent) {
+TEST_F(OutboxTest, AnEndedSessionLeavesTheRunQueueAndMaySend) {
   Session& session = connect();
   run_queue.defer(session);
   outbox.end(session, Stopped::quit);

@@ -41,7 +41,7 @@ std::string drain(Output& output, std::size_t pieces_max = 64) {
   return all;
 }
 
-TEST(Output, ANewOneIsEmpty) {
+TEST(Output, IsEmptyAtFirst) {
   const Output output;
   std::array<std::string_view, 4> pieces;
   EXPECT_TRUE(output.empty());
@@ -50,13 +50,13 @@ TEST(Output, ANewOneIsEmpty) {
   EXPECT_EQ(output.pending_bytes(), 0u);
 }
 
-TEST(Output, ThatAReplyIsNoneAddsNothing) {
+TEST(Output, AReplyOfCodeNoneAddsNothing) {
   Output output;
   EXPECT_TRUE(output.add({ReplyCode::none}));
   EXPECT_TRUE(output.empty());
 }
 
-TEST(Output, ManyBlobsLeaveInTheirOrderHoweverTheyAreSent) {
+TEST(Output, ManyBlobsAreSentInOrder) {
   test::Random random;
   Output output;
   std::string expected;
@@ -82,7 +82,7 @@ TEST(Output, ManyBlobsLeaveInTheirOrderHoweverTheyAreSent) {
   EXPECT_EQ(all, expected) << "HARICOT_SEED=" << random.seed();
 }
 
-TEST(Output, SmallAnswersLeaveTogetherInOnePiece) {
+TEST(Output, SmallAnswersFormOnePiece) {
   Output output;
   ASSERT_TRUE(output.add(word()));
   ASSERT_TRUE(output.add({.code = ReplyCode::inserted, .number = 5}));
@@ -94,7 +94,7 @@ TEST(Output, SmallAnswersLeaveTogetherInOnePiece) {
   EXPECT_EQ(output.owned_bytes(), pieces[0].size());
 }
 
-TEST(Output, ABodyIsReferredToFromTheFourthKilobyteOn) {
+TEST(Output, ABodyOfFourKibibytesIsSentByReference) {
   const BlobRef below = blob_of(Output::kBlobBytesMin - 1, 'b');
   const BlobRef above = blob_of(Output::kBlobBytesMin, 'a');
   Output output;
@@ -120,7 +120,7 @@ TEST(Output, ALargeBodyIsNotCopied) {
   EXPECT_EQ(pieces[2], "\r\n");
 }
 
-TEST(Output, ALargeReportIsCopiedAsItHasNoBlob) {
+TEST(Output, ALargeReportIsCopied) {
   const std::string report(10'000, 'r');
   Output output;
   ASSERT_TRUE(output.add({.code = ReplyCode::ok, .text = report}));
@@ -128,7 +128,7 @@ TEST(Output, ALargeReportIsCopiedAsItHasNoBlob) {
   EXPECT_EQ(drain(output), "OK 10000\r\n" + report + "\r\n");
 }
 
-TEST(Output, GivesAsManyPiecesAsThereIsRoomFor) {
+TEST(Output, GathersAtMostTheRequestedPieces) {
   std::string expected;
   const auto fill = [&expected](Output& output) {
     expected.clear();
@@ -150,7 +150,7 @@ TEST(Output, GivesAsManyPiecesAsThereIsRoomFor) {
 }
 
 // Answers of all kinds, sent in two parts that meet at every byte.
-TEST(Output, ContinuesBehindWhateverWasSent) {
+TEST(Output, ContinuesAfterAPartialSend) {
   const auto fill = [](Output& output) {
     ASSERT_TRUE(output.add(word()));
     ASSERT_TRUE(output.add({.code = ReplyCode::found, .number = 1, .blob = blob_of(4096, 'a')}));
@@ -170,7 +170,7 @@ TEST(Output, ContinuesBehindWhateverWasSent) {
   }
 }
 
-TEST(Output, AnswersCanBeAddedBehindWhatIsHalfSent) {
+TEST(Output, AnswersCanBeAddedDuringASend) {
   for (std::size_t split = 0; split < 4096 + 20; split += 7) {
     Output output;
     ASSERT_TRUE(output.add({.code = ReplyCode::found, .number = 1, .blob = blob_of(4096, 'a')}));
@@ -184,7 +184,7 @@ TEST(Output, AnswersCanBeAddedBehindWhatIsHalfSent) {
   }
 }
 
-TEST(Output, LetsGoOfABodyAsSoonAsItIsSent) {
+TEST(Output, ReleasesABodyWhenItIsSent) {
   const BlobRef blob = blob_of(4096, 'x');
   Output output;
   ASSERT_TRUE(output.add({.code = ReplyCode::found, .number = 1, .blob = blob}));
@@ -198,7 +198,7 @@ TEST(Output, LetsGoOfABodyAsSoonAsItIsSent) {
   EXPECT_TRUE(output.empty());
 }
 
-TEST(Output, LetsGoOfItsBodiesAtItsEnd) {
+TEST(Output, ReleasesItsBodiesWhenDestroyed) {
   const BlobRef blob = blob_of(4096, 'x');
   {
     Output output;
@@ -207,7 +207,7 @@ TEST(Output, LetsGoOfItsBodiesAtItsEnd) {
   EXPECT_EQ(blob.owners(), 1u);
 }
 
-TEST(Output, GivesItsMemoryBackOnlyWhenItIsEmpty) {
+TEST(Output, FreesItsMemoryOnlyWhenEmpty) {
   ByteBuffer spare;
   Output output;
   ASSERT_TRUE(output.add(word()));
@@ -218,7 +218,7 @@ TEST(Output, GivesItsMemoryBackOnlyWhenItIsEmpty) {
   EXPECT_EQ(drain(output), "RELEASED\r\n");
 }
 
-TEST(Output, TakesTheMemoryThatAnotherOneHasGivenBack) {
+TEST(Output, ReusesTheMemoryOfAnotherOutput) {
   ByteBuffer spare;
   Output first;
   ASSERT_TRUE(first.add(word()));
@@ -237,7 +237,7 @@ TEST(Output, TakesTheMemoryThatAnotherOneHasGivenBack) {
   EXPECT_EQ(drain(second), "RELEASED\r\n");
 }
 
-TEST(Output, WithoutMemoryForABlobsPlaceAnAnswerIsNotAddedAtAll) {
+TEST(Output, AnAnswerIsAddedCompletelyOrNotAtAll) {
   const BlobRef blob = blob_of(4096, 'x');
   Output output;
   ASSERT_TRUE(output.add(word()));
@@ -253,13 +253,13 @@ TEST(Output, WithoutMemoryForABlobsPlaceAnAnswerIsNotAddedAtAll) {
   EXPECT_EQ(drain(output), "RELEASED\r\nDELETED\r\n");
 }
 
-TEST(OutputDeathTest, ConsumingMoreThanThereIsEndsTheProgram) {
+TEST(OutputDeathTest, ConsumingTooManyBytesAborts) {
   Output output;
   ASSERT_TRUE(output.add(word()));
   EXPECT_DEATH(output.consume(11), "bytes_after_blobs_");
 }
 
-TEST(Output, DoesWhatAStringWouldDo) {
+TEST(Output, BehavesLikeAString) {
   test::Random random;
   ByteBuffer spare;
   Output output;
@@ -302,14 +302,14 @@ TEST(Output, SmallAnswersAreASinglePiece) {
   EXPECT_EQ(output.single_piece(), "RELEASED\r\nDELETED\r\n");
 }
 
-TEST(Output, ABodyByReferenceIsMoreThanASinglePiece) {
+TEST(Output, ABodyByReferenceNeedsSeveralPieces) {
   Output output;
   const BlobRef blob = blob_of(std::string(Output::kBlobBytesMin, 'x'));
   ASSERT_TRUE(output.add({.code = ReplyCode::found, .blob = blob}));
   EXPECT_TRUE(output.single_piece().empty());
 }
 
-TEST(OutputDeathTest, ABlobHasBytes) {
+TEST(OutputDeathTest, AnEmptyBlobAborts) {
   Output output;
   EXPECT_DEATH((void)output.add_blob(BlobRef{}), "blob.size");
 }

@@ -31,7 +31,7 @@ class PageLimitTest : public ::testing::Test {
   void* held_ = nullptr;
 };
 
-TEST_F(PageLimitTest, FewPagesAreOnTheirWayAtTheMemoryLimit) {
+TEST_F(PageLimitTest, FewPagesArePendingAtTheMemoryLimit) {
   for (std::uint32_t i = 0; i < PageLimit::kPagesMax; ++i) {
     EXPECT_EQ(limit.free_pages(), PageLimit::kPagesMax - i);
     limit.begin(sessions[i]);
@@ -47,13 +47,13 @@ TEST_F(PageLimitTest, FewPagesAreOnTheirWayAtTheMemoryLimit) {
   EXPECT_EQ(limit.free_pages(), 1U);
 }
 
-TEST_F(PageLimitTest, ThereIsNoLimitWhileMemoryIsFree) {
+TEST_F(PageLimitTest, IsUnlimitedBelowTheMemoryLimit) {
   for (Session& session : sessions) limit.begin(session);
   Memory::limit(SIZE_MAX);
   EXPECT_EQ(limit.free_pages(), PageLimit::kPagesMax);
 }
 
-TEST_F(PageLimitTest, APageEndsWhenAllOfItIsSent) {
+TEST_F(PageLimitTest, APageEndsWhenItIsSent) {
   Session& session = sessions[0];
   limit.begin(session);
   ASSERT_TRUE(session.output().add_text("page"));

@@ -24,7 +24,7 @@ bool keep_without_line(PendingTags& tags, JobId id, std::string line) {
   return is_kept;
 }
 
-TEST(PendingTags, AreKeptForOnePutAtATimeWithoutMemory) {
+TEST(PendingTags, OnePutAtATimeNeedsNoAllocation) {
   PendingTags tags;
   for (JobId id = 1; id <= 3; ++id) {
     const std::int64_t before = test::made_allocations();
@@ -38,7 +38,7 @@ TEST(PendingTags, AreKeptForOnePutAtATimeWithoutMemory) {
   }
 }
 
-TEST(PendingTags, AreNotCopiedAsLongAsTheirLineIsThere) {
+TEST(PendingTags, AreCopiedOnlyWhenTheirLineIsReleased) {
   PendingTags tags;
   const std::string_view line = "idp:key";
   ASSERT_TRUE(keep(tags, 1, line));
@@ -52,13 +52,13 @@ TEST(PendingTags, AreNotCopiedAsLongAsTheirLineIsThere) {
   tags.let_line_go();
 }
 
-TEST(PendingTags, AreInTheirOrderWhileTheirLineIsThere) {
+TEST(PendingTags, AreReorderedAtOnce) {
   PendingTags tags;
   ASSERT_TRUE(keep(tags, 1, "idp:key try:2"));
   EXPECT_EQ(tags.find(1).text, "try:2 idp:key");
 }
 
-TEST(PendingTags, OfSeveralPutsAreToldApart) {
+TEST(PendingTags, AreKeptForSeveralPuts) {
   PendingTags tags;
   for (JobId id = 1; id <= 4; ++id) {
     ASSERT_TRUE(keep_without_line(tags, id, "con:c idp:key-" + std::to_string(id)));
@@ -75,7 +75,7 @@ TEST(PendingTags, OfSeveralPutsAreToldApart) {
   }
 }
 
-TEST(PendingTags, HaveTheTimeOfAKey) {
+TEST(PendingTags, KeepTheTimeOfAKey) {
   PendingTags tags;
   ASSERT_TRUE(keep_without_line(tags, 1, "idp:one:060 try:2"));
   ASSERT_TRUE(keep_without_line(tags, 2, "idp:two:4294967295"));
@@ -86,7 +86,7 @@ TEST(PendingTags, HaveTheTimeOfAKey) {
   EXPECT_EQ(tags.find(3).tags.tombstone_s, 0U);
 }
 
-TEST(PendingTags, ThatFindNoMemoryChangeNothing) {
+TEST(PendingTags, FailWithoutMemoryAndChangeNothing) {
   PendingTags tags;
   ASSERT_TRUE(keep_without_line(tags, 1, "idp:one"));
   bool is_kept = true;
@@ -99,7 +99,7 @@ TEST(PendingTags, ThatFindNoMemoryChangeNothing) {
 }
 
 // Bodies that come in pieces, of connections by turns.
-TEST(PendingTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
+TEST(PendingTags, BelongToTheirPutsWhileBodiesArrive) {
   test::ServiceWorld world;
   Session& one = world.connect();
   Session& two = world.connect();
@@ -115,7 +115,7 @@ TEST(PendingTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
   world.service.engine().check_invariants();
 }
 
-TEST(PendingTagsDeathTest, OfAPutThatHasNoneAreNotAskedFor) {
+TEST(PendingTagsDeathTest, FindingMissingTagsAborts) {
   PendingTags tags;
   EXPECT_DEATH(tags.find(7), "found != others_.end");
   ASSERT_TRUE(keep(tags, 1, "idp:one"));

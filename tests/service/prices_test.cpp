@@ -28,7 +28,7 @@ class Prices : public ::testing::Test {
   test::World world;
 };
 
-TEST_F(Prices, OfMostCommandsAreNothingInASmallServer) {
+TEST_F(Prices, AreLowInASmallServer) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   ASSERT_EQ(world.reserve(client), id);
@@ -44,7 +44,7 @@ TEST_F(Prices, OfMostCommandsAreNothingInASmallServer) {
   }
 }
 
-TEST_F(Prices, OfAPageGrowWithItsJobs) {
+TEST_F(Prices, APageIsPricedByItsJobs) {
   Client& client = world.connect();
   EXPECT_EQ(price(client, "scan-jobs 0 1000"), 0U);
   for (int i = 0; i < 100; ++i) world.put(client);
@@ -55,7 +55,7 @@ TEST_F(Prices, OfAPageGrowWithItsJobs) {
   EXPECT_EQ(price(client, "scan-jobs 0 10 default"), 100U * 2 + 10U * kStepsPerShownJob);
 }
 
-TEST_F(Prices, OfABatchGrowWithItsJobs) {
+TEST_F(Prices, ABatchIsPricedByItsJobs) {
   Client& client = world.connect();
   EXPECT_EQ(price(client, "delete-batch 1"), 2U * kStepsPerJob);
   EXPECT_EQ(price(client, "delete-batch 1 2 3"), 3 * 2U * kStepsPerJob);
@@ -64,7 +64,7 @@ TEST_F(Prices, OfABatchGrowWithItsJobs) {
   EXPECT_LT(price(client, "reserve-batch 1"), kStepsOfCheap);
 }
 
-TEST_F(Prices, OfAReserveGrowWithTheWatchesOfTheClient) {
+TEST_F(Prices, AReserveIsPricedByTheWatchesOfItsClient) {
   Client& client = world.connect();
   watch(client, 400);
   EXPECT_GE(price(client, "reserve"), 400U);
@@ -72,7 +72,7 @@ TEST_F(Prices, OfAReserveGrowWithTheWatchesOfTheClient) {
   EXPECT_LT(price(world.connect(), "reserve"), kStepsOfCheap);
 }
 
-TEST_F(Prices, OfWhatEndsAWaitGrowWithTheWatchesOfTheWaitingClient) {
+TEST_F(Prices, EndingAWaitIsPricedByTheWatchesOfTheWaitingClient) {
   Client& worker = world.connect();
   watch(worker, 400);
   Client& producer = world.connect();
@@ -84,7 +84,7 @@ TEST_F(Prices, OfWhatEndsAWaitGrowWithTheWatchesOfTheWaitingClient) {
   EXPECT_EQ(price(producer, "flush-tube nowhere"), 0U);
 }
 
-TEST_F(Prices, OfAListOfTubesGrowWithItsPages) {
+TEST_F(Prices, AListOfTubesIsPricedByItsPages) {
   Client& client = world.connect();
   watch(client, 2000);
   const std::uint64_t pages = 2001 / TubeList::kTubesPerPage;

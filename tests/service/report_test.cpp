@@ -11,7 +11,7 @@ namespace {
 
 using test::World;
 
-TEST(Report, IsAListOfKeysAndValues) {
+TEST(Report, WritesKeysAndValues) {
   std::string text = "what an earlier report left";
   Report report(text, Compat::v1_13);
   report.integer("one", 0);
@@ -22,14 +22,14 @@ TEST(Report, IsAListOfKeysAndValues) {
   EXPECT_EQ(text, "---\none: 0\ntwo: 18446744073709551615\nthree: word\nfour: \"text\"\n- five\n");
 }
 
-TEST(Report, QuotesNothingForClientsOf112) {
+TEST(Report, QuotesNothingWithCompat112) {
   std::string text;
   Report report(text, Compat::v1_12);
   report.quoted("four", "text");
   EXPECT_EQ(text, "---\nfour: text\n");
 }
 
-TEST(Report, CpuTimeHasSixDigitsBehindItsDot) {
+TEST(Report, CpuTimeHasSixDecimals) {
   std::string text;
   Report report(text, Compat::v1_13);
   report.cpu_time("a", 0);
@@ -40,7 +40,7 @@ TEST(Report, CpuTimeHasSixDigitsBehindItsDot) {
   EXPECT_EQ(text, "---\na: 0.000000\nb: 0.000001\nc: 0.999999\nd: 1.000000\ne: 123.456789\n");
 }
 
-TEST(Report, OfAJobHasItsFourteenKeysInOrder) {
+TEST(Report, AJobHasFourteenKeysInOrder) {
   World world;
   Client& client = world.connect();
   ASSERT_EQ(world.engine.use(client, "a-tube"), Outcome::done);
@@ -62,7 +62,7 @@ TEST(Report, OfAJobHasItsFourteenKeysInOrder) {
   EXPECT_NE(text.find("\ntube: a-tube\n"), std::string::npos);
 }
 
-TEST(Report, OfAJobTellsEachCounterUnderItsName) {
+TEST(Report, AJobReportHasEachCounter) {
   const Tube tube;
   const JobReport job{.id = 1,
                       .tube = &tube,
@@ -87,7 +87,7 @@ TEST(Report, OfAJobTellsEachCounterUnderItsName) {
             "file: 7\nreserves: 8\ntimeouts: 9\nreleases: 10\nburies: 11\nkicks: 12\n");
 }
 
-TEST(Report, OfAJobNamesEachState) {
+TEST(Report, AJobReportNamesEachState) {
   const Tube tube;
   const std::pair<JobState, const char*> states[] = {{JobState::ready, "ready"},
                                                      {JobState::reserved, "reserved"},
@@ -104,7 +104,7 @@ TEST(Report, OfAJobNamesEachState) {
   }
 }
 
-TEST(Report, OfATubeHasItsFourteenKeysInOrder) {
+TEST(Report, ATubeHasFourteenKeysInOrder) {
   World world;
   Client& client = world.connect();
   Client& waiting = world.connect();
@@ -133,7 +133,7 @@ TEST(Report, OfATubeHasItsFourteenKeysInOrder) {
   EXPECT_EQ(text.substr(0, 12), "---\nname: t\n");
 }
 
-TEST(Report, OfATubeThatIsNotPausedTellsNoPause) {
+TEST(Report, AnUnpausedTubeHasPauseZero) {
   World world;
   Client& client = world.connect();
   ASSERT_EQ(world.engine.pause("default", 10, world.now), Outcome::done);
@@ -184,7 +184,7 @@ class ServerReport : public ::testing::Test {
   VerbCounts verbs_{};
 };
 
-TEST_F(ServerReport, HasEveryKeyInItsOrder) {
+TEST_F(ServerReport, HasAllKeysInOrder) {
   Client& client = world_.connect();
   Client& waiting = world_.connect();
   world_.engine.mark_producer(client);
@@ -252,7 +252,7 @@ TEST_F(ServerReport, HasEveryKeyInItsOrder) {
             "platform: \"x86_64\"\n");
 }
 
-TEST_F(ServerReport, For112QuotesTheVersionOnly) {
+TEST_F(ServerReport, QuotesOnlyTheVersionWithCompat112) {
   info_.compat = Compat::v1_12;
   const std::string report = text();
   EXPECT_NE(report.find("\nversion: \"1.12\"\n"), std::string::npos);
@@ -260,11 +260,11 @@ TEST_F(ServerReport, For112QuotesTheVersionOnly) {
             std::string::npos);
 }
 
-TEST_F(ServerReport, SaysWhetherTheServerIsDraining) {
+TEST_F(ServerReport, ReportsDrainMode) {
   EXPECT_NE(text(true).find("\ndraining: true\n"), std::string::npos);
 }
 
-TEST_F(ServerReport, WithoutAClockOfTheCpuNoTimeWasUsed) {
+TEST_F(ServerReport, ReportsNoCpuTimeWithoutAClock) {
   info_.cpu_usage = nullptr;
   EXPECT_NE(text().find("\nrusage-utime: 0.000000\nrusage-stime: 0.000000\n"), std::string::npos);
 }
@@ -277,7 +277,7 @@ TEST_F(ServerReport, CountsTimeouts) {
   EXPECT_NE(text().find("\njob-timeouts: 1\n"), std::string::npos);
 }
 
-TEST(ReportDeathTest, NoValueEndsItself) {
+TEST(ReportDeathTest, AQuoteInAValueAborts) {
   std::string text;
   Report report(text, Compat::v1_13);
   EXPECT_DEATH(report.quoted("name", "a\nb: c"), "find_first_of");

@@ -94,7 +94,7 @@ class Cutter {
 
 using Requests = std::vector<std::string>;
 
-TEST(RequestReader, GivesTheSameRequestsHoweverTheInputIsCut) {
+TEST(RequestReader, RequestsDoNotDependOnCutsOfTheInput) {
   const std::string large(5000, 'l');
   const std::string input =
       "one\r\n\r\nwith\ra CR\nand an LF\r\n" + std::string(300, 'x') + "\r\n" +
@@ -128,7 +128,7 @@ TEST(RequestReader, GivesTheSameRequestsHoweverTheInputIsCut) {
   }
 }
 
-TEST(RequestReader, ALineIsAtMost224BytesWithItsEnd) {
+TEST(RequestReader, ALineHasAtMost224Bytes) {
   RequestReader reader;
   const std::string longest = std::string(kLineBytesMax - 2, 'x') + "\r\n";
   RequestPiece piece = reader.next(longest);
@@ -144,7 +144,7 @@ TEST(RequestReader, ALineIsAtMost224BytesWithItsEnd) {
   EXPECT_EQ(reader.next("\r\n").kind, Kind::end_of_long_line);
 }
 
-TEST(RequestReader, ALineThatWasNotDealtWithComesAgain) {
+TEST(RequestReader, AnUnusedLineIsReturnedAgain) {
   RequestReader reader;
   for (int i = 0; i < 3; ++i) {
     const RequestPiece piece = reader.next("list-tubes\r\nstats\r\n");
@@ -153,7 +153,7 @@ TEST(RequestReader, ALineThatWasNotDealtWithComesAgain) {
   }
 }
 
-TEST(RequestReader, KeepsThePlanOfAPutUntilTheNextOne) {
+TEST(RequestReader, KeepsThePlanUntilTheNextPut) {
   RequestReader reader;
   EXPECT_EQ(reader.put().body_bytes, 0U);
   reader.expect_body(small_put(2));
@@ -165,7 +165,7 @@ TEST(RequestReader, KeepsThePlanOfAPutUntilTheNextOne) {
   EXPECT_EQ(reader.put().body_bytes, 2U);
 }
 
-TEST(RequestReader, OffersThePlaceOfALargeBodyOnlyWhileThatIsUnderWay) {
+TEST(RequestReader, OffersDirectSpaceOnlyDuringALargeBody) {
   RequestReader reader;
   EXPECT_TRUE(reader.direct_space().empty());
   reader.expect_body(small_put(10));
@@ -193,7 +193,7 @@ TEST(RequestReader, OffersThePlaceOfALargeBodyOnlyWhileThatIsUnderWay) {
 }
 
 // The largest body that can be announced, with its end, has more bytes than 32 bits can count.
-TEST(RequestReader, ThrowsTheLargestBodyAwayToItsLastByte) {
+TEST(RequestReader, DiscardsTheLargestBodyCompletely) {
   RequestReader reader;
   reader.expect_body(refused_put(4294967295));
   const std::string megabyte(1024 * 1024, '\r');
@@ -206,7 +206,7 @@ TEST(RequestReader, ThrowsTheLargestBodyAwayToItsLastByte) {
   EXPECT_EQ(reader.next("stats\r\n").text, "stats");
 }
 
-TEST(RequestReaderDeathTest, MoreBytesThanThereWasPlaceForEndTheProgram) {
+TEST(RequestReaderDeathTest, TooManyDirectBytesAbort) {
   RequestReader reader;
   reader.expect_body(large_put(10));
   EXPECT_DEATH(reader.took_directly(11), "body_bytes_left_");
@@ -218,7 +218,7 @@ std::string batch_line(std::size_t bytes) {
   return line + std::string(bytes - line.size() - 2, ' ') + "\r\n";
 }
 
-TEST(RequestReader, TheLineOfDeleteBatchMayBeLong) {
+TEST(RequestReader, ADeleteBatchLineMayBeLong) {
   for (const std::size_t bytes : {std::size_t{224}, std::size_t{225}, kBatchLineBytesMax}) {
     Cutter cutter;
     cutter.reader().allow_batch_lines(true);
@@ -230,7 +230,7 @@ TEST(RequestReader, TheLineOfDeleteBatchMayBeLong) {
   }
 }
 
-TEST(RequestReader, OnlyIfItIsAllowedAndOnlyThatLine) {
+TEST(RequestReader, OtherLinesMayNotBeLong) {
   Cutter standard;
   standard.arrive(batch_line(225) + "next\r\n");
   Cutter extended;
@@ -243,7 +243,7 @@ TEST(RequestReader, OnlyIfItIsAllowedAndOnlyThatLine) {
   }
 }
 
-TEST(RequestReader, ALongLineMayComeInAnyPieces) {
+TEST(RequestReader, ALongLineMayArriveInAnyPieces) {
   const std::string line = batch_line(600);
   for (std::size_t cut = 1; cut < line.size(); ++cut) {
     Cutter cutter;
@@ -282,7 +282,7 @@ TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
   EXPECT_EQ(reader.next("next\r\n").text, "next");
 }
 
-TEST(RequestReader, TheNextLongLineIsSearchedFromItsBegin) {
+TEST(RequestReader, TheNextLongLineIsSearchedFromItsStart) {
   RequestReader reader;
   reader.allow_batch_lines(true);
   const std::string line = batch_line(900);
@@ -292,7 +292,7 @@ TEST(RequestReader, TheNextLongLineIsSearchedFromItsBegin) {
   EXPECT_EQ(reader.next(shorter).bytes, shorter.size());
 }
 
-TEST(RequestReader, OneThatIsTooLongIsThrownAwayInAnyPieces) {
+TEST(RequestReader, AnOversizedBatchLineIsDiscardedInAnyPieces) {
   const std::string line = batch_line(kBatchLineBytesMax + 1);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, line.size()}) {
     Cutter cutter;

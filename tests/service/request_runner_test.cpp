@@ -67,7 +67,7 @@ TEST_F(RequestRunnerTest, RunsCompleteRequestsAndKeepsTheRest) {
   EXPECT_EQ(session.requests.input.memory_bytes(), 0U);
 }
 
-TEST_F(RequestRunnerTest, ASessionThatWaitsKeepsWhatArrives) {
+TEST_F(RequestRunnerTest, AWaitingSessionKeepsItsInput) {
   Session& session = connect();
   EXPECT_EQ(say(session, "reserve\r\nuse t\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::waits_for_delivery);
@@ -89,7 +89,7 @@ TEST_F(RequestRunnerTest, AClosedWritingSideEndsAWait) {
   EXPECT_EQ(to_send(), Sessions{&session});
 }
 
-TEST_F(RequestRunnerTest, InputEndsAWaitThatInputMayEnd) {
+TEST_F(RequestRunnerTest, InputAbortsAReserveWithAbort) {
   Session& session = connect();
   EXPECT_EQ(say(session, "reserve-with-abort\r\n"), "");
   EXPECT_EQ(say(session, "use t\r\n"), "ABORTED\r\n");
@@ -97,7 +97,7 @@ TEST_F(RequestRunnerTest, InputEndsAWaitThatInputMayEnd) {
   EXPECT_EQ(take_output(session), "USING t\r\n");
 }
 
-TEST_F(RequestRunnerTest, ASessionThatHasUsedItsShareContinuesInTheBacklog) {
+TEST_F(RequestRunnerTest, ASessionBeyondItsShareContinuesInTheBacklog) {
   constexpr std::size_t kCommands =
       turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand + 10;
   Session& session = connect();
@@ -110,7 +110,7 @@ TEST_F(RequestRunnerTest, ASessionThatHasUsedItsShareContinuesInTheBacklog) {
   EXPECT_EQ(session.stopped(), Stopped::needs_input);
 }
 
-TEST_F(RequestRunnerTest, AnExpensiveCommandIsPutOffAndStaysInTheInput) {
+TEST_F(RequestRunnerTest, AnExpensiveCommandStaysInTheInput) {
   Session& session = connect();
   for (int i = 0; i < 40; ++i) say(session, "put 0 0 60 1\r\nx\r\n");
   begin_reading();
@@ -125,7 +125,7 @@ TEST_F(RequestRunnerTest, AnExpensiveCommandIsPutOffAndStaysInTheInput) {
   EXPECT_TRUE(heard.starts_with("OK ") && heard.ends_with("USING t\r\n"));
 }
 
-TEST_F(RequestRunnerTest, ACommandThatTheJournalDefersIsRunAgain) {
+TEST_F(RequestRunnerTest, ADeferredCommandRunsAgain) {
   Session& session = connect();
   journal.refuse_from(1, JournalStatus::later);
   EXPECT_EQ(say(session, "put 0 0 60 1\r\nx\r\nuse t\r\n"), "");
@@ -163,7 +163,7 @@ TEST_F(RequestRunnerTest, APageWaitsForMemory) {
   EXPECT_TRUE(take_output(session).starts_with("OK "));
 }
 
-TEST_F(RequestRunnerTest, ADuplicateIsHeldBackForTheRecordOfTheOtherJob) {
+TEST_F(RequestRunnerTest, ADuplicateWaitsForTheRecordOfTheOwner) {
   journal.hold_back();
   Session& first = connect();
   Session& second = connect();
@@ -173,7 +173,7 @@ TEST_F(RequestRunnerTest, ADuplicateIsHeldBackForTheRecordOfTheOtherJob) {
   EXPECT_FALSE(second.may_send());
 }
 
-TEST_F(RequestRunnerTest, ALineThatIsRefusedIsAnswered) {
+TEST_F(RequestRunnerTest, ARejectedLineIsAnswered) {
   Session& session = connect();
   EXPECT_EQ(say(session, "nonsense\r\n"), "UNKNOWN_COMMAND\r\n");
   EXPECT_EQ(say(session, "delete x\r\n"), "BAD_FORMAT\r\n");
@@ -182,7 +182,7 @@ TEST_F(RequestRunnerTest, ALineThatIsRefusedIsAnswered) {
   EXPECT_EQ(say(session, "put 0 0 60 4294967295 x\r\n"), "") << "its body is discarded";
 }
 
-TEST_F(RequestRunnerTest, WithoutMemoryForInputTheSessionEnds) {
+TEST_F(RequestRunnerTest, ASessionEndsWithoutMemoryForInput) {
   Session& session = connect();
   const std::string body(4 * Memory::kOwnBytes, 'x');
   say(session, "reserve\r\n");

@@ -38,13 +38,13 @@ class RunQueueTest : public ::testing::Test {
   std::array<OwnSession, 4> sessions;
 };
 
-TEST_F(RunQueueTest, ANewOneHasNothingToRun) {
+TEST_F(RunQueueTest, IsEmptyAtFirst) {
   EXPECT_TRUE(queue.is_empty());
   EXPECT_FALSE(queue.is_short_of_memory());
   EXPECT_EQ(play_round(), Order{});
 }
 
-TEST_F(RunQueueTest, RunsSessionsInTheOrderInWhichTheyCame) {
+TEST_F(RunQueueTest, RunsSessionsInTheOrderOfTheirArrival) {
   queue.push(sessions[2], Stopped::has_had_share);
   queue.push(sessions[0], Stopped::put_off);
   EXPECT_EQ(sessions[0].stopped(), Stopped::put_off);
@@ -53,7 +53,7 @@ TEST_F(RunQueueTest, RunsSessionsInTheOrderInWhichTheyCame) {
   EXPECT_TRUE(queue.is_empty());
 }
 
-TEST_F(RunQueueTest, ASessionThatComesDuringARoundRunsInTheNext) {
+TEST_F(RunQueueTest, ASessionAddedDuringARoundRunsInTheNextOne) {
   for (Session& session : sessions) queue.push(session, Stopped::has_had_share);
   queue.begin_round();
   EXPECT_EQ(queue.take_next(), &sessions[0]);
@@ -64,7 +64,7 @@ TEST_F(RunQueueTest, ASessionThatComesDuringARoundRunsInTheNext) {
   EXPECT_EQ(play_round(), (Order{2, 3, 0}));
 }
 
-TEST_F(RunQueueTest, ASessionThatIsPutOffKeepsItsPlace) {
+TEST_F(RunQueueTest, APutOffSessionKeepsItsPlace) {
   for (Session& session : sessions) queue.push(session, Stopped::has_had_share);
   queue.begin_round();
   ASSERT_EQ(queue.take_next(), &sessions[0]);
@@ -91,7 +91,7 @@ TEST_F(RunQueueTest, ASessionCanBeRemovedFromEachList) {
   EXPECT_EQ(queue.take_next(), &sessions[1]);
 }
 
-TEST_F(RunQueueTest, DeferredSessionsRunWhenTheyAreRetried) {
+TEST_F(RunQueueTest, DeferredSessionsRunWhenRetried) {
   queue.push(sessions[3], Stopped::has_had_share);
   queue.defer(sessions[1]);
   queue.defer(sessions[0]);
@@ -103,7 +103,7 @@ TEST_F(RunQueueTest, DeferredSessionsRunWhenTheyAreRetried) {
   EXPECT_EQ(play_round(), (Order{3, 1, 0}));
 }
 
-TEST_F(RunQueueTest, AsManySessionsAreWokenAsMemoryIsFreeFor) {
+TEST_F(RunQueueTest, WakesTheRequestedNumberForMemory) {
   for (Session& session : sessions) queue.wait_for_memory(session);
   EXPECT_EQ(sessions[0].stopped(), Stopped::deferred);
   queue.wake_for_memory(0);
@@ -116,7 +116,7 @@ TEST_F(RunQueueTest, AsManySessionsAreWokenAsMemoryIsFreeFor) {
   EXPECT_EQ(play_round(), Order{3});
 }
 
-TEST_F(RunQueueTest, AWokenSessionRunsIfItHasSomethingToRun) {
+TEST_F(RunQueueTest, AWokenSessionRunsIfItHasInput) {
   sessions[0].stop(Stopped::output_full);
   ASSERT_TRUE(sessions[0].requests.input.append("use t\r\n"));
   queue.wake(sessions[0]);

@@ -33,7 +33,7 @@ class ServiceClients : public test::ServiceTest {
   Session& asker = world.connect();
 };
 
-TEST_F(ServiceClients, AreIdleUntilSomethingMoves) {
+TEST_F(ServiceClients, AreIdleUntilInputArrives) {
   Session& session = world.connect();
   world.pass_s(5);
   EXPECT_EQ(state_of(session), "idle");
@@ -51,7 +51,7 @@ TEST_F(ServiceClients, AreIdleUntilSomethingMoves) {
   EXPECT_EQ(number_of(session, "age"), 12U);
 }
 
-TEST_F(ServiceClients, WaitSinceTheirReserveAndNotSinceTheirLastByte) {
+TEST_F(ServiceClients, WaitSinceTheBeginOfTheReserve) {
   Session& session = world.connect();
   world.say(session, "reserve-with-timeout 100\r\nreserve\r\n");
   world.pass_s(7);
@@ -73,7 +73,7 @@ TEST_F(ServiceClients, WaitSinceTheirReserveAndNotSinceTheirLastByte) {
   EXPECT_EQ(number_of(session, "idle"), 1U);
 }
 
-TEST_F(ServiceClients, AreInABodyWhetherItIsWantedOrNot) {
+TEST_F(ServiceClients, AreInABodyAlsoIfItIsRefused) {
   const std::string large(100'000, 'l');
   for (const std::size_t bytes : {std::size_t{5}, large.size(), std::size_t{5'000'000}}) {
     Session& session = world.connect();
@@ -86,7 +86,7 @@ TEST_F(ServiceClients, AreInABodyWhetherItIsWantedOrNot) {
   }
 }
 
-TEST_F(ServiceClients, RunWhileAnAnswerIsNotTaken) {
+TEST_F(ServiceClients, AreRunningWhileAnAnswerIsUnread) {
   Session& session = world.connect();
   world.say(session, test::repeated("stats\r\n", 2000));
   world.settle();
@@ -94,7 +94,7 @@ TEST_F(ServiceClients, RunWhileAnAnswerIsNotTaken) {
   EXPECT_LT(number_of(session, "commands"), 2000U);
 }
 
-TEST_F(ServiceClients, ThatAreClosedAreNotShownAndHoldNothing) {
+TEST_F(ServiceClients, AreGoneFromListsWhenClosed) {
   Session& session = world.connect();
   ASSERT_EQ(world.ask(session, whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
@@ -104,7 +104,7 @@ TEST_F(ServiceClients, ThatAreClosedAreNotShownAndHoldNothing) {
   EXPECT_EQ(world.ask(asker, "scan-jobs 1 1\r\n").find("holder"), std::string::npos);
 }
 
-TEST_F(ServiceClients, ThatCloseWithVeryManyJobsHoldThemNoMore) {
+TEST_F(ServiceClients, HoldNoJobsWhenClosed) {
   Session& session = world.connect();
   constexpr std::size_t kJobs = 3 * Engine::kJobsPerCall;
   world.ask(asker, test::repeated(whole_put("j"), kJobs));
@@ -121,7 +121,7 @@ TEST_F(ServiceClients, ThatCloseWithVeryManyJobsHoldThemNoMore) {
   EXPECT_EQ(jobs.find("holder"), std::string::npos);
 }
 
-TEST_F(ServiceClients, APageLooksAtAThousandIdsAndTheNextOneGoesOn) {
+TEST_F(ServiceClients, APageScansAThousandIds) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 3000; ++i) sessions.push_back(&world.connect());
   for (int i = 0; i < 2900; ++i) world.disconnect(*sessions[static_cast<std::size_t>(i)]);
@@ -143,7 +143,7 @@ TEST_F(ServiceClients, APageLooksAtAThousandIdsAndTheNextOneGoesOn) {
   EXPECT_EQ(pages, 4U);
 }
 
-TEST_F(ServiceClients, APageOfManyIsPaidFor) {
+TEST_F(ServiceClients, ALargePageIsCharged) {
   for (int i = 0; i < 1000; ++i) world.connect();
   const std::uint64_t before = service.engine().steps();
   const std::string page = world.ask(asker, "list-clients 1 1000\r\n");

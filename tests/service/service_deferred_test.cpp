@@ -33,7 +33,7 @@ class DeferredCommands : public ::testing::Test {
   Service& service = world.service;
 };
 
-TEST_F(DeferredCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
+TEST_F(DeferredCommands, RunOnceWhenTheDiskCatchesUp) {
   Session& session = world.connect();
   const std::string large(5000, 'l');
   const std::pair<std::string, std::string> commands[] = {
@@ -65,7 +65,7 @@ TEST_F(DeferredCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
   EXPECT_EQ(world.stat(session, "cmd-release"), 2U);
 }
 
-TEST_F(DeferredCommands, MakeNoWorkerOfTheirClientBefore) {
+TEST_F(DeferredCommands, CountNoWorkerBeforeTheyRun) {
   Session& session = world.connect();
   world.ask(session, "put 0 100 60 1\r\nx\r\n");
   make_disk_slow();
@@ -75,7 +75,7 @@ TEST_F(DeferredCommands, MakeNoWorkerOfTheirClientBefore) {
   EXPECT_EQ(service.engine().counts().workers, 1U);
 }
 
-TEST_F(DeferredCommands, HoldUpNobodyElse) {
+TEST_F(DeferredCommands, DoNotDelayOtherSessions) {
   Session& producer = world.connect();
   Session& other = world.connect();
   world.ask(producer, whole_put("x"));
@@ -88,7 +88,7 @@ TEST_F(DeferredCommands, HoldUpNobodyElse) {
   EXPECT_EQ(world.hear(producer), "INSERTED 2\r\nFOUND 1 1\r\nx\r\n");
 }
 
-TEST_F(DeferredCommands, AreNotTriedAgainByBytesThatArrive) {
+TEST_F(DeferredCommands, AreNotRetriedOnInput) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -100,7 +100,7 @@ TEST_F(DeferredCommands, AreNotTriedAgainByBytesThatArrive) {
 
 // They are asked for in their order, a bounded number in a turn, if the disk is not fast enough for
 // all of them.
-TEST_F(DeferredCommands, ShareTurnsWhereTheyAreMany) {
+TEST_F(DeferredCommands, ShareTurns) {
   constexpr std::uint64_t kProducers = 20'000;
   std::vector<Session*> producers;
   make_disk_slow();
@@ -128,7 +128,7 @@ TEST_F(DeferredCommands, ShareTurnsWhereTheyAreMany) {
   for (Session* producer : producers) EXPECT_TRUE(world.hear(*producer).starts_with("INSERTED "));
 }
 
-TEST_F(DeferredCommands, KeepTheirSessionFromReadingMuch) {
+TEST_F(DeferredCommands, LimitTheInputOfTheirSession) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -142,7 +142,7 @@ TEST_F(DeferredCommands, KeepTheirSessionFromReadingMuch) {
   EXPECT_TRUE(session.wants_input());
 }
 
-TEST_F(DeferredCommands, GoWithTheirSession) {
+TEST_F(DeferredCommands, AreDroppedWithTheirSession) {
   Session& gone = world.connect();
   Session& half_closed = world.connect();
   make_disk_slow();
@@ -157,7 +157,7 @@ TEST_F(DeferredCommands, GoWithTheirSession) {
   EXPECT_TRUE(half_closed.is_finished());
 }
 
-TEST_F(DeferredCommands, MayBeWithheldAgain) {
+TEST_F(DeferredCommands, MayBeDeferredAgain) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -172,7 +172,7 @@ TEST_F(DeferredCommands, MayBeWithheldAgain) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
 }
 
-TEST_F(DeferredCommands, AKickGoesOnWhereItStopped) {
+TEST_F(DeferredCommands, AKickResumesWhereItStopped) {
   Session& session = world.connect();
   Session& other = world.connect();
   for (int i = 0; i < 10; ++i) world.ask(session, "put 0 100 60 1\r\nx\r\n");
@@ -186,7 +186,7 @@ TEST_F(DeferredCommands, AKickGoesOnWhereItStopped) {
   EXPECT_EQ(world.stat(other, "cmd-kick"), 1U);
 }
 
-TEST_F(DeferredCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
+TEST_F(DeferredCommands, HeldBackAnswersAreSentBeforeTheirs) {
   world.journal.hold_back();
   Session& session = world.connect();
   world.journal.refuse_from(2, JournalStatus::later);
@@ -202,7 +202,7 @@ TEST_F(DeferredCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
 }
 
 // The waiting client may be gone. The journal requests turns until it is asked.
-TEST_F(DeferredCommands, TheJournalIsAskedAlsoWhereNobodyWaitsAnyMore) {
+TEST_F(DeferredCommands, TheJournalIsAskedWithoutAWaitingSession) {
   world.journal.let_try_again();
   world.service.run_backlog(world.now);
   EXPECT_FALSE(world.journal.may_try_again()) << "nobody has asked";

@@ -17,7 +17,7 @@ using test::whole_put;
 
 // Ends --------------------------------------------------------------------------------------------
 
-TEST_F(ServiceTest, QuitFinishesBehindWhatWasAnswered) {
+TEST_F(ServiceTest, QuitFinishesAfterTheAnswers) {
   Session& session = world.connect();
   world.say(session, "use t\r\nquit\r\nuse u\r\n");
   EXPECT_TRUE(session.is_finished());
@@ -36,7 +36,7 @@ TEST_F(ServiceTest, AnIdleSessionIsFinishedWhenItsInputEnds) {
   EXPECT_FALSE(session.wants_input());
 }
 
-TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
+TEST_F(ServiceTest, AnIncompleteCommandDoesNotKeepASessionOpen) {
   for (const std::string& begun :
        {std::string("use"), std::string("use t\r"), put_line(5) + "abcde\r", put_line(5000) + "x",
         put_line(5'000'000) + "x", std::string(300, 'z')}) {
@@ -59,7 +59,7 @@ TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
+TEST_F(ServiceTest, CommandsBeforeAHalfCloseRun) {
   Session& session = world.connect();
   Session& other = world.connect();
   world.ask(other, whole_put("x"));
@@ -74,7 +74,7 @@ TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
+TEST_F(ServiceTest, AnEarlyHalfCloseWaitsForTheRestOfTheInput) {
   Session& session = world.connect();
   world.say(session, "reserve\r\nuse t\r\n");
   service.peer_half_closed(session);
@@ -88,7 +88,7 @@ TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
+TEST_F(ServiceTest, CommandsBeyondAShareRunAfterAHalfClose) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare), world.now);
   service.end_of_input(session);
@@ -98,7 +98,7 @@ TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceTest, AHalfClosedSessionThatIsNotReadIsNotFinishedBeforeAllIsAnswered) {
+TEST_F(ServiceTest, AHalfClosedSessionIsFinishedWhenAllIsAnswered) {
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(600'000, 'x')));
   world.say(session, repeated("peek 1\r\n", 6));
@@ -126,7 +126,7 @@ TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceTest, AClosedSessionsJobsComeToOthersThatWait) {
+TEST_F(ServiceTest, JobsOfAClosedSessionGoToWaitingSessions) {
   Session& holder = world.connect();
   Session& worker = world.connect();
   world.ask(holder, whole_put("x") + "reserve\r\n");
@@ -135,7 +135,7 @@ TEST_F(ServiceTest, AClosedSessionsJobsComeToOthersThatWait) {
   EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\n");
 }
 
-TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
+TEST_F(ServiceTest, ASessionOfTheBacklogCanBeClosed) {
   Session& a = world.connect();
   Session& b = world.connect();
   for (Session* session : {&a, &b}) {
@@ -147,7 +147,7 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
 }
 
 // A session is in no list and does not run after its end, whatever has stopped it before.
-TEST_F(ServiceTest, AStoppedSessionEndsIfThereIsNoMemoryForWhatArrives) {
+TEST_F(ServiceTest, AStoppedSessionEndsWithoutMemoryForInput) {
   const std::string share = repeated("use t\r\n", 2 * test::kCommandsPerShare);
   for (const std::string& stopping :
        {std::string("reserve\r\n"), share, share + whole_put("x"), whole_put("x")}) {
@@ -169,7 +169,7 @@ TEST_F(ServiceTest, AStoppedSessionEndsIfThereIsNoMemoryForWhatArrives) {
   }
 }
 
-TEST_F(ServiceTest, WhatArrivesBehindTheEndIsNotKept) {
+TEST_F(ServiceTest, InputAfterTheEndIsDropped) {
   Session& session = world.connect();
   world.say(session, "quit\r\n");
   Memory::limit(1'000'000'000);
@@ -180,7 +180,7 @@ TEST_F(ServiceTest, WhatArrivesBehindTheEndIsNotKept) {
 
 // Stopping and continuing -------------------------------------------------------------------------
 
-TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
+TEST_F(ServiceTest, InputAfterALargeDeliveryIsRun) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   world.ask(worker, "reserve\r\n");
@@ -190,7 +190,7 @@ TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
   EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 2000000\r\n" + body + "\r\nUSING t\r\n");
 }
 
-TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
+TEST_F(ServiceTest, AStoppedSessionContinuesAfterAnEarlyHalfClose) {
   Session& session = world.connect();
   const std::string body(2'000'000, 'x');
   world.ask(session, "use t\r\n" + whole_put(body));
@@ -203,7 +203,7 @@ TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
 }
 
 // Stored bytes of a body come before bytes that are received directly.
-TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
+TEST_F(ServiceTest, ABodyCutByTheEndOfAShareStaysInOrder) {
   Session& session = world.connect();
   std::string body(2000, '-');
   body.front() = '<';
@@ -218,7 +218,7 @@ TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
 }
 
 // A client that reads slowly gets its end, too: the last of its output is sent in a later turn.
-TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
+TEST_F(ServiceTest, AFinishedSessionIsReturnedWhenItsOutputIsSent) {
   for (const bool quits : {true, false}) {
     Session& session = world.connect();
     world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");

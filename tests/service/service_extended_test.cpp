@@ -43,7 +43,7 @@ class ServiceExtended : public test::ServiceTest {
 
 // Lines ----------------------------------------------------------------------------------------
 
-TEST_F(ServiceExtended, ALongLineCutAnywhereIsOneCommand) {
+TEST_F(ServiceExtended, ALongLineInPiecesIsOneCommand) {
   Session& session = world.connect();
   const std::string line = "delete-batch" + repeated(" 77", 200) + "\r\n";
   for (std::size_t cut = 1; cut < line.size(); ++cut) {
@@ -56,7 +56,7 @@ TEST_F(ServiceExtended, ALongLineCutAnywhereIsOneCommand) {
   }
 }
 
-TEST_F(ServiceExtended, ALineOfTheGreatestLengthIsRunAndOneByteMoreIsNot) {
+TEST_F(ServiceExtended, ALineAboveTheLimitIsRejected) {
   Session& session = world.connect();
   const std::string begin = "delete-batch 1";
   for (const std::size_t bytes : {kBatchLineBytesMax - 1, kBatchLineBytesMax,
@@ -74,7 +74,7 @@ TEST_F(ServiceExtended, ALineOfTheGreatestLengthIsRunAndOneByteMoreIsNot) {
   }
 }
 
-TEST_F(ServiceExtended, WhatIsNoBatchLineIsNotKeptForOne) {
+TEST_F(ServiceExtended, OtherLongLinesAreNotKept) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   world.say(session, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
@@ -101,7 +101,7 @@ TEST_F(ServiceExtended, WithoutExtensionsNoLineIsLong) {
 
 // Batches --------------------------------------------------------------------------------------
 
-TEST_F(ServiceExtended, ABatchOfSmallJobsIsBoundedByWhatIsCopied) {
+TEST_F(ServiceExtended, ABatchOfSmallJobsIsBoundedByCopiedBytes) {
   Session& session = world.connect();
   world.ask(session, repeated(whole_put(std::string(1000, 'x')), 200));
   const std::string answer = world.ask(session, "reserve-batch 1000\r\n");
@@ -113,7 +113,7 @@ TEST_F(ServiceExtended, ABatchOfSmallJobsIsBoundedByWhatIsCopied) {
   EXPECT_EQ(world.stat(session, "current-jobs-reserved"), jobs_in(answer));
 }
 
-TEST_F(ServiceExtended, ABatchOfTinyJobsMayHaveAllThatItsCountAllows) {
+TEST_F(ServiceExtended, ABatchOfTinyJobsIsBoundedByItsCount) {
   Session& session = world.connect();
   world.ask(session, repeated(whole_put(""), 1200));
   const std::string answer = world.ask(session, "reserve-batch 1000\r\n");
@@ -130,7 +130,7 @@ TEST_F(ServiceExtended, ABatchOfLargeJobsIsBoundedByAMebibyte) {
   EXPECT_GE(answer.size(), 900U * 1024);
 }
 
-TEST_F(ServiceExtended, OneJobIsNeverTooLargeForABatch) {
+TEST_F(ServiceExtended, ABatchTakesASingleJobOfAnySize) {
   Session& session = world.connect();
   const std::string large(3 * 1024 * 1024, 'x');
   world.ask(session, whole_put(large) + whole_put("y"));
@@ -140,7 +140,7 @@ TEST_F(ServiceExtended, OneJobIsNeverTooLargeForABatch) {
             "RESERVED_BATCH 1\r\nRESERVED 2 1\r\ny\r\n");
 }
 
-TEST_F(ServiceExtended, ABatchThatWaitsIsAnsweredWithTheFirstJob) {
+TEST_F(ServiceExtended, AWaitingBatchIsAnsweredWithTheFirstJob) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   EXPECT_EQ(world.ask(worker, "reserve-batch 10 5\r\n"), "");
@@ -159,7 +159,7 @@ TEST_F(ServiceExtended, ABatchThatWaitsIsAnsweredWithTheFirstJob) {
 
 // The journal ----------------------------------------------------------------------------------
 
-TEST_F(ServiceExtended, ABatchThatIsInDoubtIsOneFailure) {
+TEST_F(ServiceExtended, ABatchInDoubtIsOneFailure) {
   world.journal.hold_back();
   Session& session = world.connect();
   service.advance(world.now);
@@ -192,7 +192,7 @@ TEST_F(ServiceExtended, AnswersToDeletesWaitForTheirRecords) {
             "DELETED_BATCH 0 3\r\nFLUSHED 0\r\n");
 }
 
-TEST_F(ServiceExtended, ALongLineIsRunOnceWhenTheDiskHasCaughtUp) {
+TEST_F(ServiceExtended, ALongLineRunsOnceWhenTheDiskCatchesUp) {
   Session& session = world.connect();
   world.ask(session, whole_put("x"));
   world.journal.refuse_from(1, JournalStatus::later);
@@ -207,7 +207,7 @@ TEST_F(ServiceExtended, ALongLineIsRunOnceWhenTheDiskHasCaughtUp) {
   EXPECT_EQ(world.ask(session, "use t\r\n"), "DELETED_BATCH 1 999\r\nUSING t\r\n");
 }
 
-TEST_F(ServiceExtended, AJournalThatRefusesIsAnInternalError) {
+TEST_F(ServiceExtended, ARefusalOfTheJournalIsAnInternalError) {
   Session& session = world.connect();
   world.ask(session, repeated(whole_put("x"), 5));
   world.journal.refuse_from(1, JournalStatus::full);
@@ -231,7 +231,7 @@ TEST_F(ServiceExtended, AJournalThatRefusesIsAnInternalError) {
 
 // Long flushes ---------------------------------------------------------------------------------
 
-TEST_F(ServiceExtended, AFlushAnswersAClientThatHasClosedItsSide) {
+TEST_F(ServiceExtended, AFlushAnswersAHalfClosedClient) {
   Session& session = world.connect();
   const std::size_t jobs = 3 * Engine::kJobsPerCall;
   world.ask(session, repeated(whole_put(""), jobs));
@@ -243,7 +243,7 @@ TEST_F(ServiceExtended, AFlushAnswersAClientThatHasClosedItsSide) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(ServiceExtended, AFlushGoesOnWhenItsClientHasGone) {
+TEST_F(ServiceExtended, AFlushContinuesWithoutItsClient) {
   Session& session = world.connect();
   Session& other = world.connect();
   world.ask(session, repeated(whole_put(""), 3 * Engine::kJobsPerCall));
@@ -259,7 +259,7 @@ TEST_F(ServiceExtended, AFlushGoesOnWhenItsClientHasGone) {
 
 // Drain mode -----------------------------------------------------------------------------------
 
-TEST_F(ServiceExtended, OnlyALocalClientDrains) {
+TEST_F(ServiceExtended, OnlyALocalClientMayDrain) {
   Session& remote = world.connect();
   Session& local = world.connect(nullptr, true);
   EXPECT_EQ(world.ask(remote, "drain\r\nundrain\r\n"), repeated("UNKNOWN_COMMAND\r\n", 2));
@@ -275,7 +275,7 @@ TEST_F(ServiceExtended, OnlyALocalClientDrains) {
   EXPECT_EQ(world.ask(remote, "capabilities\r\n").find("drain"), std::string::npos);
 }
 
-TEST_F(ServiceExtended, EverybodyDrainsWhereItIsAllowed) {
+TEST_F(ServiceExtended, EachClientMayDrainIfAllowed) {
   world.info.commands = CommandSet::operators;
   Session& remote = world.connect();
   EXPECT_EQ(world.ask(remote, "drain\r\nundrain\r\n"), "DRAINING\r\nNOT_DRAINING\r\n");

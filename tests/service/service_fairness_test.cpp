@@ -67,7 +67,7 @@ class ServiceFairness : public ::testing::Test {
   test::ServiceWorld world;
 };
 
-TEST_F(ServiceFairness, WhereManyWantAllOfTheirShareEachGetsLess) {
+TEST_F(ServiceFairness, SharesShrinkWithTheNumberOfBusySessions) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 100; ++i) {
     sessions.push_back(&world.connect());
@@ -92,7 +92,7 @@ TEST_F(ServiceFairness, WhereManyWantAllOfTheirShareEachGetsLess) {
   EXPECT_EQ(turn({last}), std::vector<std::size_t>{test::kCommandsPerShare});
 }
 
-TEST_F(ServiceFairness, AReportTakesMoreOfAShareThanABodyOfItsLength) {
+TEST_F(ServiceFairness, AReportCostsMoreThanABodyOfItsLength) {
   Session& session = world.connect();
   world.service.receive(session, repeated("stats\r\n", 2000), world.now);
   const std::string heard = world.hear(session);
@@ -200,7 +200,7 @@ TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
 
 // A session that is put off costs the turns until then almost nothing, however long its line is.
 // Its later commands come after it.
-TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
+TEST_F(ServiceFairness, APutOffSessionKeepsItsPlaceAndItsOrder) {
   Session& producer = world.connect();
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
@@ -234,7 +234,7 @@ TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
   }
 }
 
-TEST_F(ServiceFairness, WhoAsksForAFewWaitsForNoLongPages) {
+TEST_F(ServiceFairness, AShortPageDoesNotWaitForLongOnes) {
   Session& producer = world.connect();
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
@@ -255,7 +255,7 @@ TEST_F(ServiceFairness, WhoAsksForAFewWaitsForNoLongPages) {
   world.settle();
 }
 
-TEST_F(ServiceFairness, WhoAsksForAFewSharesWhatIsLeftForThem) {
+TEST_F(ServiceFairness, ShortPagesShareTheirBudget) {
   Session& producer = world.connect();
   ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
   std::vector<Session*> sessions;
@@ -275,7 +275,7 @@ TEST_F(ServiceFairness, WhoAsksForAFewSharesWhatIsLeftForThem) {
 }
 
 // They are new in this turn.
-TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
+TEST_F(ServiceFairness, NewSessionsShareTheirFirstTurn) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 128; ++i) sessions.push_back(&world.connect());
   world.service.advance(world.now);
@@ -290,7 +290,7 @@ TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   EXPECT_LE(all, (kStepsOfReading + sessions.size() * kStepsOfCheap) / kStepsPerCommand);
 }
 
-TEST_F(ServiceFairness, AFlushOfVeryManyJobsLeavesEachTurnToTheOthers) {
+TEST_F(ServiceFairness, ALongFlushLeavesEachTurnToOthers) {
   constexpr std::uint64_t kJobs = 200'000;
   Session& client = world.connect();
   Session& other = world.connect();
@@ -315,7 +315,7 @@ TEST_F(ServiceFairness, AFlushOfVeryManyJobsLeavesEachTurnToTheOthers) {
   EXPECT_EQ(heard, "FLUSHED " + std::to_string(kJobs) + "\r\n");
 }
 
-TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
+TEST_F(ServiceFairness, AScanIsChargedForScannedJobs) {
   Session& session = world.connect();
   ASSERT_EQ(lines_in(world.ask(session, repeated(test::whole_put(""), 1000))), 1000U);
   ASSERT_EQ(world.ask(session, "watch t\r\n"), "WATCHING 2\r\n");
@@ -327,7 +327,7 @@ TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
   EXPECT_LE(answers, 8U);
 }
 
-TEST_F(ServiceFairness, PutsThatWakeWorkersTakeOfAShareWhatTheAnswersCost) {
+TEST_F(ServiceFairness, PutsThatWakeWorkersAreChargedForTheirAnswers) {
   constexpr std::size_t kWorkers = 800;
   std::vector<Session*> workers;
   for (std::size_t i = 0; i < kWorkers; ++i) {
@@ -351,7 +351,7 @@ TEST_F(ServiceFairness, PutsThatWakeWorkersTakeOfAShareWhatTheAnswersCost) {
 }
 
 // Lines of every length around the limit, cut after every byte: the next command is answered.
-TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {
+TEST_F(ServiceFairness, ALineInPiecesDoesNotSwallowTheNext) {
   Session& session = world.connect();
   for (std::size_t length = 200; length <= 460; ++length) {
     const std::string line = "use " + std::string(length - 6, 'x') + "\r\n";

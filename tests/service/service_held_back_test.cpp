@@ -42,7 +42,7 @@ class HeldBackAnswers : public ::testing::Test {
   Service& service = world.service;
 };
 
-TEST_F(HeldBackAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
+TEST_F(HeldBackAnswers, OnlyTheAuthorOfARecordWaitsForIt) {
   Session& producer = world.connect();
   Session& other = world.connect();
   world.say(producer, whole_put("x"));
@@ -58,7 +58,7 @@ TEST_F(HeldBackAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
   EXPECT_EQ(world.hear(producer), "INSERTED 1\r\n");
 }
 
-TEST_F(HeldBackAnswers, EveryCommandThatMakesARecordWaits) {
+TEST_F(HeldBackAnswers, EachRecordingCommandWaits) {
   Session& session = world.connect();
   const std::pair<std::string, std::string> commands[] = {
       {whole_put("x"), "INSERTED 1\r\n"},
@@ -79,7 +79,7 @@ TEST_F(HeldBackAnswers, EveryCommandThatMakesARecordWaits) {
             "NOT_FOUND\r\nKICKED 0\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
 }
 
-TEST_F(HeldBackAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
+TEST_F(HeldBackAnswers, CommandsReceivedAtOnceAreReleasedTogether) {
   Session& session = world.connect();
   service.advance(world.now);
   world.say(session, "use t\r\n" + whole_put("x") + "stats-job 9\r\n" + whole_put("y") +
@@ -93,7 +93,7 @@ TEST_F(HeldBackAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
   EXPECT_EQ(world.hear(session), "USING t\r\nINSERTED 1\r\nNOT_FOUND\r\nINSERTED 2\r\nUSING t\r\n");
 }
 
-TEST_F(HeldBackAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
+TEST_F(HeldBackAnswers, CommandsOfALaterTurnWaitInOrder) {
   Session& session = world.connect();
   service.advance(world.now);
   world.say(session, whole_put("x"));
@@ -107,7 +107,7 @@ TEST_F(HeldBackAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nINSERTED 2\r\nUSING t\r\n");
 }
 
-TEST_F(HeldBackAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
+TEST_F(HeldBackAnswers, AnswersInDoubtAreFailures) {
   Session& session = world.connect();
   Session& other = world.connect();
   service.advance(world.now);
@@ -126,7 +126,7 @@ TEST_F(HeldBackAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
 
 // Follows the advice of docs/protocol.md to clients: the job exists, a client may hold one without
 // knowing, and closing the connection returns it.
-TEST_F(HeldBackAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnawares) {
+TEST_F(HeldBackAnswers, ClosingReturnsJobsOfAReserveInDoubt) {
   Session& session = world.connect();
   Session& other = world.connect();
   service.advance(world.now);
@@ -147,7 +147,7 @@ std::string put_of_key(int priority = 5) {
   return "put " + std::to_string(priority) + " 0 60 1 idp:k\r\nx\r\n";
 }
 
-TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheOtherJob) {
+TEST_F(HeldBackAnswers, ADuplicateWaitsForTheRecordOfTheOwner) {
   Session& first = world.connect();
   Session& second = world.connect();
   service.advance(world.now);
@@ -167,7 +167,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheOtherJob) {
   EXPECT_EQ(world.hear(second), "INSERTED 1 READY 4\r\n");
 }
 
-TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheOtherJob) {
+TEST_F(HeldBackAnswers, ADuplicateFailsWithTheRecordOfTheOwner) {
   Session& first = world.connect();
   Session& second = world.connect();
   Session& third = world.connect();
@@ -194,7 +194,7 @@ std::string put_of_tombstone_key() {
 // Deletes a job whose key outlives it.
 constexpr std::string_view kDelete = "delete 1\r\n";
 
-TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
+TEST_F(HeldBackAnswers, ADuplicateWaitsForTheRecordOfTheDeletion) {
   Session& first = world.connect();
   Session& second = world.connect();
   world.say(first, put_of_tombstone_key());
@@ -219,7 +219,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
   EXPECT_EQ(world.ask(second, put_of_tombstone_key()), "INSERTED 1 DELETED\r\n");
 }
 
-TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheDeletion) {
+TEST_F(HeldBackAnswers, ADuplicateFailsWithTheRecordOfTheDeletion) {
   Session& first = world.connect();
   Session& second = world.connect();
   Session& third = world.connect();
@@ -243,7 +243,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheDeletion) {
 }
 
 // The answer may wait longer than the key is taken.
-TEST_F(HeldBackAnswers, ThatOfADuplicateOutlivesTheKey) {
+TEST_F(HeldBackAnswers, AnAnswerToADuplicateOutlivesTheKey) {
   Session& session = world.connect();
   world.say(session, "put 5 0 60 1 idp:k:1\r\nx\r\n");
   make_safe();
@@ -261,14 +261,14 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateOutlivesTheKey) {
   EXPECT_EQ(world.hear(session), "INSERTED 3\r\n");
 }
 
-TEST_F(HeldBackAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
+TEST_F(HeldBackAnswers, TheJournalRequestsTheNextTurn) {
   world.journal.wants_turn_at = world.now + Duration::seconds(3);
   EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));
   service.end_turn(world.now);
   EXPECT_EQ(world.journal.last_turn, world.now);
 }
 
-TEST_F(HeldBackAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
+TEST_F(HeldBackAnswers, NewInputRunsWhenTheRecordIsSafe) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   service.advance(world.now);
@@ -279,7 +279,7 @@ TEST_F(HeldBackAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\nUSING u\r\n");
 }
 
-TEST_F(HeldBackAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
+TEST_F(HeldBackAnswers, AnAnswerWaitsForItsOwnRecord) {
   Session& first = world.connect();
   Session& second = world.connect();
   world.say(first, whole_put("x"));
@@ -293,7 +293,7 @@ TEST_F(HeldBackAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
   EXPECT_TRUE(second.may_send());
 }
 
-TEST_F(HeldBackAnswers, AnswersOfOneSyncLeaveOverSeveralTurns) {
+TEST_F(HeldBackAnswers, AnswersOfOneSyncAreSentInSeveralTurns) {
   constexpr std::size_t kSessions = 1'000;
   constexpr std::size_t kMost = turn_limits::kStepsOfAnswers / turn_limits::kStepsPerSend;
   std::vector<Session*> sessions;
@@ -318,7 +318,7 @@ TEST_F(HeldBackAnswers, AnswersOfOneSyncLeaveOverSeveralTurns) {
   EXPECT_EQ(sent, kSessions);
 }
 
-TEST_F(HeldBackAnswers, SessionThatRecordsMoreDoesNotHoldUpTheOthers) {
+TEST_F(HeldBackAnswers, ASessionThatRecordsMoreDoesNotDelayOthers) {
   Session& first = world.connect();
   Session& second = world.connect();
   world.say(first, whole_put("x"));
@@ -332,7 +332,7 @@ TEST_F(HeldBackAnswers, SessionThatRecordsMoreDoesNotHoldUpTheOthers) {
   EXPECT_EQ(world.hear(first), "INSERTED 1\r\nINSERTED 3\r\n");
 }
 
-TEST_F(HeldBackAnswers, AnswersThatAreLeftDoNotWakeTheServerWhenTheirClientsAreGone) {
+TEST_F(HeldBackAnswers, AnswersOfClosedSessionsDoNotWakeTheServer) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 300; ++i) {
     sessions.push_back(&world.connect());
@@ -346,14 +346,14 @@ TEST_F(HeldBackAnswers, AnswersThatAreLeftDoNotWakeTheServerWhenTheirClientsAreG
   EXPECT_FALSE(service.has_safe_answers());
 }
 
-TEST_F(HeldBackAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {
+TEST_F(HeldBackAnswers, JournalProgressChangesNothingWithoutHeldAnswers) {
   Session& session = world.connect();
   service.end_turn(world.now);
   EXPECT_TRUE(world.to_send().empty());
   EXPECT_TRUE(session.may_send());
 }
 
-TEST_F(HeldBackAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
+TEST_F(HeldBackAnswers, AWorkerGetsAJobBeforeItsRecordIsSafe) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   world.ask(worker, "reserve\r\n");
@@ -371,7 +371,7 @@ TEST_F(HeldBackAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
   EXPECT_EQ(world.hear(session), "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\n");
 }
 
-TEST_F(HeldBackAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
+TEST_F(HeldBackAnswers, InputDuringAHeldKickIsRun) {
   Session& session = begin_long_kick();
   world.settle();  // The kick is done, and its answer waits for the last records.
   world.say(session, "use t\r\n");
@@ -380,7 +380,7 @@ TEST_F(HeldBackAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten
             "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
 }
 
-TEST_F(HeldBackAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
+TEST_F(HeldBackAnswers, AHeldSessionIsFinishedWhenItsAnswerMayBeSent) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "quit\r\n");
   EXPECT_FALSE(session.is_finished());
@@ -399,7 +399,7 @@ TEST_F(HeldBackAnswers, AHeldSessionCanHalfClose) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(HeldBackAnswers, AHeldSessionComesUpWhenItsAnswerMayLeave) {
+TEST_F(HeldBackAnswers, AHeldSessionIsReturnedWhenItsAnswerMayBeSent) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   EXPECT_FALSE(world.is_to_be_sent(session));
@@ -407,7 +407,7 @@ TEST_F(HeldBackAnswers, AHeldSessionComesUpWhenItsAnswerMayLeave) {
   EXPECT_TRUE(world.is_to_be_sent(session));
 }
 
-TEST_F(HeldBackAnswers, AHeldSessionThatRunsNothingTakesNothingOfTheTurn) {
+TEST_F(HeldBackAnswers, AHeldSessionTakesNoSteps) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   service.advance(world.now);
@@ -416,7 +416,7 @@ TEST_F(HeldBackAnswers, AHeldSessionThatRunsNothingTakesNothingOfTheTurn) {
   EXPECT_EQ(service.engine().steps(), steps);
 }
 
-TEST_F(HeldBackAnswers, AHeldSessionEndsBehindItsAnswerIfThereIsNoMemoryForWhatArrives) {
+TEST_F(HeldBackAnswers, AHeldSessionEndsAfterItsAnswerWithoutMemoryForInput) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   service.advance(world.now);

@@ -43,13 +43,13 @@ class IdleTimeout : public ::testing::Test {
   ServiceWorld world{Limits{.idle_timeout_s = kTimeout_s}};
 };
 
-TEST_F(IdleTimeout, WhoSaysNothingIsClosed) {
+TEST_F(IdleTimeout, ClosesASilentSession) {
   expect_end_after(world.connect(), kTimeout_s);
   Session& other = world.connect();
   EXPECT_EQ(world.stat(other, "idle-closed"), 1U);
 }
 
-TEST_F(IdleTimeout, WithoutItNobodyIsClosed) {
+TEST_F(IdleTimeout, ClosesNoSessionWithoutALimit) {
   ServiceWorld without;
   Session& session = without.connect();
   without.pass_s(1'000'000);
@@ -57,7 +57,7 @@ TEST_F(IdleTimeout, WithoutItNobodyIsClosed) {
   EXPECT_EQ(without.service.next_event(), Instant::never());
 }
 
-TEST_F(IdleTimeout, ByteOfTheLastMomentIsInTime) {
+TEST_F(IdleTimeout, AByteInTheLastMillisecondIsInTime) {
   Session& session = world.connect();
   world.pass(Duration::milliseconds(std::int64_t{kTimeout_s} * 1000 - 1));
   // Two turns begin when the time is over, and only the second one reads earlier input.
@@ -68,7 +68,7 @@ TEST_F(IdleTimeout, ByteOfTheLastMomentIsInTime) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, EveryCommandBeginsItAnew) {
+TEST_F(IdleTimeout, RestartsWithEachCommand) {
   Session& session = world.connect();
   for (int i = 0; i < 5; ++i) {
     world.pass_s(kTimeout_s - 1);
@@ -77,7 +77,7 @@ TEST_F(IdleTimeout, EveryCommandBeginsItAnew) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, SoDoesEveryByteOfACommandOrABody) {
+TEST_F(IdleTimeout, RestartsWithEachByte) {
   Session& session = world.connect();
   for (const char c : std::string("use t")) {
     world.pass_s(kTimeout_s - 1);
@@ -91,7 +91,7 @@ TEST_F(IdleTimeout, SoDoesEveryByteOfACommandOrABody) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, HalfACommandThatDoesNotGoOnIsIdle) {
+TEST_F(IdleTimeout, AnIncompleteCommandIsIdle) {
   for (const std::string& half :
        {std::string("use"), put_line(10) + "x", put_line(30'000) + "x", put_line(4'000'000'000)}) {
     Session& session = world.connect();
@@ -101,7 +101,7 @@ TEST_F(IdleTimeout, HalfACommandThatDoesNotGoOnIsIdle) {
   }
 }
 
-TEST_F(IdleTimeout, WhoWaitsIsNot) {
+TEST_F(IdleTimeout, AWaitingSessionIsNotIdle) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   expect_no_end(session);
@@ -109,7 +109,7 @@ TEST_F(IdleTimeout, WhoWaitsIsNot) {
   EXPECT_EQ(world.hear(session), "RESERVED 1 1\r\nx\r\n");
 }
 
-TEST_F(IdleTimeout, WhoWaitsForTheEndOfAJobIsNot) {
+TEST_F(IdleTimeout, ASessionThatWaitsForTheEndOfAJobIsNotIdle) {
   Session& session = world.connect();
   EXPECT_EQ(world.ask(session, whole_put("x")), "INSERTED 1\r\n");
   world.say(session, "wait-job 1 4294967295\r\n");
@@ -119,7 +119,7 @@ TEST_F(IdleTimeout, WhoWaitsForTheEndOfAJobIsNot) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, ItBeginsWhenAWaitHasEnded) {
+TEST_F(IdleTimeout, RestartsWhenAWaitEnds) {
   Session& session = world.connect();
   world.say(session, "reserve-with-timeout 25\r\n");
   world.pass_s(25);
@@ -127,7 +127,7 @@ TEST_F(IdleTimeout, ItBeginsWhenAWaitHasEnded) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, WhoHoldsAJobIsNot) {
+TEST_F(IdleTimeout, ASessionThatHoldsAJobIsNotIdle) {
   Session& session = world.connect();
   world.ask(session, "put 0 0 1000 1\r\nx\r\nreserve\r\n");
   expect_no_end(session);
@@ -137,7 +137,7 @@ TEST_F(IdleTimeout, WhoHoldsAJobIsNot) {
 
 // The time for which it held the job since the last check is unknown, so it may have twice the
 // time.
-TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
+TEST_F(IdleTimeout, ALostJobAllowsUpToTwiceTheTime) {
   for (std::uint32_t ttr_s = 1; ttr_s <= 2 * kTimeout_s; ++ttr_s) {
     SCOPED_TRACE(ttr_s);
     Session& session = world.connect();
@@ -158,7 +158,7 @@ TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
 
 // A server that was stopped, or handed over, has not read the input of that time yet, however short
 // it was.
-TEST_F(IdleTimeout, IsNotTheTimeThatTheServerWasAway) {
+TEST_F(IdleTimeout, ExcludesTheTimeOfAStoppedServer) {
   Session& quiet = world.connect();
   world.pass_s(kTimeout_s - 1);
   Session& session = world.connect();
@@ -171,7 +171,7 @@ TEST_F(IdleTimeout, IsNotTheTimeThatTheServerWasAway) {
   expect_end_after(session, kTimeout_s - 1);
 }
 
-TEST_F(IdleTimeout, WhoIsReadInTimeIsNotSpared) {
+TEST_F(IdleTimeout, ClosesASessionThatWasReadInTime) {
   Session& session = world.connect();
   world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
   world.now = world.now + Duration::milliseconds(50);
@@ -179,7 +179,7 @@ TEST_F(IdleTimeout, WhoIsReadInTimeIsNotSpared) {
   EXPECT_TRUE(is_ended(session));
 }
 
-TEST_F(IdleTimeout, AnswersThatNobodyTakesAreThrownAway) {
+TEST_F(IdleTimeout, DropsUnreadAnswers) {
   Session& session = world.connect();
   world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\nuse t\r\n");
   EXPECT_TRUE(session.has_output());
@@ -196,7 +196,7 @@ TEST_F(IdleTimeout, ASlowReaderIsNotIdle) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, WhoWaitsForTheDiskIsNot) {
+TEST_F(IdleTimeout, ASessionThatWaitsForTheDiskIsNotIdle) {
   world.journal.hold_back();
   Session& session = world.connect();
   world.say(session, whole_put("x"));
@@ -207,7 +207,7 @@ TEST_F(IdleTimeout, WhoWaitsForTheDiskIsNot) {
   expect_end_after(session, kTimeout_s);
 }
 
-TEST_F(IdleTimeout, WhoSaidQuitAndDoesNotReadIsClosedToo) {
+TEST_F(IdleTimeout, ClosesASessionThatDoesNotReadAfterQuit) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "quit\r\n");
   EXPECT_TRUE(session.has_output());
@@ -215,7 +215,7 @@ TEST_F(IdleTimeout, WhoSaidQuitAndDoesNotReadIsClosedToo) {
 }
 
 // Many sessions are closed over several turns, and each is counted once.
-TEST_F(IdleTimeout, ThousandsInOneMoment) {
+TEST_F(IdleTimeout, ClosesThousandsOverSeveralTurns) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 5'000; ++i) sessions.push_back(&world.connect());
   world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
@@ -236,7 +236,7 @@ TEST_F(IdleTimeout, ThousandsInOneMoment) {
 }
 
 // Checks of exempt sessions must not keep the server awake.
-TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
+TEST_F(IdleTimeout, ChecksAnExemptSessionOncePerPeriod) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   int events = 0;
@@ -249,7 +249,7 @@ TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
 }
 
 // A server without the timeout does not track idle sessions: the next one closes none at once.
-TEST_F(IdleTimeout, WhoWasNotWatchedBeginsItWithTheHandOver) {
+TEST_F(IdleTimeout, BeginsWithTheHandOverIfItWasOff) {
   ServiceWorld before;
   before.connect();
   before.pass_s(1'000'000);
@@ -257,14 +257,14 @@ TEST_F(IdleTimeout, WhoWasNotWatchedBeginsItWithTheHandOver) {
 }
 
 // As for any session that holds a job.
-TEST_F(IdleTimeout, WhoWasNotWatchedAndLosesAJobHasAtLeastAsLongAndAtMostTwice) {
+TEST_F(IdleTimeout, ALostJobAfterTheHandOverAllowsTwiceTheTime) {
   ServiceWorld before;
   before.ask(before.connect(), "put 0 0 5 1\r\nx\r\nreserve\r\n");
   Session& session = *test::hand_over(before, world, {&world}).at(0);
   expect_end_after(session, 2 * kTimeout_s);
 }
 
-TEST_F(IdleTimeout, WhoWasWatchedKeepsItsTime) {
+TEST_F(IdleTimeout, ContinuesAfterTheHandOver) {
   ServiceWorld before{Limits{.idle_timeout_s = 100 * kTimeout_s}};
   before.connect();
   before.pass_s(kTimeout_s - 3);

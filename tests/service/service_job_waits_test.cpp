@@ -14,9 +14,9 @@ namespace {
 using test::ServiceWorld;
 using test::whole_put;
 
-class SessionsThatWaitForAJob : public ::testing::Test {
+class SessionJobWaits : public ::testing::Test {
  protected:
-  SessionsThatWaitForAJob() : waiting(world.connect(&world)), other(world.connect(&world)) {
+  SessionJobWaits() : waiting(world.connect(&world)), other(world.connect(&world)) {
     EXPECT_EQ(world.ask(other, whole_put("x")), "INSERTED 1\r\n");
   }
   void TearDown() override { service.engine().check_invariants(); }
@@ -27,13 +27,13 @@ class SessionsThatWaitForAJob : public ::testing::Test {
   Session& other;
 };
 
-TEST_F(SessionsThatWaitForAJob, RunNothingBeforeTheEnd) {
+TEST_F(SessionJobWaits, RunNoCommandBeforeTheEnd) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\nuse t\r\n"), "");
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "DELETED\r\n");
   EXPECT_EQ(world.ask(waiting, ""), "DELETED\r\nUSING t\r\n");
 }
 
-TEST_F(SessionsThatWaitForAJob, AreToldOfADeletionWhenItIsSafe) {
+TEST_F(SessionJobWaits, AreNotifiedOfADeletionWhenItIsSafe) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   world.journal.hold_back();
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "");
@@ -45,7 +45,7 @@ TEST_F(SessionsThatWaitForAJob, AreToldOfADeletionWhenItIsSafe) {
   EXPECT_EQ(world.hear(other), "DELETED\r\n");
 }
 
-TEST_F(SessionsThatWaitForAJob, AreNotToldOfADeletionThatIsInDoubt) {
+TEST_F(SessionJobWaits, AreNotNotifiedOfADeletionInDoubt) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   world.journal.hold_back();
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "");
@@ -54,7 +54,7 @@ TEST_F(SessionsThatWaitForAJob, AreNotToldOfADeletionThatIsInDoubt) {
   EXPECT_EQ(world.hear(waiting), "INTERNAL_ERROR\r\n");
 }
 
-TEST_F(SessionsThatWaitForAJob, AreToldOfABurialWhenItIsSafe) {
+TEST_F(SessionJobWaits, AreNotifiedOfABurialWhenItIsSafe) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   EXPECT_EQ(world.ask(other, "reserve\r\n"), "RESERVED 1 1\r\nx\r\n");
   world.journal.hold_back();
@@ -65,20 +65,20 @@ TEST_F(SessionsThatWaitForAJob, AreToldOfABurialWhenItIsSafe) {
   EXPECT_EQ(world.hear(waiting), "BURIED\r\n");
 }
 
-TEST_F(SessionsThatWaitForAJob, WaitInDrainModeToo) {
+TEST_F(SessionJobWaits, WaitInDrainModeToo) {
   service.drain();
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "DELETED\r\n");
   EXPECT_EQ(world.hear(waiting), "DELETED\r\n");
 }
 
-TEST_F(SessionsThatWaitForAJob, CountAsNoWorkers) {
+TEST_F(SessionJobWaits, AreNotCountedAsWorkers) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   EXPECT_EQ(world.stat(other, "current-waiting"), 0U);
   EXPECT_EQ(world.stat(other, "current-workers"), 0U);
 }
 
-TEST_F(SessionsThatWaitForAJob, GoOnInAnotherProcess) {
+TEST_F(SessionJobWaits, ContinueInAnotherProcess) {
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\nlist-tube-used\r\n"), "");
   ServiceWorld next;
   const std::vector<Session*> sessions = test::hand_over(world, next, {&next, &next});

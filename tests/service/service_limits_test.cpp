@@ -21,12 +21,12 @@ std::string last_keys(ServiceWorld& world, Session& session) {
   return report.substr(report.find('\n', platform + 1) + 1);
 }
 
-TEST(ServiceLimits, WithoutAnyTheReportEndsAsItAlwaysDid) {
+TEST(ServiceLimits, WithoutLimitsTheReportHasNoKeysOfThem) {
   ServiceWorld world;
   EXPECT_EQ(last_keys(world, world.connect()), "\r\n");
 }
 
-TEST(ServiceLimits, TheReportNamesEachThatIsSet) {
+TEST(ServiceLimits, TheReportHasEachLimitThatIsSet) {
   {
     ServiceWorld world(Limits{.connections_max = 2});
     Session& session = world.connect();
@@ -45,7 +45,7 @@ TEST(ServiceLimits, TheReportNamesEachThatIsSet) {
 
 // Connections -----------------------------------------------------------------------------------
 
-TEST(ServiceLimits, SoManyConnectionsAndNoMoreAreAdmitted) {
+TEST(ServiceLimits, AdmitsTheLimitOfConnections) {
   ServiceWorld world(Limits{.connections_max = 2});
   EXPECT_TRUE(world.service.admit_connection());
   Session& first = world.connect();
@@ -59,7 +59,7 @@ TEST(ServiceLimits, SoManyConnectionsAndNoMoreAreAdmitted) {
   EXPECT_TRUE(world.service.admit_connection());
 }
 
-TEST(ServiceLimits, WithoutALimitEveryConnectionIsAdmitted) {
+TEST(ServiceLimits, AdmitsEachConnectionWithoutALimit) {
   ServiceWorld world;
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(world.service.admit_connection());
@@ -86,7 +86,7 @@ class ServiceMemory : public ::testing::Test {
   Session& session = world.connect();
 };
 
-TEST_F(ServiceMemory, PutsAreRefusedWhenTheJobsTakeAsMuch) {
+TEST_F(ServiceMemory, RefusesPutsAtTheLimit) {
   const int taken = fill(100);
   EXPECT_GT(taken, 350);  // 152 bytes and 21 each.
   EXPECT_LT(taken, 400);
@@ -97,7 +97,7 @@ TEST_F(ServiceMemory, PutsAreRefusedWhenTheJobsTakeAsMuch) {
             "DELETED\r\nINSERTED " + std::to_string(taken + 2) + "\r\n");
 }
 
-TEST_F(ServiceMemory, ALargeBodyThatDoesNotFitIsThrownAwayAsItComes) {
+TEST_F(ServiceMemory, DiscardsALargeBodyThatDoesNotFit) {
   EXPECT_EQ(fill(20'000), 3);
   world.say(session, put_line(20'000));
   EXPECT_TRUE(session.direct_space().empty());
@@ -108,7 +108,7 @@ TEST_F(ServiceMemory, ALargeBodyThatDoesNotFitIsThrownAwayAsItComes) {
 }
 
 // Two bodies may be incomplete with room for one.
-TEST_F(ServiceMemory, WhoIsCompleteFirstGetsTheRoom) {
+TEST_F(ServiceMemory, TheFirstCompleteBodyGetsTheRoom) {
   Session& other = world.connect();
   world.say(session, put_line(40'000) + std::string(39'999, 'x'));
   world.say(other, put_line(40'000) + std::string(40'000, 'y') + "\r\n");
@@ -129,7 +129,7 @@ TEST_F(ServiceMemory, WorkersAreNeverRefused) {
             std::string::npos);
 }
 
-TEST_F(ServiceMemory, ADrainingServerSaysSoWhateverTheSize) {
+TEST_F(ServiceMemory, ADrainingServerAnswersDrainingForAnySize) {
   fill(20'000);
   world.service.drain();
   EXPECT_EQ(world.ask(session, whole_put(std::string(20'000, 'x'))), "DRAINING\r\n");

@@ -49,7 +49,7 @@ class ServiceLists : public ::testing::Test {
   ServiceWorld world;
 };
 
-TEST_F(ServiceLists, OfWatchedTubesOfAnyNumberAreWhatTheyAlwaysWere) {
+TEST_F(ServiceLists, WatchedTubesOfAnyNumberAreListed) {
   for (const std::uint32_t tubes : {10U, 63U, 64U, 65U, 200U, 1500U}) {
     Session& session = world.connect();
     const std::string expected = watch(session, tubes, "tube-");
@@ -62,7 +62,7 @@ TEST_F(ServiceLists, OfWatchedTubesOfAnyNumberAreWhatTheyAlwaysWere) {
   }
 }
 
-TEST_F(ServiceLists, OfWatchedTubesTakeNoMoreMemoryThanOtherAnswers) {
+TEST_F(ServiceLists, WatchedTubesTakeBoundedMemory) {
   Session& session = world.connect();
   watch(session, 3000, std::string(190, 'x'));
   world.say(session, "list-tubes-watched\r\nlist-tubes-watched\r\nuse behind\r\n");
@@ -77,7 +77,7 @@ TEST_F(ServiceLists, OfWatchedTubesTakeNoMoreMemoryThanOtherAnswers) {
   EXPECT_GT(heard.size(), 2 * 3000 * std::size_t{190});
 }
 
-TEST_F(ServiceLists, OfAllTubesTakeNoMoreMemoryThanOtherAnswers) {
+TEST_F(ServiceLists, AllTubesTakeBoundedMemory) {
   Session& session = world.connect();
   const std::string expected = watch(session, 10'000, std::string(190, 'x'));
   world.say(session, "list-tubes\r\nlist-tubes\r\nuse last\r\n");
@@ -93,7 +93,7 @@ TEST_F(ServiceLists, OfAllTubesTakeNoMoreMemoryThanOtherAnswers) {
   EXPECT_EQ(heard, expected + expected + "USING last\r\n");
 }
 
-TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
+TEST_F(ServiceLists, AllTubesAreSharedByConcurrentRequests) {
   Session& watcher = world.connect();
   const std::string expected = watch(watcher, 20'000, "tube-");
   std::vector<Session*> sessions;
@@ -116,7 +116,7 @@ TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
   EXPECT_EQ(world.stat(watcher, "cmd-list-tubes"), 20U);
 }
 
-TEST_F(ServiceLists, OfAllTubesAreCountedByTheirPagesForEachAnswer) {
+TEST_F(ServiceLists, AllTubesAreChargedByPagePerAnswer) {
   constexpr std::uint64_t kPages = 20'000 / TubeList::kTubesPerPage;
   watch(world.connect(), 20'000, "tube-");
   std::vector<Session*> sessions;
@@ -142,7 +142,7 @@ TEST_F(ServiceLists, OfAllTubesAreCountedByTheirPagesForEachAnswer) {
 }
 
 // A client that has read a part gets more pages, and a send, in a turn to come.
-TEST_F(ServiceLists, OfAllTubesAreCountedByTheirSendsUntilTheyEnd) {
+TEST_F(ServiceLists, AllTubesAreChargedBySendUntilTheyEnd) {
   constexpr std::size_t kClients = 2'000;
   constexpr std::size_t kRead = 128 * 1024;  // More than a page.
   watch(world.connect(), 10'000, std::string(190, 'x'));
@@ -165,7 +165,7 @@ TEST_F(ServiceLists, OfAllTubesAreCountedByTheirSendsUntilTheyEnd) {
   }
 }
 
-TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
+TEST_F(ServiceLists, AllTubesIncludeEarlierChangesOfTheClient) {
   Session& session = world.connect();
   watch(session, 10'000, "tube-");
   Session& other = world.connect();
@@ -176,7 +176,7 @@ TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
 }
 
 // After a record that is not safe yet, whose answer may have to change.
-TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
+TEST_F(ServiceLists, WaitForAnEarlierAnswerThatIsHeldBack) {
   Session& session = world.connect();
   const std::string expected = watch(session, 100, "tube-");
   world.journal.hold_back();
@@ -273,7 +273,7 @@ TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
   }
 }
 
-TEST_F(ServiceLists, AKickTakesOfTheShareWhatItMoves) {
+TEST_F(ServiceLists, AKickIsChargedForMovedJobs) {
   Session& session = world.connect();
   for (int i = 0; i < 6000; ++i) world.ask(session, "put 0 1000 60 0\r\n\r\n");
   turn();

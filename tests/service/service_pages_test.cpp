@@ -53,7 +53,7 @@ class ServicePages : public ::testing::Test {
   void* held_ = nullptr;
 };
 
-TEST_F(ServicePages, FewAreUnreadAtTheMemoryLimit) {
+TEST_F(ServicePages, FewPagesAreUnreadAtTheMemoryLimit) {
   const std::vector<Session*> clients = connect(10);
   reach_limit();
   for (Session* client : clients) world.say(*client, kPage);
@@ -93,7 +93,7 @@ TEST_F(ServicePages, OtherCommandsAreAnsweredAtTheMemoryLimit) {
   EXPECT_TRUE(last.starts_with("OK ") && last.ends_with("USING default\r\n"));
 }
 
-TEST_F(ServicePages, NothingIsReadBehindAWaitAtTheMemoryLimit) {
+TEST_F(ServicePages, NoInputIsReadDuringAWaitAtTheMemoryLimit) {
   Session& waiting = world.connect();
   Session& idle = world.connect();
   world.say(waiting, "watch other\r\nignore default\r\nreserve\r\n");

@@ -36,7 +36,7 @@ TEST_F(ServiceTest, ASessionKnowsItsOwner) {
   EXPECT_EQ(service.next_to_send(), nullptr);
 }
 
-TEST_F(ServiceTest, SessionsAreCountedAsTheyComeAndGo) {
+TEST_F(ServiceTest, SessionsAreCounted) {
   Session& first = world.connect();
   world.disconnect(world.connect());
   world.connect();
@@ -44,7 +44,7 @@ TEST_F(ServiceTest, SessionsAreCountedAsTheyComeAndGo) {
   EXPECT_EQ(world.stat(first, "total-connections"), 3u);
 }
 
-TEST_F(ServiceTest, WithoutMemoryNoSessionIsOpened) {
+TEST_F(ServiceTest, OpenFailsWithoutMemory) {
   Session* session = nullptr;
   int failures = 0;
   for (int succeeding = 0; session == nullptr; ++succeeding) {
@@ -94,7 +94,7 @@ TEST_F(ServiceTest, PipelinedCommandsAreAnsweredInOrder) {
       "INSERTED 2\r\nFOUND 2 1\r\nb\r\n");
 }
 
-TEST_F(ServiceTest, NothingBehindAWaitingReserveRuns) {
+TEST_F(ServiceTest, CommandsAfterAWaitingReserveWait) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   EXPECT_EQ(world.ask(worker, "reserve\r\nuse t\r\nlist-tube-used\r\n"), "");
@@ -103,7 +103,7 @@ TEST_F(ServiceTest, NothingBehindAWaitingReserveRuns) {
   EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\nUSING t\r\nUSING t\r\n");
 }
 
-TEST_F(ServiceTest, WhatArrivesWhileAReserveWaitsRunsBehindIt) {
+TEST_F(ServiceTest, InputDuringAReserveRunsAfterIt) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   world.say(worker, "reserve\r\nus");
@@ -114,7 +114,7 @@ TEST_F(ServiceTest, WhatArrivesWhileAReserveWaitsRunsBehindIt) {
   EXPECT_EQ(world.ask(worker, "tsx\r\n"), "BAD_FORMAT\r\n");
 }
 
-TEST_F(ServiceTest, AJobIsDeliveredWithinTheCallThatBroughtIt) {
+TEST_F(ServiceTest, AJobIsDeliveredWithinTheCallOfItsPut) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   world.ask(worker, "reserve\r\n");
@@ -142,7 +142,7 @@ TEST_F(ServiceTest, TimePassesForWaitingSessions) {
 
 // Shares ------------------------------------------------------------------------------------------
 
-TEST_F(ServiceTest, ASessionRunsNoMoreThanItsShareInOneCall) {
+TEST_F(ServiceTest, ASessionRunsAtMostItsShareInOneCall) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare + 10), world.now);
   EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
@@ -182,7 +182,7 @@ TEST_F(ServiceTest, LargeAnswersTakeMoreOfAShare) {
   EXPECT_EQ(lines_in(world.ask(session, "")), 200u);
 }
 
-TEST_F(ServiceTest, MoreInputIsKeptBehindWhatIsLeftFromTheLastTurn) {
+TEST_F(ServiceTest, NewInputIsKeptAfterTheRestOfTheLastTurn) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", test::kCommandsPerShare + 5), world.now);
   service.receive(session, "use u\r\nus", world.now);
@@ -194,7 +194,7 @@ TEST_F(ServiceTest, MoreInputIsKeptBehindWhatIsLeftFromTheLastTurn) {
 
 // Limits ------------------------------------------------------------------------------------------
 
-TEST_F(ServiceTest, UnreadAnswersStopASessionUntilTheyAreTakenOff) {
+TEST_F(ServiceTest, UnreadAnswersStopASession) {
   Session& session = world.connect();
   std::string expected;
   for (int i = 0; i < 200; ++i) {
@@ -213,7 +213,7 @@ TEST_F(ServiceTest, UnreadAnswersStopASessionUntilTheyAreTakenOff) {
   EXPECT_TRUE(session.wants_input());
 }
 
-TEST_F(ServiceTest, UnreadBodiesStopASessionThoughTheyAreNotCopied) {
+TEST_F(ServiceTest, UnreadBodiesByReferenceStopASession) {
   Session& session = world.connect();
   constexpr std::size_t kBytes = 400'000;
   world.ask(session, whole_put(std::string(kBytes, 'x')));
@@ -227,7 +227,7 @@ TEST_F(ServiceTest, UnreadBodiesStopASessionThoughTheyAreNotCopied) {
   EXPECT_EQ(answers.size(), 10 * (kBytes + std::string("FOUND 1 400000\r\n\r\n").size()));
 }
 
-TEST_F(ServiceTest, TheOtherSessionsGoOnWhileOneIsNotRead) {
+TEST_F(ServiceTest, OtherSessionsContinueWhileOneIsStopped) {
   Session& slow = world.connect();
   Session& other = world.connect();
   world.ask(other, whole_put(std::string(2'000'000, 'x')));
@@ -240,7 +240,7 @@ TEST_F(ServiceTest, TheOtherSessionsGoOnWhileOneIsNotRead) {
   EXPECT_TRUE(answers.ends_with(repeated("NOT_FOUND\r\n", 9)));
 }
 
-TEST_F(ServiceTest, NoMoreInputIsWantedThanASessionCanKeep) {
+TEST_F(ServiceTest, ASessionWantsBoundedInput) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   EXPECT_TRUE(session.wants_input());
@@ -293,7 +293,7 @@ std::vector<std::string> all_sayings() {
 
 // Sessions send random bytes in random pieces, and end at random moments: the invariants hold, all
 // answers are complete lines, and nothing is left at the end.
-TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
+TEST(Service, SurvivesRandomInput) {
   test::Random random;
   ServiceWorld world;
   if (random.one_in(2)) world.journal.hold_back();
@@ -353,7 +353,7 @@ TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
   world.service.engine().check_invariants();
 }
 
-TEST(Service, GivesTheMemoryOfALargeBodyBackOverManyTurns) {
+TEST(Service, FreesTheMemoryOfALargeBodyOverManyTurns) {
   constexpr std::size_t kBytes = 64 << 20;
   ServiceWorld world(kBytes);
   Session& session = world.connect();

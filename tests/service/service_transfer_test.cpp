@@ -48,7 +48,7 @@ class Transferred : public ServiceTest {
   std::vector<void*> owners_;
 };
 
-TEST_F(Transferred, ALineGoesOnInItsMiddle) {
+TEST_F(Transferred, ALineContinuesInItsMiddle) {
   world.say(connect(), "list-tube");
   world.say(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
   go_on();
@@ -56,7 +56,7 @@ TEST_F(Transferred, ALineGoesOnInItsMiddle) {
   EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
 }
 
-TEST_F(Transferred, BodiesGoOnInTheirMiddle) {
+TEST_F(Transferred, BodiesContinueInTheirMiddle) {
   const std::string large(10'000, 'l');
   world.say(connect(), put_line(5) + "ab");
   world.say(connect(), put_line(large.size()) + large.substr(0, 4000));
@@ -74,7 +74,7 @@ TEST_F(Transferred, BodiesGoOnInTheirMiddle) {
   EXPECT_EQ(ask(0, "put 0 0 60 1 idp:key\r\nx\r\n"), "INSERTED 3 READY\r\n");
 }
 
-TEST_F(Transferred, AnswersThatWereNotSentAreSent) {
+TEST_F(Transferred, UnsentAnswersAreSent) {
   Session& session = connect();
   const std::string large(10'000, 'l');
   ASSERT_EQ(world.ask(session, whole_put(large)), "INSERTED 1\r\n");
@@ -85,7 +85,7 @@ TEST_F(Transferred, AnswersThatWereNotSentAreSent) {
   EXPECT_EQ(hear(0), all.substr(5000));
 }
 
-TEST_F(Transferred, CommandsThatWereLeftAreRun) {
+TEST_F(Transferred, RemainingCommandsRun) {
   Session& session = connect();
   // The answers are not read, so most of the commands are left.
   world.say(session, repeated("stats\r\n", 2000));
@@ -111,7 +111,7 @@ TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
 }
 
 // A server that finds a broken state closes the sessions that it has read.
-TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedBeforeAllIsRead) {
+TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
   world.say(connect(), repeated("use t\r\n", 3000));
   const std::string state = test::service_state(service);
   StateReader reader(state);
@@ -122,7 +122,7 @@ TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedBeforeAllIsRead) {
   next_.disconnect(*session);
 }
 
-TEST_F(Transferred, AWaitGoesOnAndItsEndIsNotLater) {
+TEST_F(Transferred, AWaitKeepsItsDeadline) {
   world.say(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
   world.say(connect(), "reserve\r\n");
   world.pass_s(4);
@@ -135,7 +135,7 @@ TEST_F(Transferred, AWaitGoesOnAndItsEndIsNotLater) {
   EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
 }
 
-TEST_F(Transferred, ASessionWithoutItsConnectionGivesItsJobsBack) {
+TEST_F(Transferred, ASessionWithoutItsConnectionReturnsItsJobs) {
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
   world.say(connect(), "reserve\r\n");
@@ -145,7 +145,7 @@ TEST_F(Transferred, ASessionWithoutItsConnectionGivesItsJobsBack) {
   EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
 }
 
-TEST_F(Transferred, CountersGoOnAndDrainModeEnds) {
+TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
   Session& session = connect();
   ASSERT_EQ(world.ask(session, whole_put("job")), "INSERTED 1\r\n");
   service.drain();
@@ -158,7 +158,7 @@ TEST_F(Transferred, CountersGoOnAndDrainModeEnds) {
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
 }
 
-TEST_F(Transferred, AConnectionKeepsItsAgeAndItsCount) {
+TEST_F(Transferred, AConnectionKeepsItsAgeAndCommandCount) {
   Session& worker = connect();
   ASSERT_EQ(world.ask(worker, whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
@@ -177,7 +177,7 @@ TEST_F(Transferred, AConnectionKeepsItsAgeAndItsCount) {
   EXPECT_EQ(test::report_number(ask(0, "scan-jobs 1 1\r\n"), "  holder"), 1U);
 }
 
-TEST_F(Transferred, ALongListGoesOn) {
+TEST_F(Transferred, ALongListContinues) {
   Session& session = connect();
   for (int i = 0; i < 3000; ++i) {
     ASSERT_NE(world.ask(session, "watch a-tube-with-a-long-name-" + std::to_string(i) + "\r\n"),
@@ -196,7 +196,7 @@ TEST_F(Transferred, ALongListGoesOn) {
 }
 
 // It is the list of one moment, and its length was sent before the hand-over.
-TEST_F(Transferred, ListOfAllTubesThatIsBeingSentStaysTheSame) {
+TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
   Session& session = connect();
   const std::string name(190, 'x');
   for (int i = 0; i < 8'000; ++i) {
@@ -212,7 +212,7 @@ TEST_F(Transferred, ListOfAllTubesThatIsBeingSentStaysTheSame) {
   EXPECT_EQ(heard, list + "USING last\r\n");
 }
 
-TEST_F(Transferred, EachPartOfAStateIsRefused) {
+TEST_F(Transferred, ATruncatedStateIsRejected) {
   world.say(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
@@ -225,7 +225,7 @@ TEST_F(Transferred, EachPartOfAStateIsRefused) {
 
 // The id of a put is assigned at its line. No job and no other put has it; and a large body has
 // memory.
-TEST_F(Transferred, APutThatCannotBeUnderWayIsRefused) {
+TEST_F(Transferred, AnImpossiblePutIsRejected) {
   world.say(connect(), "put 77 0 60 5\r\nab");
   world.say(connect(), "put 88 0 60 5\r\nab");
   ASSERT_EQ(world.ask(connect(), whole_put("job")), "INSERTED 3\r\n");

@@ -175,7 +175,7 @@ class ServiceTurn : public ::testing::Test {
   bool busy_turn = true;
 };
 
-TEST_F(ServiceTurn, DoesNoMoreThanItsBudgetsAllowWhateverIsAskedFor) {
+TEST_F(ServiceTurn, IsBoundedForRandomRequests) {
   make_much();
   for (int i = 0; i < 250 && !HasFailure(); ++i) {
     if (random.one_in(4)) world.now = world.now + Duration::milliseconds(700);
@@ -192,7 +192,7 @@ TEST_F(ServiceTurn, DoesNoMoreThanItsBudgetsAllowWhateverIsAskedFor) {
 
 // All send the same at once. They share the part of the turn for sessions that were read, and that
 // for the backlog.
-TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
+TEST_F(ServiceTurn, IsBoundedForManyEqualRequests) {
   Session& producer = connect();
   world.ask(producer, repeated(whole_put("x"), 3'000));
   std::string watches;
@@ -234,7 +234,7 @@ TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
 }
 
 // All of them are notified of the tube, so commands that change it are not cheap.
-TEST_F(ServiceTurn, IsNoLongerWhereManyWithManyWatchesWatchTheTube) {
+TEST_F(ServiceTurn, IsBoundedForATubeWithManyWatchers) {
   constexpr std::size_t kWatchers = 300;
   constexpr std::size_t kAsking = 64;
   std::string watches;
@@ -352,7 +352,7 @@ INSTANTIATE_TEST_SUITE_P(Each, ServiceLong, ::testing::ValuesIn(kLong), [](const
   return name;
 });
 
-TEST_F(ServiceTurn, CountsBytesThatAreThrownAway) {
+TEST_F(ServiceTurn, CountsDiscardedBytes) {
   const std::string bytes(16 * 1024, '\r');
   const std::uint64_t least = bytes.size() / kBodyBytesPerStep - 1;
   for (const char* begin : {"", "put 0 0 60 1000000000\r\n"}) {
@@ -375,7 +375,7 @@ TEST_F(ServiceTurn, CountsBytesThatAreThrownAway) {
 }
 
 // The end of a pause wakes more workers than a turn allows.
-TEST_F(ServiceTurn, AnswersNoReserveAsIfThereWereNoJobsWhileOthersAreServed) {
+TEST_F(ServiceTurn, AReserveQueuesBehindWaitingClients) {
   world.ask(*bystander, "pause-tube default 1\r\n" + repeated(whole_put("x"), 1'000));
   for (int i = 0; i < 300; ++i) world.say(connect(), "reserve\r\n");
   Session& batch = connect();
@@ -396,7 +396,7 @@ TEST_F(ServiceTurn, AnswersNoReserveAsIfThereWereNoJobsWhileOthersAreServed) {
 
 // A client that samples all tubes requests page after page, and all others are served between two
 // of them.
-TEST_F(ServiceTurn, APageOfTubesIsSoonMadeHoweverManyTubesThereAre) {
+TEST_F(ServiceTurn, APageOfTubesIsBoundedForAnyNumberOfTubes) {
   constexpr std::uint64_t kManyTubes = 50'000;
   constexpr std::uint64_t kTubesOfPage = 50;
   Session& producer = connect();

@@ -88,7 +88,7 @@ TEST(Session, AnswersAScriptThatArrivesAtOnce) {
   EXPECT_EQ(answer_to(script.bytes, {}, false), script.answers);
 }
 
-TEST(Session, AnswersTheSameWhereverTheInputIsSplitInTwo) {
+TEST(Session, AnswersTheSameForInputInTwoPieces) {
   const Script script = make_script();
   for (std::size_t split = 0; split <= script.bytes.size(); ++split) {
     ASSERT_EQ(answer_to(script.bytes, {split}, split % 2 == 0), script.answers) << split;
@@ -136,7 +136,7 @@ TEST(Session, ALongLineOfAnyLengthIsOneBadFormat) {
   }
 }
 
-TEST(Session, ALineEndThatIsSplitIsALineEndAtEveryLength) {
+TEST(Session, ASplitLineEndIsFoundAtEachLength) {
   for (const std::size_t length : {0u, 1u, 221u, 222u, 223u, 224u, 225u, 447u, 448u, 449u, 1000u}) {
     ServiceWorld world;
     Session& session = world.connect();
@@ -175,7 +175,7 @@ TEST(Session, BodiesAroundTheInlineLimitArriveWhole) {
   }
 }
 
-TEST(Session, OffersItsPlaceForALargeBodyOnlyWhileThatIsUnderWay) {
+TEST(Session, OffersDirectSpaceOnlyDuringALargeBody) {
   ServiceWorld world;
   Session& session = world.connect();
   EXPECT_TRUE(session.direct_space().empty());
@@ -198,7 +198,7 @@ TEST(Session, OffersItsPlaceForALargeBodyOnlyWhileThatIsUnderWay) {
                                                   "\r\n");
 }
 
-TEST(Session, OffersNoPlaceForASmallOrRefusedBody) {
+TEST(Session, OffersNoDirectSpaceForASmallOrRefusedBody) {
   ServiceWorld world(kJobBytesMax);
   Session& session = world.connect();
   world.service.receive(session, put_line(1024), world.now);
@@ -208,7 +208,7 @@ TEST(Session, OffersNoPlaceForASmallOrRefusedBody) {
   EXPECT_TRUE(session.direct_space().empty());
 }
 
-TEST(Session, ABodyOf4GigabytesThatIsTooBigIsThrownAwayAsItComes) {
+TEST(Session, AnOversizedBodyOf4GigabytesIsDiscarded) {
   ServiceWorld world;
   Session& session = world.connect();
   world.say(session, put_line(4294967295));
@@ -223,7 +223,7 @@ TEST(Session, ABodyOf4GigabytesThatIsTooBigIsThrownAwayAsItComes) {
   EXPECT_EQ(world.ask(session, "\r\nuse t\r\n"), "JOB_TOO_BIG\r\nUSING t\r\n");
 }
 
-TEST(Session, ABodyThatIsTooBigEndsWhereItWasAnnouncedToEnd) {
+TEST(Session, AnOversizedBodyEndsAtItsAnnouncedSize) {
   ServiceWorld world(10);
   Session& session = world.connect();
   // Its last two bytes are not checked.
@@ -231,7 +231,7 @@ TEST(Session, ABodyThatIsTooBigEndsWhereItWasAnnouncedToEnd) {
             "JOB_TOO_BIG\r\nUSING t\r\n");
 }
 
-TEST(Session, WhatFollowsABodyThatDoesNotEndIsTheNextLine) {
+TEST(Session, ALineFollowsABodyWithoutItsEnd) {
   ServiceWorld world;
   Session& session = world.connect();
   EXPECT_EQ(world.ask(session, put_line(3) + "abcde\r\n"), "EXPECTED_CRLF\r\nUNKNOWN_COMMAND\r\n");
@@ -246,7 +246,7 @@ TEST(Session, TheBodyOfAMalformedPutIsReadAsCommands) {
   EXPECT_EQ(world.ask(session, "put 0 0 1 x\r\nstats-job 1\r\n"), "BAD_FORMAT\r\nNOT_FOUND\r\n");
 }
 
-TEST(Session, TheReasonsForRefusingABodyHaveAnOrder) {
+TEST(Session, ReasonsToRefuseABodyHaveAnOrder) {
   ServiceWorld world(2000);
   Session& session = world.connect();
   world.service.drain();
@@ -256,7 +256,7 @@ TEST(Session, TheReasonsForRefusingABodyHaveAnOrder) {
   EXPECT_EQ(world.ask(session, whole_put(std::string(1500, 'x'))), "DRAINING\r\n");
 }
 
-TEST(Session, ABodyThatIsRefusedIsFreed) {
+TEST(Session, ARefusedBodyIsFreed) {
   ServiceWorld world;
   Session& session = world.connect();
   world.journal.refuse_from(1, JournalStatus::full);
@@ -267,7 +267,7 @@ TEST(Session, ABodyThatIsRefusedIsFreed) {
   EXPECT_EQ(world.ask(session, whole_put("x")), "INSERTED 11\r\n");
 }
 
-TEST(Session, ClosedInTheMiddleOfABodyItLeavesNothing) {
+TEST(Session, ClosingDuringABodyDiscardsIt) {
   for (const std::size_t said : {0u, 1u, 500u, 1999u, 2000u, 2001u}) {
     ServiceWorld world;
     Session& session = world.connect();

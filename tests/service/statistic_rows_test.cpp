@@ -29,7 +29,7 @@ TEST(StatisticRows, HaveTheirTypeValueAndCondition) {
   EXPECT_TRUE(kOthers[1].is_shown(4));
 }
 
-TEST(StatisticRows, OfSeveralTablesKeepTheirOrder) {
+TEST(StatisticRows, JoinedTablesKeepTheirOrder) {
   constexpr auto kAll = joined(kOne, kOthers);
   ASSERT_EQ(kAll.size(), 3U);
   EXPECT_EQ(kAll[0].key, "one");

@@ -45,7 +45,7 @@ std::string table_below(const std::string& text, std::string_view title) {
   return text.substr(begin + 1, (end == std::string::npos ? text.size() : end + 1) - begin - 1);
 }
 
-TEST(Statistics, AreWhatTheirDocumentSays) {
+TEST(Statistics, MatchTheirDocument) {
   const std::string text = read_text(HARICOT_DOCS "/statistics.md");
   ASSERT_FALSE(text.empty());
   EXPECT_EQ(table_below(text, "stats"), table_of(server_statistics()));
@@ -57,7 +57,7 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
 }
 
 // As described in docs/statistics.md.
-TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileTagsAndHeld) {
+TEST(Statistics, AListedJobHasTheKeysOfStatsJobAndMore) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
   // After the tags come `held` and the holder.
@@ -114,7 +114,7 @@ std::vector<std::string> strings_of(const std::string& json, const std::string& 
 }
 
 // beanstalkd has exactly these keys, and clients are tested against both.
-TEST(Statistics, ThatAreAlwaysShownAreThoseThatClientsAreTestedWith) {
+TEST(Statistics, PermanentKeysMatchTheTestedClients) {
   const std::string json = read_text(HARICOT_STATS_KEYS);
   EXPECT_EQ(strings_of(json, "server"), keys_always_shown(server_statistics()));
   EXPECT_EQ(strings_of(json, "tube"), keys_always_shown(tube_statistics()));
@@ -131,7 +131,7 @@ void expect_fixed_lines_first(std::span<const Statistic<Facts>> rows) {
   }
 }
 
-TEST(Statistics, KeepTheLinesThatAreAlwaysThere) {
+TEST(Statistics, PermanentKeysComeFirst) {
   expect_fixed_lines_first(server_statistics());
   expect_fixed_lines_first(tube_statistics());
   expect_fixed_lines_first(job_statistics());

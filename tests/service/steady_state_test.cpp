@@ -51,7 +51,7 @@ TEST_P(SteadyState, NoCommandAllocates) {
   EXPECT_LE(allocations(false), kAllocationsMax);
 }
 
-TEST_P(SteadyState, NorDoesOneOfAJobWithAKey) {
+TEST_P(SteadyState, NoCommandOfAJobWithAKeyAllocates) {
   EXPECT_LE(allocations(true), kAllocationsMax);
 }
 

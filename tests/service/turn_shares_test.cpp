@@ -30,7 +30,7 @@ TEST_F(TurnSharesTest, ASessionAloneHasAWholeShare) {
   EXPECT_EQ(shares.share_of_waiting().left(), kStepsPerShare);
 }
 
-TEST_F(TurnSharesTest, SessionsThatAreReadHaveTheLeastIfOthersWait) {
+TEST_F(TurnSharesTest, ReadSessionsHaveTheLeastShareIfOthersWait) {
   begin_reading(true);
   EXPECT_EQ(shares.share_of_read().left(), kStepsPerShareMin);
   shares.begin_backlog();

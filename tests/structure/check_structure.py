@@ -189,7 +189,7 @@ FUNCTION_LINES_MAX = 60
 LONG_FUNCTIONS = {
     ("tests/simulation/model_commands.cpp", "Model::run_command"): "a switch with a line for each command",
     ("tests/faults/scenario.cpp", "extended"): "a list of steps",
-    ("tests/service/report_test.cpp", "ServerReport.HasEveryKeyInItsOrder"): "a list of keys",
+    ("tests/service/report_test.cpp", "ServerReport.HasAllKeysInOrder"): "a list of keys",
 }
 VAGUE_NAMES = {"util", "utils", "misc", "common", "helper", "helpers", "manager"}
 
