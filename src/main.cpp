@@ -1,4 +1,4 @@
-// haricotd: flags, steps of a start, turns.
+// haricotd: parses the flags, and runs the steps of a start and then the server.
 
 #include <unistd.h>
 
@@ -24,13 +24,14 @@ namespace {
 
 using namespace haricot;
 
-// Versions of a server's state: see docs/contributing.md, To change what a restart hands over.
+// First and last version of the state format that this program reads. docs/contributing.md, To
+// change what a restart hands over.
 #ifndef HARICOT_STATE_VERSIONS
 #define HARICOT_STATE_VERSIONS 1, 1
 #endif
 constexpr os::StateVersions kStateVersions{HARICOT_STATE_VERSIONS};
 
-// Prints them in a line; the last is the one that this program writes.
+// Prints the versions in one line. The last one is the version that this program writes.
 void print_state_versions() {
   for (std::uint32_t version = kStateVersions.first; version < kStateVersions.last; ++version) {
     std::printf("%u ", version);
@@ -38,8 +39,9 @@ void print_state_versions() {
   std::printf("%u\n", kStateVersions.last);
 }
 
-// The lock of the folder comes before the sockets: a second server on the folder must not take the
-// socket of the first one. Sockets and the user come before the sandbox, which denies them.
+// Runs the steps of a start in order, then the server. Locks the folder before it opens sockets: a
+// second server on the folder must not take the socket of the first. Opens sockets and changes the
+// user before it enters the sandbox, which denies both.
 int serve(const os::Options& options, os::Log& log) {
   os::ServerStart start(options, {HARICOT_VERSION, kStateVersions}, log);
   const bool is_ready = start.open_folder() && start.find_last_server() && start.open_sockets() &&
@@ -49,7 +51,7 @@ int serve(const os::Options& options, os::Log& log) {
   return start.serve();
 }
 
-// If memory is short for a moment, logs that; a service manager keeps its state.
+// Runs the server. If memory is short, logs that and fails; a service manager keeps the state.
 int serve_or_fail(const os::Options& options) {
   os::Log log(STDERR_FILENO, os::log_style(options));
   try {
@@ -61,16 +63,15 @@ int serve_or_fail(const os::Options& options) {
   }
 }
 
-// Returns the name by which the program was started, if that is the name of the server that it
-// replaces.
+// Returns "beanstalkd" if the program was started by that name, otherwise "haricotd".
 const char* program_name(const char* path) {
   const std::string_view words = path != nullptr ? path : "";
   const std::string_view name = words.substr(words.rfind('/') + 1);
   return name == "beanstalkd" ? "beanstalkd" : "haricotd";
 }
 
-// The error comes last, because scripts and people look there. If a service manager keeps a state,
-// it is logged instead.
+// Reports wrong flags. The error comes last, because scripts and people read the last line. If a
+// service manager keeps a state, the error is logged instead.
 int report_mistake(const char* name, const os::Options& options, const std::string& error) {
   if (os::take_inherited().parcel.empty()) {
     std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
@@ -81,7 +82,7 @@ int report_mistake(const char* name, const os::Options& options, const std::stri
   return os::kExitUsage;
 }
 
-// --check: prints the result of a start with these flags, on standard error if it would fail.
+// Runs --check: prints the result of a start with these flags, on standard error if it would fail.
 int check(const char* name, const os::Options& options) {
   std::string error;
   for (const std::string& warning : options.warnings) {
@@ -96,7 +97,7 @@ int check(const char* name, const os::Options& options) {
   return status;
 }
 
-// Sets up the process for a server, or for a check of its start.
+// Prepares the process for a server, or for a check of its start.
 void prepare_process() {
 #ifdef HARICOT_COUNTS_MEMORY
   os::count_memory();

@@ -11,8 +11,8 @@
 namespace haricot {
 namespace {
 
-// Bounds of an answer to reserve-batch, unless it has a single large job: bytes that are copied,
-// and all bytes.
+// Bounds of an answer to reserve-batch, unless it has a single large job: of copied bytes, and of
+// all bytes.
 constexpr std::size_t kCopiedBytesMax = 48 * 1024;
 constexpr std::size_t kBatchBytesMax = 1024 * 1024;
 // Bound of the copied bytes while the memory limit is reached.
@@ -70,7 +70,7 @@ Reply commands::reserve_job(CommandContext& server, const Call& call) {
                        server.engine.reserve_job(call.client, call.command.id, call.now));
 }
 
-// The answer may have no job: without a timeout it takes the jobs that are ready.
+// Without a timeout, the answer has the jobs that are ready now, perhaps none.
 Reply commands::reserve_batch(CommandContext& server, const Call& call) {
   std::vector<JobRef>& batch = server.batch;
   batch.clear();

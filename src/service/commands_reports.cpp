@@ -55,8 +55,8 @@ void write_jobs(Report& report, const Engine& engine, std::span<const JobRef> jo
 
 }  // namespace
 
-// Lists the commands and tags beyond those of beanstalkd, except commands that the client may not
-// use. A client that gets UNKNOWN_COMMAND knows that the server has none.
+// Lists the commands and tags that beanstalkd does not have, as far as the client may use them. A
+// client that gets UNKNOWN_COMMAND knows that the server has none.
 Reply commands::capabilities(CommandContext& server, const Call& call) {
   Report report(server.text, server.info.compat);
   for (const CommandRow& row : kCommandTable) {
@@ -108,8 +108,8 @@ Reply commands::stats_tube_detail(CommandContext& server, const Call& call) {
   return {.code = ReplyCode::ok, .text = server.text};
 }
 
-// Each tube has a place in the order by its name alone, so the next page continues after the
-// requested one, whatever was created or removed in between.
+// The order of tubes depends only on their names, so the next page continues at the right tube even
+// if tubes were created or removed in between.
 Reply commands::stats_tubes(CommandContext& server, const Call& call) {
   const TubeTable& tubes = server.engine.tubes();
   std::vector<const Tube*>& page = server.tubes;
@@ -177,7 +177,7 @@ Reply commands::list_jobs(CommandContext& server, const Call& call) {
   return {.code = ReplyCode::ok, .text = server.text};
 }
 
-// The session of a client, which is its owner, knows what the connection does.
+// The owner of a client is its session, which has the state of the connection.
 Reply commands::list_clients(CommandContext& server, const Call& call) {
   const Command& command = call.command;
   std::vector<const Client*>& clients = server.clients;

@@ -82,7 +82,7 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
   return {};
 }
 
-// The session runs these: a put has a body, and quit has no answer.
+// RequestRunner runs put, which has a body, and quit, which has no answer.
 Reply commands::put(CommandContext&, const Call&) {
   CHECK(false);
   return {};
@@ -95,7 +95,7 @@ Reply commands::quit(CommandContext&, const Call&) {
 
 // Put -------------------------------------------------------------------------------------------
 
-// The id is taken here, so a put that fails later leaves a gap; one that is too big takes none.
+// Assigns the id, so a put that fails later leaves a gap; a put that is too big gets no id.
 PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   count(Verb::put);
   PutPlan plan{.priority = command.priority,
@@ -117,11 +117,12 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   return plan;
 }
 
-// Memory for a large body; a small one needs none before it is there. none: there is some.
+// Allocates memory for a large body; a small one needs none until it is complete. Returns the
+// answer to a put that is refused, otherwise none.
 ReplyCode Dispatcher::find_room(PutPlan& plan, const Command& command) {
   if (!cushion_.fill()) return ReplyCode::out_of_memory;
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
-  // One that is above the limit of memory for jobs now is not collected in the first place.
+  // A body above the limit of memory for jobs is discarded as it arrives.
   const JobTags tags = command.read_tags.value_or(JobTags{});
   if (context_.engine.memory().admit_put(plan.body_bytes,
                                          JobStore::tag_bytes_of({command.tags, tags}))) {
@@ -141,7 +142,7 @@ void Dispatcher::count_oversized(const Client& client, std::uint32_t bytes) {
   try {
     oversized_.tube = client.used().name;
   } catch (const std::bad_alloc&) {
-    oversized_.tube.clear();  // The answer does not hang on what the log says.
+    oversized_.tube.clear();  // A log without the tube is better than a wrong answer.
   }
 }
 

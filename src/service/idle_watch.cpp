@@ -48,9 +48,9 @@ Instant IdleWatch::next_check() const {
                   no_end_before_);
 }
 
-// The output is dropped, because it would keep the connection open until it is read. Its memory is
-// freed with the session: freeing it here would cost every command, because the compiler would no
-// longer inline that.
+// Drops the output, because it would keep the connection open until it is read. Its memory is freed
+// with the session: a second call of the function that frees it would keep the compiler from
+// inlining it, which would slow down every command.
 void IdleWatch::end(Session& session) {
   if (session.was_idle()) return;
   engine_.steps() += turn_limits::kStepsPerClose;
@@ -59,7 +59,7 @@ void IdleWatch::end(Session& session) {
   outbox_.end(session, Session::Stopped::idle);
 }
 
-// Without a timeout nothing was noted: the idle time begins now.
+// Without a timeout there is no record of the last activity, so the idle time begins now.
 void IdleWatch::write(StateWriter& to, const Session& session) const {
   to.value(has_timeout() ? session.idle.was_occupied : session.is_occupied());
   to.value(has_timeout() ? session.idle.active : turn_.began);

@@ -12,11 +12,11 @@
 namespace haricot {
 namespace {
 
-// A list of names: this, and for each name two bytes before and one after it.
+// A list has this head, and for each name two bytes before it and one after it.
 constexpr std::string_view kListHead = "---\n";
 constexpr std::uint64_t kBytesAroundName = 3;
 
-// Names that are added to an output at once, so that it stays below 64 KiB.
+// Number of names that are added to an output at once, so that it stays below 64 KiB.
 constexpr std::uint32_t kNamesPerPiece = 64;
 
 }  // namespace
@@ -101,7 +101,7 @@ void LongLists::add_watched(Session& session) {
     const bool is_added =
         output.add_text("- ") && output.add_text(client.watched(i).name) && output.add_text("\n");
     if (!is_added) {
-      outbox_.end(session, Session::Stopped::quit);  // Half an answer cannot be taken back.
+      outbox_.end(session, Session::Stopped::quit);  // A part of an answer cannot be revoked.
       return;
     }
   }
@@ -120,7 +120,7 @@ bool LongLists::add_page(Session& session) {
   if (list.next_page == list.pages->size()) {
     end_text(session);
   } else if (!session.output().add_blob((*list.pages)[list.next_page++])) {
-    outbox_.end(session, Session::Stopped::quit);  // Half an answer cannot be taken back.
+    outbox_.end(session, Session::Stopped::quit);  // A part of an answer cannot be revoked.
   }
   outbox_.push(session);
   return true;
@@ -151,7 +151,7 @@ void LongLists::remove(Session& session) {
   if (list != nullptr && list->waits_for_pages()) end_wait_for_pages();
 }
 
-// For a restart -----------------------------------------------------------------------------------
+// Hand-over ---------------------------------------------------------------------------------------
 
 void LongLists::add_all_pages(Session& session) {
   const bool has_pages = session.is_answered_in_pieces() && session.list->pages != nullptr;

@@ -53,7 +53,7 @@ void Outbox::answer_each_delivery() {
     session.mark_still(turn_.began);
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
-    // A long task has made records on the way. Which ones is not worth storing.
+    // Waits for all records: the ones of a long task are not stored separately.
     if (delivery.may_tell_of_records()) hold_back(session);
     run_queue_.wake(session);
   }
@@ -106,8 +106,8 @@ void Outbox::release_held_back() {
   }
 }
 
-// The answers report changes that the journal could not write. The changes have happened in memory,
-// and may be written later or not, so the client must not rely on them.
+// Replaces answers that report changes that the journal could not write. The changes have happened
+// in memory and may be written later, so the client must not rely on either.
 void Outbox::answer_as_failed(Session& session) {
   session.output().cut_back(session.send.mark);
   engine_.steps() += session.send.answers;

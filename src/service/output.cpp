@@ -26,7 +26,7 @@ bool Output::add_with_body(const Reply& reply) {
   const std::string_view body = reply.blob ? reply.blob.view() : reply.text;
   const std::size_t copied = (by_reference ? 0 : body.size()) + 2;
 
-  // All memory first: an answer is added whole or not at all.
+  // Allocates all memory first: an answer is added completely or not at all.
   char* to = bytes_.prepare(kReplyLineBytesMax + copied);
   if (to == nullptr) return false;
   const std::size_t line = write_reply_line(reply, to);
@@ -58,7 +58,7 @@ bool Output::add_text(std::string_view text) {
 }
 
 bool Output::add_blob(const BlobRef& blob) {
-  CHECK(blob && blob.size() > 0);  // gather() counts on it.
+  CHECK(blob && blob.size() > 0);  // gather() requires it.
   try {
     blobs_.push_back(PlacedBlob{bytes_after_blobs_, 0, blob});
   } catch (const std::bad_alloc&) {

@@ -10,7 +10,7 @@ void PageLimit::begin(Session& session) {
   ++pages_;
 }
 
-// A list in pieces may be incomplete although the output is empty.
+// A list in pieces may be incomplete even if the output is empty.
 void PageLimit::end_if_complete(Session& session) {
   if (!session.has_output() && !session.is_answered_in_pieces()) remove(session);
 }

@@ -20,7 +20,7 @@ bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
   last_.text = text;
   last_.tags = tags;
   is_in_line_ = true;
-  if (!is_key_alone(last_)) copy_last();  // In the order of all texts that are kept.
+  if (!is_key_alone(last_)) copy_last();  // Copying sorts the tags.
   return true;
 }
 

@@ -8,8 +8,8 @@
 
 namespace haricot {
 
-// One function for each name in the price column of command_rows.inc. A price grows with what the
-// command touches, from the first thing on.
+// The functions that the price column of command_rows.inc names. A price is proportional to the
+// number of elements that the command touches.
 namespace prices {
 namespace {
 
@@ -17,8 +17,8 @@ std::uint64_t cheap(const Engine&, const Client&, const Command&) {
   return 0;
 }
 
-// Returns the price of notifying the clients with many watches when that many tubes change, if each
-// of these clients watches all of them. Bounded by the steps that are done in one go.
+// Returns the price of notifying clients with many watches of changes to `tubes` tubes, if each of
+// the clients watches all of them. Bounded by the steps that a command runs without a break.
 std::uint64_t watchers(std::uint64_t tubes, std::uint64_t clients, std::uint64_t each) {
   return std::min<std::uint64_t>(tubes * clients * each, turn_limits::kStepsOfBatch);
 }
@@ -31,7 +31,7 @@ std::uint64_t reserve(const Engine& engine, const Client& client, const Command&
   return engine.watching().reserve_steps(client);
 }
 
-// The last job of a batch may come when the bound is nearly reached.
+// Adds the steps of one job to the bound, which may be nearly reached before the last job.
 std::uint64_t reserve_batch(const Engine& engine, const Client& client, const Command& command) {
   const std::uint64_t steps = engine.watching().reserve_steps(client);
   const std::uint64_t bound = command.bound;
@@ -39,7 +39,7 @@ std::uint64_t reserve_batch(const Engine& engine, const Client& client, const Co
          std::min<std::uint64_t>(bound, engine.counts().ready) * 2 * turn_limits::kStepsPerJob;
 }
 
-// The line names at most one job more than it has blanks.
+// Counts blanks: the line has at most one job more.
 std::uint64_t delete_batch(const Engine& engine, const Client&, const Command& command) {
   const std::string_view ids = command.ids;
   const auto jobs = static_cast<std::uint64_t>(std::count(ids.begin(), ids.end(), ' ')) + 1;
@@ -47,7 +47,7 @@ std::uint64_t delete_batch(const Engine& engine, const Client&, const Command& c
          watchers(jobs, engine.watching().clients_with_many(), turn_limits::kStepsPerJob);
 }
 
-// The jobs of one tube may be far apart.
+// Includes the jobs of other tubes that the scan skips.
 std::uint64_t scan_jobs(const Engine& engine, const Client&, const Command& command) {
   const std::uint64_t jobs = engine.jobs().size();
   const std::uint64_t passed_over =
@@ -61,7 +61,7 @@ std::uint64_t list_jobs(const Engine& engine, const Client&, const Command& comm
          turn_limits::kStepsPerShownJob;
 }
 
-// The clients of a page may be far apart.
+// Includes free references that the scan skips.
 std::uint64_t list_clients(const Engine& engine, const Client&, const Command& command) {
   const auto shown = std::min<std::uint64_t>(command.bound, engine.counts().clients);
   return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
@@ -78,7 +78,7 @@ std::uint64_t tube_report(const Engine& engine, const Client&, const Command& co
   return tube == nullptr ? 0 : tube->many_watchers;
 }
 
-// Every page is checked when the list begins, and again when it is sent.
+// Counts each page twice: when the list begins, and when it is sent.
 std::uint64_t list_tubes(const Engine& engine, const Client&, const Command&) {
   const std::uint64_t tubes = engine.tubes().size();
   return 2 * tubes / TubeList::kTubesPerPage +

@@ -40,7 +40,7 @@ void Report::word(std::string_view name, std::string_view value) {
 }
 
 void Report::quoted(std::string_view name, std::string_view value) {
-  CHECK(value.find_first_of("\"\r\n") == std::string_view::npos);  // It would end the value.
+  CHECK(value.find_first_of("\"\r\n") == std::string_view::npos);  // These end a value.
   const std::string_view quote = compat_ == Compat::v1_12 ? "" : "\"";
   key(name);
   text_ += quote;

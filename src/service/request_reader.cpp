@@ -13,12 +13,12 @@ namespace {
 
 using Kind = RequestPiece::Kind;
 
-// A line has at most kLineBytesMax with its CR LF; the rest of a longer one is discarded.
+// A line has at most kLineBytesMax bytes with its CR LF; the rest of a longer line is discarded.
 constexpr std::string_view kLineEnd = "\r\n";
 
-// Returns the length of the first line, or npos if its CR LF is not there. The CR is not before
-// `from`. Searches for the LF, which hardly ever stands without a CR. If it does, bytes are
-// compared one by one, because a call of memchr for each LF would cost many times as much.
+// Returns the length of the first line, or npos if it has no CR LF. Requires: its CR is not before
+// `from`. Searches for the first LF, which rarely lacks its CR. If it does, compares the bytes one
+// by one from there, because a call of memchr for each LF would be many times slower.
 std::size_t line_length(std::string_view input, std::size_t from = 0) {
   if (input.size() < from + kLineEnd.size()) return std::string_view::npos;
   const char* const end = input.data() + input.size();
@@ -58,9 +58,8 @@ RequestPiece RequestReader::next_line(std::string_view input) {
   return next_long_line(input);
 }
 
-// Only the line of delete-batch may be longer than that of any other command. It may arrive byte by
-// byte, so each byte is searched once; except a CR at the end, which may be the first half of the
-// line end.
+// Only a line of delete-batch may be that long. It may arrive byte by byte, so each byte is
+// searched once, except a CR at the end, which may be the first half of the line end.
 RequestPiece RequestReader::next_long_line(std::string_view input) {
   const std::size_t searched = is_in_batch_line_ ? searched_bytes_ : 0;
   is_in_batch_line_ = false;
@@ -80,7 +79,8 @@ RequestPiece RequestReader::next_long_line(std::string_view input) {
   return rest_of_line(input);
 }
 
-// Discards bytes up to the next line end. A CR at the end may be the first half of one, and stays.
+// Discards bytes up to the next line end. Keeps a CR at the end, which may be the first half of a
+// line end.
 RequestPiece RequestReader::rest_of_line(std::string_view input) {
   const std::size_t end = line_length(input);
   if (end != std::string_view::npos) {
@@ -99,7 +99,7 @@ void RequestReader::expect_body(PutPlan plan) {
   body_bytes_left_ = plan_.body_bytes;
 }
 
-// A small body is used in the input, as soon as it is there with its CR LF.
+// Returns a small body in the input as soon as it is complete with its CR LF.
 RequestPiece RequestReader::next_of_body(std::string_view input) {
   if (plan_.body) [[unlikely]]
     return next_of_large_body(input);

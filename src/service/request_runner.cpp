@@ -11,14 +11,15 @@ namespace haricot {
 
 namespace {
 
-// Returns the steps of writing the reply. A report is written number by number, a body only copied.
+// Returns the steps of writing the reply. A report is formatted number by number; a body is only
+// copied.
 std::uint64_t steps_for(const Reply& reply) {
   const bool is_report = reply.code == ReplyCode::ok;
   return body_size(reply) /
          (is_report ? turn_limits::kReportBytesPerStep : turn_limits::kBodyBytesPerStep);
 }
 
-// Returns true for the reply to a put whose key belongs to another job.
+// Returns true for the reply to a put whose key another job owns.
 bool is_about_another_job(ReplyCode code) {
   return code == ReplyCode::inserted_again || code == ReplyCode::inserted_raised;
 }
@@ -41,7 +42,7 @@ void RequestRunner::receive(Session& session, std::string_view bytes, Instant no
     if (!session.is_ended()) run_kept(session, now, parts_.shares.share_of_read());
     return;
   }
-  // The usual case: nothing is left from before, and the commands run straight from the bytes.
+  // The usual case: there is no older input, and commands run without a copy of the bytes.
   const std::size_t used = run(session, bytes, now, parts_.shares.share_of_read());
   if (session.is_ended()) return;
   keep(session, bytes.substr(used));
@@ -72,7 +73,7 @@ void RequestRunner::run_kept(Session& session, Instant now, const Budget& share)
   input.release_if_empty();
 }
 
-// Without memory the next bytes would not be what the client has sent, so the session ends.
+// Keeps input for later. Ends the session if memory is short, because a part of its input is lost.
 void RequestRunner::keep(Session& session, std::string_view rest) {
   ByteBuffer& input = session.requests.input;
   if (rest.empty() || input.append(rest)) return;
@@ -80,7 +81,7 @@ void RequestRunner::keep(Session& session, std::string_view rest) {
   if (!input.append(rest)) parts_.outbox.end(session, Session::Stopped::quit);
 }
 
-// Returns the number of bytes of the input that were used.
+// Runs requests until the session has to stop. Returns the number of used bytes of the input.
 std::size_t RequestRunner::run(Session& session, std::string_view input, Instant now,
                                const Budget& share) {
   using Stopped = Session::Stopped;
@@ -95,7 +96,7 @@ std::size_t RequestRunner::run(Session& session, std::string_view input, Instant
       parts_.run_queue.push(session, Stopped::has_had_share);
       break;
     }
-    // Usually the last command has used everything, and the reader need not check.
+    // Usually the last command has used all input, so this saves a call of the reader.
     if (used == input.size()) {
       session.stop(Stopped::needs_input);
       break;
@@ -129,13 +130,13 @@ std::size_t RequestRunner::run(Session& session, std::string_view input, Instant
   return used;
 }
 
-// Ends the wait of a client for which any input ends it.
+// Ends a reserve-with-abort, because the client has sent more input.
 void RequestRunner::abort_wait(Session& session) {
   parts_.engine.stop_waiting(session.client(), Delivery::Kind::aborted);
   parts_.outbox.answer_deliveries();
 }
 
-// Returns false if the piece has to wait: it stays in the input.
+// Runs a piece of the input. Returns false if the piece has to wait and stays in the input.
 bool RequestRunner::run_piece(Session& session, const RequestPiece& piece, Instant now,
                               const Budget& share) {
   std::uint64_t& steps = parts_.engine.steps();
@@ -197,7 +198,7 @@ bool RequestRunner::run_line(Session& session, std::string_view line, Instant no
   return run_command(session, command, now);
 }
 
-// Returns false if the command has to wait for the journal's disk.
+// Runs a command and answers it. Returns false if it has to wait for the journal's disk.
 bool RequestRunner::run_command(Session& session, const Command& command, Instant now) {
   Outbox& outbox = parts_.outbox;
   const std::uint64_t records = parts_.journal.records();
@@ -220,7 +221,7 @@ bool RequestRunner::run_command(Session& session, const Command& command, Instan
     outbox.answer(session, {ReplyCode::out_of_memory});
   }
   outbox.hold_back_if_recorded(session, records);
-  // A peer that has closed its side does not wait any more.
+  // A client whose peer has closed its writing side does not wait.
   if (!session.peer_may_write()) {
     parts_.engine.stop_waiting(session.client(), Delivery::Kind::timed_out);
   }
@@ -228,7 +229,7 @@ bool RequestRunner::run_command(Session& session, const Command& command, Instan
   return true;
 }
 
-// Returns true if the command has to wait; the session is stopped then.
+// Returns true if the command has to wait, and stops the session then.
 bool RequestRunner::must_wait(Session& session, const Command& command) {
   const Answer answer = row_of(command.verb).answer;
   const bool begins_page = answer == Answer::page || answer == Answer::tubes_in_pieces;
@@ -237,8 +238,8 @@ bool RequestRunner::must_wait(Session& session, const Command& command) {
     return true;
   }
   if (must_wait_for_steps(session, price_of(parts_.engine, session.client(), command))) return true;
-  // An answer that is held back may be taken back, and a list in pieces could not be. The session
-  // runs again when its answers are safe.
+  // An answer that is held back may be revoked, which is impossible for a list in pieces. The
+  // session runs again when its answers are safe.
   if (session.is_held_back() && parts_.lists.is_long(session, command)) {
     session.stop(Session::Stopped::held_back);
     return true;
@@ -253,11 +254,11 @@ bool RequestRunner::must_wait_for_steps(Session& session, std::uint64_t price) {
   return true;
 }
 
-// Answers a line that did not parse. Returns false for a line that is treated like a good one: that
-// of a put that is too big, whose body is discarded.
+// Answers a malformed line. Returns false if the line is run nevertheless: a put that is too big,
+// whose body is discarded.
 //
-// Compat: beanstalkd checks the size of a put before it checks what stands after the size, and
-// counts a line that is malformed there. docs/compatibility.md, "Taken over".
+// Compat: beanstalkd checks the size of a put before the rest of its line, and counts a put that is
+// malformed after the size. docs/compatibility.md, "Taken over".
 bool RequestRunner::refuse_line(Session& session, ParseResult parsed, const Command& command) {
   switch (parsed) {
     case ParseResult::ok:
@@ -278,11 +279,11 @@ bool RequestRunner::refuse_line(Session& session, ParseResult parsed, const Comm
   return true;
 }
 
-// Returns false if the put has to wait for the journal's disk or for a later turn. Nothing has
-// happened then.
+// Runs a put whose body is complete. Returns false if it has to wait for the journal's disk or for
+// a later turn; nothing has changed then.
 bool RequestRunner::finish_put(Session& session, std::string_view bytes, Instant now) {
   RequestReader& reader = session.requests.reader;
-  // The put may end the wait of a worker that watches very many tubes.
+  // The put may end the wait of a worker that watches many tubes.
   if (are_many_tubes() &&
       must_wait_for_steps(session, price_of_put(parts_.engine, session.client()))) [[unlikely]] {
     reader.take_back_body();
@@ -310,7 +311,7 @@ bool RequestRunner::finish_put(Session& session, std::string_view bytes, Instant
   }
   parts_.dispatcher.forget_put(plan);
   if (reports_another_job) [[unlikely]] {
-    outbox.hold_back(session);  // The other job may have been recorded since the last sync.
+    outbox.hold_back(session);  // The record of the other job may not be safe yet.
   } else {
     outbox.hold_back_if_recorded(session, records);
   }

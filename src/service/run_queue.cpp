@@ -9,9 +9,9 @@ void RunQueue::push(Session& session, Stopped why) {
   backlog_.push_back(session);
 }
 
-// A command that cannot be recorded before the disk has moved stays in the input of its session.
-// The session runs nothing until then, and no more than kInputBytesMax is read from it. So a client
-// that writes faster than the disk is slowed down, and no other client is.
+// Leaves a command in the input of its session until the journal's disk has made progress. The
+// session runs no command until then, and its connection reads at most kInputBytesMax. So only
+// clients that write faster than the disk are slowed down.
 void RunQueue::defer(Session& session) {
   session.stop(Stopped::deferred);
   deferred_.push_back(session);
@@ -22,7 +22,7 @@ void RunQueue::wait_for_memory(Session& session) {
   short_of_memory_.push_back(session);
 }
 
-// The links are in the session, so any list can remove it.
+// The link is in the session, so any list can remove it.
 void RunQueue::remove(Session& session) {
   if (session.to_run.linked()) backlog_.remove(session);
 }

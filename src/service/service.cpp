@@ -69,7 +69,7 @@ void Service::close(Session& session, Instant now) {
   outbox_.remove(session);
   idle_.remove(session);
   delete &session;
-  outbox_.answer_deliveries();  // Other clients may have got its jobs.
+  outbox_.answer_deliveries();  // Waiting clients may have got its jobs.
 }
 
 // A turn ------------------------------------------------------------------------------------------
@@ -104,14 +104,14 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
   runner_.receive_directly(session, bytes);
 }
 
-// A session that has more commands than its share goes behind the others. A session whose command
-// exceeds the rest of the budget keeps its place, and ends the round: in the next turn the budget
-// is untouched.
+// A session that has more commands than its share goes to the end of the backlog. A session whose
+// command exceeds the rest of the budget keeps its place and ends the round: the next turn has a
+// full budget.
 //
-// A session in a body may want input again without having answered anything, so its connection is
-// notified in any case.
+// Each session is passed to its connection, because a session in a body may want input again
+// without a new answer.
 void Service::run_backlog(Instant now) {
-  // Asked even if no session waits: the journal wants turns until it has been asked.
+  // Asks even if no session waits, because the journal requests turns until it is asked.
   if (journal_.may_try_again()) [[unlikely]]
     retry_deferred(now);
   if (run_queue_.is_short_of_memory()) run_queue_.wake_for_memory(page_limit_.free_pages());
@@ -156,7 +156,7 @@ Instant Service::next_event() const {
   return std::min({engine_.next_event(), journal_.next_event(), idle_.next_check()});
 }
 
-// A restart ---------------------------------------------------------------------------------------
+// Hand-over ---------------------------------------------------------------------------------------
 
 ServiceTransfer Service::transfer() {
   return ServiceTransfer({.service = *this,

@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-// Numbers of the format, like those of queue/saved_state.hpp: they do not change.
+// Numbers of the state format, like those of queue/saved_state.hpp. They must not change.
 enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 
 }  // namespace
@@ -89,7 +89,8 @@ bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local
   return is_good;
 }
 
-// Catches the exception, because the session exists by now and has to be closed.
+// Reads the fields of a session. Catches std::bad_alloc, because the caller has to close the
+// session.
 bool ServiceTransfer::try_to_read(StateReader& from, Session& session) {
   try {
     return read_fields(from, session);
@@ -118,7 +119,7 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return refuse(session);
   if (!is_tag_text(tags)) return refuse(session);
-  // A list in pieces does not wait for input.
+  // A session with an incomplete list does not wait for input.
   const bool waits = session.stopped() == Session::Stopped::needs_input;
   if (waits && list.kind != Session::List::none) return refuse(session);
   if (!parts_.dispatcher.keep_tags(plan, tags)) return refuse(session);
@@ -126,8 +127,8 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   return parts_.lists.restore(session, list) || refuse(session);
 }
 
-// A put that is under way has an id, which no job may have. If the jobs are not those of the last
-// server, the put gets a new id.
+// Checks the id of an incomplete put, which no job may have. If the jobs are not those of the last
+// server, assigns a new id.
 bool ServiceTransfer::check_id(PutPlan& plan) {
   Engine& engine = parts_.engine;
   if (queue_ == Read::other_jobs) plan.id = engine.take_id();
@@ -155,7 +156,7 @@ bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
     // A session has one answer at a time.
     if (session->is_answered_in_pieces() && session->client().is_busy()) return false;
     if (session->is_ended() || session->stopped() == Session::Stopped::needs_input) continue;
-    // Its reason may have ended meanwhile, so it is found anew.
+    // The reason why it was stopped may have ended, so it is determined again.
     parts_.run_queue.find_obstacle(*session);
   }
   parts_.outbox.answer_deliveries();

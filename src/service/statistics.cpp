@@ -30,7 +30,7 @@ constexpr std::array kJobRows = {
         "jobs put aside until they are kicked or deleted"),
 };
 
-// One row for each command that has a counter, from the table of commands.
+// Returns the number of commands that have a counter, and thus a row.
 constexpr std::size_t count_counters() {
   std::size_t count = 0;
   for (const CommandRow& row : kCommandTable) {
@@ -78,7 +78,7 @@ constexpr std::array kServerRows = {
         "connections since the start"),
     Server::integer(
         "pid", [](const ServerFacts& s) { return s.state.info.pid; }, "of the server"),
-    // The version is in quotes in both.
+    // Both versions of beanstalkd have quotes here.
     Server::word(
         "version",
         [](const ServerFacts& s) {
@@ -124,9 +124,9 @@ constexpr std::array kServerRows = {
         kSame),
 };
 
-// After the last key that beanstalkd has: what an operator asked for, and with the extended
-// commands our version. With --no-extensions and nothing asked for, a report is beanstalkd's to the
-// last line. New keys stand after all of these, for keys that are there already keep their lines.
+// The keys that beanstalkd does not have. They follow its last key, and a report has them only for
+// features that the operator has turned on. So with --no-extensions and no such feature, a report
+// has exactly the keys of beanstalkd. A new key goes to the end, because keys keep their lines.
 
 bool has_binlog(const ServerFacts& s) {
   return s.state.journal.is_kept;

@@ -7,7 +7,7 @@
 #include "haricot/service/statistic_rows.hpp"
 #include "haricot/service/statistics.hpp"
 
-// What is told of a job, and of the jobs of a group.
+// The rows of reports about jobs and groups.
 
 namespace haricot {
 namespace {
@@ -72,7 +72,7 @@ constexpr std::array kJobFactRows = {
         "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
 };
 
-// Row of a tag: its value, as the text of the job's tags has it.
+// Returns the row of a tag, with its value from the text of the job's tags.
 template <Tag kTag>
 constexpr Statistic<JobFacts> tag_statistic(std::string_view meaning) {
   constexpr auto kIsShown = [](const JobFacts& j) { return !value_in(j.tags, kTag).empty(); };
@@ -97,7 +97,7 @@ constexpr std::array kTagRows = {
         [](const JobFacts& j) { return j.is_held; }),
 };
 
-// The same, with the size of the job in the place of its file.
+// Returns the rows of stats-job with the size of the job instead of its file.
 constexpr auto make_listed_job_rows() {
   auto rows = kJobFactRows;
   for (auto& row : rows) {

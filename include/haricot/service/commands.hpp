@@ -38,11 +38,11 @@ struct CommandContext {
   const ServerInfo& info;
   Instant start;
   ServerCounts counts = {};
-  // Puts are answered DRAINING. It ends with the process, as in beanstalkd, and so a restart with
-  // clients does not hand it over.
+  // Drain mode: puts are answered DRAINING. A hand-over ends it, because in beanstalkd it ends with
+  // the process.
   bool is_draining = false;
 
-  // Memory of the last reply, which refers to it until the next command.
+  // Memory of the last reply, valid until the next command.
   std::string text = {};
   std::vector<JobRef> batch = {};       // Jobs of a reply reserved_batch, in order, or of a page.
   std::vector<const Tube*> tubes = {};  // Tubes of a page.
@@ -53,11 +53,11 @@ struct CommandContext {
   void count(Verb verb) { ++counts.verbs[static_cast<std::size_t>(verb)]; }
 };
 
-// One command of a client.
+// A command of a client, and the time.
 struct Call {
   Client& client;
   const Command& command;
-  CommandSet commands;  // The commands that the client has.
+  CommandSet commands;  // Commands that the client may use.
   Instant now;
 };
 

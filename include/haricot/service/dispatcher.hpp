@@ -1,4 +1,4 @@
-// Runs commands (commands.hpp) and puts, turns deliveries into replies, and counts.
+// Runs commands (commands.hpp) and puts, turns deliveries into replies, and counts commands.
 
 #pragma once
 
@@ -25,7 +25,7 @@ struct OversizedPuts {
   std::uint64_t count = 0;
   std::uint32_t largest_bytes = 0;
   std::uint32_t limit = 0;
-  std::string tube = {};  // That of the last one.
+  std::string tube = {};  // Tube of the last one.
 };
 
 class Dispatcher {
@@ -37,7 +37,7 @@ class Dispatcher {
   const ServerInfo& info() const { return context_.info; }
 
   // Runs any command except put and quit. Texts of the reply are valid until the next call.
-  // `commands` are those that the client has. For the reply see namespace commands.
+  // `commands` are those that the client may use. For the reply see namespace commands.
   Reply run(Client& client, const Command& command, CommandSet commands, Instant now);
 
   // Returns the jobs of a reply reserved_batch, in order. Valid until the next call.
@@ -53,25 +53,27 @@ class Dispatcher {
   // Returns true if a body of that many bytes is answered JOB_TOO_BIG.
   bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info().job_bytes_max; }
 
-  // A put comes in two parts, because its session has to read the body in between. begin_put(),
-  // when the line was read: the put gets its id, and memory for a large body, or is refused.
-  // finish_put(), when the body is there and ends with CR LF: the engine takes the body only if it
-  // inserts the job, so after not_yet finish_put() can be called again.
-  // A plan that never comes to its end, or is refused, has to be forgotten.
+  // A put has two steps, because its session reads the body in between.
+  //
+  // begin_put() runs the line: it assigns the id and allocates memory for a large body, or refuses
+  // the put. finish_put() runs the put when the body is complete and ends with CR LF. The engine
+  // takes the body only if it inserts the job, so finish_put() can be called again after not_yet.
+  // A plan that is not finished, or is refused, has to be forgotten with forget_put().
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
-  // The line of the put that was begun last is about to go, and the put need not be finished.
+  // Copies the tags of the last put out of its line, which the caller is about to overwrite.
   void let_line_go() { tags_.let_line_go(); }
   void forget_put(const PutPlan& plan) {
     if (plan.has_tags) [[unlikely]]
       tags_.forget(plan.id);
   }
 
-  // The text of the tags of a put whose body is under way; empty: it has none. And the way back.
+  // Returns the text of the tags of a put whose body is incomplete; empty if it has none.
   std::string_view tags_of(const PutPlan& plan);
+  // Restores the tags of such a put from that text. Returns false if memory is short.
   [[nodiscard]] bool keep_tags(const PutPlan& plan, std::string_view text);
 
-  // The reply to a client that waited. The job's body in it is valid as long as the job is.
+  // Returns the reply to a client that waited. Its body is valid while the job exists.
   Reply delivered(const Delivery& delivery);
 
   void count_connection() { ++context_.counts.total_connections; }
@@ -82,7 +84,7 @@ class Dispatcher {
   void drain() { context_.is_draining = true; }
   bool is_draining() const { return context_.is_draining; }
 
-  // Puts that were too big since the last call of take_oversized().
+  // Return puts that were too big since the last call of take_oversized(), or if there are any.
   bool has_oversized() const { return oversized_.count > 0; }
   OversizedPuts take_oversized() { return std::exchange(oversized_, {}); }
 
@@ -96,7 +98,7 @@ class Dispatcher {
   CommandContext context_;
   MemoryCushion& cushion_;
   OversizedPuts oversized_;
-  PendingTags tags_;  // Tags of puts whose body is under way.
+  PendingTags tags_;  // Tags of puts whose body is incomplete.
 
  public:
   using Fields = FieldList<&Dispatcher::context_>;

@@ -1,4 +1,4 @@
-// All open sessions, and the idle timeout, which ends sessions over which nothing moves.
+// The list of all open sessions, and the idle timeout, which ends inactive sessions.
 //
 // A session is idle if no byte of a request arrives and no byte of an answer is sent, unless it is
 // occupied: it waits for a job, holds one, or waits for the server (a kick under way, an answer
@@ -13,12 +13,11 @@
 // last active or occupied, and a session that has lost a job ends at most after twice the time.
 //
 // A byte that arrives in time counts, although the turn that reads it checks for idle sessions
-// first: a session ends two turns after its deadline, and between them everything was read that had
-// arrived. Only if more sources are ready than one turn reads, the rest may be late by as many
-// turns as that takes.
+// first: a session ends two turns after its deadline, and between them the server reads everything
+// that has arrived. If more sources are ready than one turn reads, a byte may be read too late.
 //
-// A late check means that the server was away: stopped, or handed over. What was sent meanwhile is
-// not read yet, so no session ends before there was time to read it.
+// A late check means that the server was stopped or handed over. It has not read the input of that
+// time yet, so no session ends until it had time to read.
 
 #pragma once
 
@@ -44,7 +43,7 @@ class IdleWatch {
 
   void add(Session& session) { sessions_.push_back(session); }
   void remove(Session& session) { sessions_.remove(session); }
-  // Returns one open session after another, in no order that means anything; null at the end.
+  // Return the open sessions one after another, in no particular order; null at the end.
   Session* first() { return sessions_.first(); }
   Session* after(const Session& session) { return sessions_.after(session); }
 
@@ -52,14 +51,14 @@ class IdleWatch {
   void mark_active(Session& session) {
     if (has_timeout()) move_to_end(session);
   }
-  // Ends the sessions whose timeout has ended, as many as a turn may.
+  // Ends the sessions whose timeout has ended, a bounded number in each turn.
   void end_idle_sessions(Instant now) {
     if (has_timeout()) check_oldest(now);
   }
   // Returns the instant of the next check; never() without a timeout.
   Instant next_check() const;
 
-  // For a restart.
+  // Write and read the state of a session for a hand-over.
   void write(StateWriter& to, const Session& session) const;
   static void read(StateReader& from, Session& session);
 

@@ -1,9 +1,9 @@
 // Answers to list-tubes and list-tubes-watched that are too long to be written at once.
 //
 // The tubes that a client watches cannot change while it waits for an answer. So the list of them
-// is written as the client reads it, and the output never has more of it than of other answers. The
-// list of all tubes is shared by all clients that ask at about the same time (TubeList). Its pages
-// are sent from where they are, and an output has no more of them than of other answers.
+// is written while the client reads it, within the limit of the output. The list of all tubes is
+// shared by all clients that ask at about the same time (TubeList). Its pages are sent without a
+// copy, and their references are added within the limit of the output.
 //
 // Short lists are written at once, by their command.
 
@@ -29,10 +29,10 @@ class LongLists {
   LongLists(const LongLists&) = delete;
   LongLists& operator=(const LongLists&) = delete;
 
-  // Returns true if the command is answered by a list that is long now.
+  // Returns true if the answer to the command is a list that is long now.
   [[gnu::cold, gnu::noinline]] bool is_long(const Session& session, const Command& command) const;
-  // Begins the answer to such a command, and continues it as resume() does. Requires: no answer of
-  // the session is held back, because half an answer cannot be taken back.
+  // Begins the answer to such a command, and resumes it. Requires: no answer of the session is held
+  // back, because a part of an answer cannot be revoked.
   [[gnu::cold, gnu::noinline]] void begin(Session& session, const Command& command,
                                           const Budget& share);
   // Continues the list of the session, which runs, until the output is full or the share is used
@@ -42,17 +42,17 @@ class LongLists {
   // Forgets the list of a session that is about to be closed.
   [[gnu::cold, gnu::noinline]] void remove(Session& session);
 
-  // For a restart --------------------------------------------------------------------------------
+  // Hand-over ------------------------------------------------------------------------------------
 
-  // Adds all pages that are left, however full the output gets: the next server does not have the
-  // pages that an answer has begun with.
+  // Adds all remaining pages, beyond the limit of the output: the next server does not have the
+  // pages of an answer that has begun.
   void add_all_pages(Session& session);
   static void write(StateWriter& to, const Session& session);
-  // Reads what write() has written, to be given to restore() when the client is read. May throw
+  // Returns a list that write() has written, for restore() after its client was read. May throw
   // std::bad_alloc.
   static Session::LongList read(StateReader& from);
-  // Continues a list of the last server. A list of all tubes begins again, with the tubes that
-  // there are now. Returns false if the session cannot have such a list. May throw std::bad_alloc.
+  // Continues a list of the last server. A list of all tubes begins again, with the current tubes.
+  // Returns false if the session cannot have such a list. May throw std::bad_alloc.
   [[nodiscard]] bool restore(Session& session, const Session::LongList& list);
 
  private:

@@ -1,4 +1,4 @@
-// The answers of all sessions, from the reply until they may be sent.
+// The answers of all sessions until they may be sent.
 //
 // An answer that reports a change is held back until the record of the change is safe, and with it
 // all answers of its session that come after it. The session runs until the end of the turn, so
@@ -44,8 +44,7 @@ class Outbox {
     session.send.answers = 0;
   }
   // Adds a reply to the output. A reply of code none begins a wait and adds nothing. If memory is
-  // missing, the session ends, because without this answer the client would take each later one
-  // for the answer to another command.
+  // short, the session ends, because the client would match each later answer to a wrong command.
   void answer(Session& session, const Reply& reply);
   // Answers the clients that the engine has deliveries for, and wakes their sessions.
   void answer_deliveries() {
@@ -56,16 +55,16 @@ class Outbox {
 
   // Holding back ---------------------------------------------------------------------------------
 
-  // Holds the answers back if the journal has recorded anything since it had that many records, and
-  // that is not safe.
+  // Holds the answers back if the journal has recorded anything since it had `records_before`
+  // records, until that is safe.
   void hold_back_if_recorded(Session& session, std::uint64_t records_before) {
     const std::uint64_t records = journal_.records();
     if (records != records_before) hold_back_until(session, records);
   }
   // Holds the answers back until everything that is recorded now is safe.
   void hold_back(Session& session) { hold_back_until(session, journal_.records()); }
-  // Releases sessions whose records are safe, in the order of their records, as many as a turn may
-  // send.
+  // Releases sessions whose records are safe, in the order of their records, a bounded number in
+  // each turn.
   void release_safe() {
     has_safe_ = false;
     if (!held_back_.empty()) release_held_back();
@@ -106,8 +105,8 @@ class Outbox {
   MemoryCushion& cushion_;
   RunQueue& run_queue_;
   const Turn& turn_;
-  // Memory of an output that was sent, for the next one. Otherwise each answer would allocate and
-  // free it if one client asks at a time.
+  // Memory of an output that was sent, for the next one. Without it, each answer to a single client
+  // would allocate and free memory.
   ByteBuffer spare_;
   List to_send_;
   List held_back_;  // In the order of SendNode::until.

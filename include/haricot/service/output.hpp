@@ -20,24 +20,23 @@ namespace haricot {
 
 class Output {
  public:
-  // Minimum size of bodies that are sent from where they are. Copying a smaller body costs less
-  // than one more piece in the system call.
+  // Minimum size of bodies that are sent by reference. Copying a smaller body costs less than one
+  // more piece in the system call.
   static constexpr std::size_t kBlobBytesMin = 4096;
 
-  // The functions that add something return false without memory, and add nothing then. The session
-  // cannot continue, because an answer would be missing.
+  // The functions that add something return false if memory is short, and add nothing then. The
+  // session has to end, because an answer would be missing.
 
   // Adds an answer.
   [[nodiscard]] bool add(const Reply& reply);
 
   // Adds a piece of a text.
   [[nodiscard]] bool add_text(std::string_view text);
-  // Adds a piece that is sent from where it is.
+  // Adds a piece by reference.
   [[nodiscard]] bool add_blob(const BlobRef& blob);
 
   bool empty() const { return bytes_.empty() && blobs_.empty(); }
-  // Returns the bytes in memory of the output's own. Bodies by reference belong to their jobs as
-  // well, and do not count.
+  // Returns the bytes in memory that only the output uses, without bodies by reference.
   std::size_t owned_bytes() const { return bytes_.size(); }
   // Returns all unsent bytes.
   std::size_t pending_bytes() const { return bytes_.size() + std::size_t{blob_bytes_}; }

@@ -1,10 +1,10 @@
 // Backpressure for pages: pages of jobs, tubes and clients, and lists of all tubes.
 //
 // These are the only answers that take much memory: up to 1 MiB until the client has read it. While
-// the memory limit is reached, only a few are on their way to clients. The command of another one
-// stays in the input of its session (RunQueue::wait_for_memory) until a client has read its page,
-// or memory was freed. Refusing the command would be simpler, but then monitors would fail while
-// the queue is full, which is when they are needed.
+// the memory limit is reached, only a few may be pending. A command for one more page stays in the
+// input of its session (RunQueue::wait_for_memory) until a client has read its page, or memory was
+// freed. Refusing the command would be simpler, but then monitors would fail while the queue is
+// full, when they are needed.
 
 #pragma once
 
@@ -18,21 +18,21 @@ namespace haricot {
 
 class PageLimit {
  public:
-  // Pages on their way to clients while the memory limit is reached.
+  // Maximum number of pending pages while the memory limit is reached.
   static constexpr std::uint32_t kPagesMax = 4;
 
   PageLimit() = default;
   PageLimit(const PageLimit&) = delete;
   PageLimit& operator=(const PageLimit&) = delete;
 
-  // Returns the number of pages that may begin now. Bounded by kPagesMax even if memory is free, so
-  // that sessions that are woken exceed the limit by no more than that.
+  // Returns the number of pages that may begin now, at most kPagesMax even if memory is free: woken
+  // sessions exceed the memory limit by that number at most.
   std::uint32_t free_pages() const {
     return Memory::is_at_limit() ? kPagesMax - std::min(pages_, kPagesMax) : kPagesMax;
   }
   // Counts the page that the session begins, unless it has one already.
   void begin(Session& session);
-  // Uncounts the page of a session whose output was sent, if that was the whole page.
+  // Uncounts the page of a session after a send, if all of the page was sent.
   void end_if_sent(Session& session) {
     if (session.has_page) [[unlikely]]
       end_if_complete(session);

@@ -1,8 +1,7 @@
-// The tags of puts whose bodies are under way.
+// The tags of puts whose bodies are incomplete.
 //
-// Most bodies come with their lines. Until a line goes, its tags stay where they stand, and nothing
-// is copied. Of the lines that are gone, mostly one put at a time is under way: that needs no
-// memory.
+// Most bodies arrive together with their lines. So tags are not copied while their line is in the
+// input. Copies of the tags of one put need no allocation, and more puts are rare.
 
 #pragma once
 
@@ -16,28 +15,29 @@ namespace haricot {
 
 class PendingTags {
  public:
-  // Keeps the tags of a put that will have that id. They have to stay where they stand until
-  // let_line_go(). False: no memory, and nothing has changed. Requires: none are kept for the id.
+  // Keeps the tags of the put with that id. `text` and `tags` refer to its line, which remains
+  // valid until let_line_go(). Returns false if memory is short; nothing has changed then.
+  // Requires: none are kept for the id.
   [[nodiscard]] bool keep(JobId id, std::string_view text, const JobTags& tags);
-  // The line of the tags that were kept last is about to go.
+  // Copies the tags that were kept last out of their line, unless that is done.
   void let_line_go() {
     if (is_in_line_) [[unlikely]]
       copy_last();
   }
-  // They refer to what is kept. Valid until the next call of anything. Requires: they are kept.
+  // Returns the tags of a put, valid until the next call of this object. Requires: they are kept.
   const ReadTags& find(JobId id);
-  // Nothing happens if there are none.
+  // Forgets the tags of a put, if they are kept.
   void forget(JobId id);
 
  private:
   [[gnu::noinline]] void copy_last();
 
-  JobId last_id_ = 0;        // Of the put that came last, if its tags are still kept.
-  bool is_in_line_ = false;  // last_ refers to its line, and else to last_text_.
+  JobId last_id_ = 0;        // Id of the last put; 0: its tags are not kept any more.
+  bool is_in_line_ = false;  // last_ refers to its line, otherwise to last_text_.
   TagText last_text_;
   ReadTags last_;
   std::unordered_map<JobId, TagText> others_;
-  ReadTags other_;  // Those of the others that were asked for.
+  ReadTags other_;  // Last result of find() among others_.
 };
 
 }  // namespace haricot

@@ -1,5 +1,4 @@
-// Prices of commands: an upper bound of the steps that a command takes, as far as it is known
-// beforehand.
+// Prices of commands: upper bounds of the steps of a command, computed before it runs.
 //
 // Each session that was just read runs at least one cheap command in a turn, so the steps of one
 // command are multiplied by the number of sessions that send it at once. A command with a higher
@@ -19,7 +18,7 @@ namespace haricot {
 // protocol/command_rows.inc; 0 if it is cheap.
 [[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Engine& engine, const Client& client,
                                                     const Command& command);
-// Returns the price of a put whose body is there.
+// Returns the price of a put whose body is complete.
 [[gnu::cold, gnu::noinline]] std::uint64_t price_of_put(const Engine& engine, const Client& client);
 
 }  // namespace haricot

@@ -40,7 +40,7 @@ class Report {
 
   std::string& text_;
   Compat compat_;
-  std::string_view prefix_ = {};  // Bytes before the next key.
+  std::string_view prefix_ = {};  // Bytes that precede the next key.
 };
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state);

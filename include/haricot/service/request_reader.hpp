@@ -1,10 +1,10 @@
 // Turns the bytes of one client into requests: command lines, and the bodies of puts.
 //
-// The reader receives nothing and runs nothing. The owner of the input asks the reader for the next
-// piece, runs it and asks again. After the line of a put it calls expect_body(). The input stays
-// with its owner until the reader has used it: a line or a small body is used when all of it is
-// there. A large body is copied piece by piece into its final memory, and discarded bytes are used
-// as they arrive.
+// The reader neither receives bytes nor runs requests. The owner of the input requests the next
+// piece, runs it, and requests the next one. After the line of a put it calls expect_body(). The
+// owner keeps the input until the reader has used it: a line or a small body is used when it is
+// complete. A large body is copied piece by piece into its final memory, and discarded bytes are
+// used as they arrive.
 //
 //   put 0 0 9 3\r\n | abc\r\n | stats\r\n     one piece each
 //   put 0 0 9 9000\r\n | 1000 bytes | 8000 bytes | \r\n
@@ -24,7 +24,7 @@
 
 namespace haricot {
 
-// A put whose line was read, and whose body is not complete.
+// A put whose body is not complete.
 struct PutPlan {
   JobId id = 0;
   // Memory of a large body; null: the body is small, or refused.
@@ -35,9 +35,9 @@ struct PutPlan {
   std::uint32_t body_bytes = 0;
   // Answer to a put whose body is discarded; none: the put is not refused.
   ReplyCode refusal = ReplyCode::none;
-  bool has_tags = false;  // The dispatcher has them: see Dispatcher::forget_put().
+  bool has_tags = false;  // The dispatcher keeps its tags: see Dispatcher::forget_put().
 
-  // Without the body.
+  // All fields except the body.
   using Fields = FieldList<&PutPlan::id, &PutPlan::priority, &PutPlan::delay_s, &PutPlan::ttr_s,
                            &PutPlan::body_bytes, &PutPlan::refusal, &PutPlan::has_tags>;
 };
@@ -46,12 +46,12 @@ static_assert(sizeof(PutPlan) == 40, "a new field belongs into the list");
 // The next piece of an input.
 struct RequestPiece {
   enum class Kind : std::uint8_t {
-    nothing,           // More has to arrive. No byte is used.
+    nothing,           // The input has no complete piece. No byte is used.
     thrown_away,       // A part of a discarded line or body.
-    part_of_body,      // A part of a large body, which is in the memory of the body now.
+    part_of_body,      // A part of a large body, copied into the memory of the body.
     line,              // A command line: `text`, without its CR LF.
     end_of_long_line,  // The end of a line that is too long.
-    body,              // A complete body: `text`, or the plan has it.
+    body,              // A complete body: `text`, or in the plan if it is large.
     body_without_end,  // A body without CR LF after it. The two bytes there are used.
     end_of_refused,    // The end of a refused body, with the two bytes after it.
   };
@@ -62,16 +62,16 @@ struct RequestPiece {
 
 class RequestReader {
  public:
-  // Allows the line of delete-batch to be longer than all others, or not. It is not at first.
+  // Allows or forbids a line of delete-batch that exceeds kLineBytesMax. Forbidden at first.
   void allow_batch_lines(bool allowed) { allows_batch_lines_ = allowed; }
-  // Returns true if such a line is under way, so up to kBatchLineBytesMax of input have to be kept.
+  // Returns true during such a line, while up to kBatchLineBytesMax of input have to be kept.
   bool is_in_batch_line() const { return is_in_batch_line_; }
 
-  // Returns the piece at the front of the input. A line that was not run is returned again, as long
-  // as its bytes are in the input.
+  // Returns the piece at the front of the input. A line is returned again while its bytes remain in
+  // the input.
   RequestPiece next(std::string_view input);
 
-  // Expects the body of a put, whose line was returned last. Requires: no body is under way.
+  // Begins the body of the put whose line was returned last. Requires: no body is incomplete.
   void expect_body(PutPlan plan);
   // Makes next() return the last `body` again. Requires: its bytes are still in the input, and the
   // plan has the same body.
@@ -79,9 +79,9 @@ class RequestReader {
   // Returns the last put. After a piece `body` its body is complete, and may be moved out.
   PutPlan& put() { return plan_; }
   const PutPlan& put() const { return plan_; }
-  // Returns true if the body of a put is under way that is not refused.
+  // Returns true during the body of a put that is not refused.
   bool is_in_body() const { return stage_ == Stage::body; }
-  // Returns true if the body of a put is under way, refused or not.
+  // Returns true during the body of a put, refused or not.
   bool is_after_put() const { return stage_ >= Stage::body; }
 
   void write(StateWriter& to) const;
@@ -89,7 +89,7 @@ class RequestReader {
   // is short.
   [[nodiscard]] bool read(StateReader& from);
 
-  // Returns the memory for the next bytes of a large body; empty if none is under way. A caller
+  // Returns the memory for the next bytes of a large body; empty if none is incomplete. A caller
   // that has written bytes there calls took_directly().
   std::span<char> direct_space();
   // Requires: `bytes` is at most the size of direct_space().
@@ -114,7 +114,7 @@ class RequestReader {
   [[gnu::cold, gnu::noinline]] RequestPiece next_of_large_body(std::string_view input);
   RequestPiece end_of_body(std::string_view input, std::size_t body_bytes);
 
-  // The next fields use the bytes at its end.
+  // The next fields use the padding at its end.
   [[no_unique_address]] PutPlan plan_;
   Stage stage_ = Stage::line;
   bool allows_batch_lines_ : 1 = false;

@@ -2,8 +2,8 @@
 // leaves in the input what has to wait.
 //
 // A session runs until its input has no complete request, its share of the turn is used up, or
-// something stops it: see Session::Stopped. A command that has to wait stays at the front of the
-// input, nothing has happened then, and it is read again.
+// something stops it (Session::Stopped). A command that has to wait has changed nothing; it stays
+// at the front of the input and is parsed again.
 
 #pragma once
 
@@ -29,8 +29,8 @@
 
 namespace haricot {
 
-// Called with every command line that is not too long, for the most verbose log; called again if
-// the command had to wait for the journal's disk. `line` is without its CR LF.
+// Function that is called with each command line, for the most verbose log, except lines that are
+// too long. Called again if the command had to wait for the journal's disk. `line` has no CR LF.
 struct CommandTrace {
   void (*function)(void* context, const Session& session, std::string_view line) = nullptr;
   void* context = nullptr;
@@ -57,12 +57,12 @@ class RequestRunner {
 
   void set_trace(CommandTrace trace) { trace_ = trace; }
 
-  // Runs what arrives, unless the session has to wait or has input from before; keeps the rest. If
-  // there is no memory for the rest, the session ends.
+  // Runs new input, unless the session has to wait or has older input, and keeps the rest. Ends the
+  // session if memory for the rest is short.
   void receive(Session& session, std::string_view bytes, Instant now);
   // Notes bytes that were written to Session::direct_space().
   void receive_directly(Session& session, std::size_t bytes);
-  // Notes that the peer has closed its writing side, or that everything it has sent was received. A
+  // Note that the peer has closed its writing side, or that everything it has sent was received. A
   // wait of the client ends, because no later command can follow it.
   void half_close(Session& session);
   void end_input(Session& session);

@@ -15,7 +15,7 @@ namespace haricot {
 // Version of beanstalkd whose reports the server imitates.
 enum class Compat : std::uint8_t {
   v1_13,  // Strings in quotes.
-  v1_12,  // No quotes, as the clients of Debian 12 expect.
+  v1_12,  // No quotes, for clients of Debian 12.
 };
 
 // Limits that the operator has set; 0: no limit, as in beanstalkd.
@@ -55,10 +55,10 @@ struct ServerInfo {
   std::string hostname;
   std::string os;        // Version of the kernel, from uname.
   std::string platform;  // Machine, from uname.
-  // Called by each report that needs it. Null: no time was used.
+  // Returns the CPU time of the process. Null: reported as 0.
   CpuUsage (*cpu_usage)() = nullptr;
-  // Returns the address of a peer, given Session::owner(): printable ASCII without quotes. Called
-  // each time list-clients shows it. Null: no address is known.
+  // Returns the address of the peer of a Session::owner(), in printable ASCII without quotes. Null:
+  // list-clients shows no address.
   std::string (*address_of)(const void* owner) = nullptr;
 };
 

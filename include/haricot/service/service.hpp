@@ -2,17 +2,17 @@
 //
 // It is driven by turns. Each turn has these calls, in this order:
 //
-//   advance(now)                       fires what is due
-//   receive(session, bytes, now) …     for every connection that has something to read
-//   run_backlog(now)                   runs sessions with commands left from before
-//   end_turn(now)                      lets the journal write what was recorded
+//   advance(now)                       fires due timers
+//   receive(session, bytes, now) …     for each connection with new input
+//   run_backlog(now)                   runs sessions with commands left
+//   end_turn(now)                      makes the journal write its records
 //   while (s = next_to_send()) …       send, call sent(), close what is finished
 //
-// The next turn begins at next_event(), or when there is something to read. Answers are collected
-// in the outputs of the sessions. If a command brings something to other clients, their sessions
-// have the answers when the call returns.
+// The next turn begins at next_event(), or when a connection has new input. Answers are collected
+// in the outputs of the sessions. If a command ends the waits of other clients, their sessions have
+// the answers when the call returns.
 //
-// The service is a front. Its parts stand below, each with a header and tests of its own.
+// This class is a front. Its members are the parts, each with its own header and tests.
 
 #pragma once
 
@@ -50,9 +50,9 @@ class Service {
 
   void set_trace(CommandTrace trace) { runner_.set_trace(trace); }
 
-  // Returns true if one more session is below the limit of connections. Otherwise counts a refusal.
+  // Returns true if the limit allows one more connection. Otherwise counts a refusal.
   [[nodiscard]] bool admit_connection();
-  // Returns a new session, or null if there is no memory. Session::owner() returns `owner`.
+  // Returns a new session, or null if memory is short. Session::owner() returns `owner`.
   // `is_local`: the client is known to be on this machine.
   Session* open(void* owner, bool is_local = false);
   // Frees the session. Its jobs become ready again.
@@ -60,39 +60,39 @@ class Service {
 
   // A turn ---------------------------------------------------------------------------------------
 
-  // Begins a turn: fires what is due, works on long tasks, and ends sessions that were idle for too
-  // long, which next_to_send() returns then.
+  // Begins a turn: fires due timers, continues long tasks, and ends sessions that were idle for too
+  // long; next_to_send() returns them.
   void advance(Instant now);
   // Begins a turn without timers: clients are not being read, so no deadline may fire and no
   // session may end.
   void advance_tasks(Instant now);
-  // Runs or keeps bytes that have arrived. May be called even if the session does not want input.
+  // Runs or keeps new input. May be called even if the session does not want input.
   void receive(Session& session, std::string_view bytes, Instant now);
-  // Notes that many bytes that were written to session.direct_space().
+  // Notes that `bytes` bytes were written to session.direct_space().
   void receive_directly(Session& session, std::size_t bytes);
-  // The peer has closed its writing side, but what it has sent before is not all received. From now
-  // on the client does not wait for a job.
+  // Notes that the peer has closed its writing side, while earlier input is still to be received.
+  // From now on the client does not wait for a job.
   void peer_half_closed(Session& session) { runner_.half_close(session); }
-  // The peer has closed its writing side, and everything was received.
+  // Notes that the peer has closed its writing side, and all input was received.
   void end_of_input(Session& session) { runner_.end_input(session); }
-  // Runs every session that has commands left, each for its share; also sessions whose command had
-  // to wait for the journal's disk, if that has moved.
+  // Runs the sessions that have commands left, each for its share. Includes commands that waited
+  // for the journal's disk, if the disk has made progress.
   void run_backlog(Instant now);
-  // Lets the journal write what was recorded, and releases answers whose records are safe now.
+  // Makes the journal write its records, and releases answers whose records are safe now.
   void end_turn(Instant now);
-  // Returns true if the last end_turn() has left answers whose records are safe: a turn sends a
-  // bounded number.
+  // Returns true if the last end_turn() has left answers whose records are safe, because a turn
+  // releases a bounded number.
   bool has_safe_answers() const { return outbox_.has_safe(); }
-  // Removes and returns a session that may send something, is finished, or may want input again;
-  // null if there is none. It is returned again only after something new has happened to it, or
-  // when answers that were held back are released.
+  // Removes and returns a session that may send, is finished, or may want input again; null if
+  // there is none. A session is returned again only after a change, or when answers that were held
+  // back are released.
   Session* next_to_send() { return outbox_.take_next(); }
   // Removes bytes that were sent from the output of the session.
   void sent(Session& session, std::size_t bytes);
-  // Returns when the next turn has to begin even if nothing arrives; Instant{} means at once.
+  // Returns when the next turn has to begin if no input arrives; Instant{} means at once.
   Instant next_event() const;
 
-  // Makes the server answer every put DRAINING from now on.
+  // Begins drain mode: puts are answered DRAINING.
   void drain() { dispatcher_.drain(); }
   bool is_draining() const { return dispatcher_.is_draining(); }
 
@@ -105,14 +105,14 @@ class Service {
 
   // ----------------------------------------------------------------------------------------------
 
-  // Return one open session after another, in no order that means anything; null at the end.
+  // Return the open sessions one after another, in no particular order; null at the end.
   Session* first_session() { return idle_.first(); }
   Session* session_after(const Session& session) { return idle_.after(session); }
 
   const Engine& engine() const { return engine_; }
   // For the journal, which restores jobs before the first session is opened.
   Engine& engine() { return engine_; }
-  // Returns an object that brings everything to another process (service_transfer.hpp).
+  // Returns an object that transfers the state to another process (service_transfer.hpp).
   ServiceTransfer transfer();
 
  private:
@@ -124,7 +124,7 @@ class Service {
 
   Journal& journal_;
   Engine engine_;
-  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
+  MemoryCushion cushion_;  // Reserve for workers when memory is short; puts need it filled.
   Dispatcher dispatcher_;
   Turn turn_;
   TurnShares shares_;

@@ -1,13 +1,13 @@
-// Brings a service to another process, with its sessions, jobs and counters.
+// Transfers a service to another process, with its sessions, jobs and counters.
 //
-//   the old one    turns, until is_at_rest()
+//   old process    turns, until is_at_rest()
 //                  write()
-//   the new one    read_queue()
+//   new process    read_queue()
 //                  read_session() for each of sessions(), in the order in which they were written
 //                  finish()
 //
 // Settings and facts of the process are not written, because a restart is meant to change them.
-// Derived data is not written either: heaps, timers, and lists of what is to be done next.
+// Derived data is not written either: heaps, timers and work lists.
 
 #pragma once
 
@@ -30,7 +30,7 @@ namespace haricot {
 
 class ServiceTransfer {
  public:
-  // The service, and its parts that have something to write or to read. All outlive this.
+  // The service, and its parts with state to transfer. All outlive this.
   struct Parts {
     Service& service;
     Engine& engine;
@@ -46,7 +46,7 @@ class ServiceTransfer {
   ServiceTransfer(const ServiceTransfer&) = delete;
   ServiceTransfer& operator=(const ServiceTransfer&) = delete;
 
-  // Returns true if no long task is under way, and no answer waits for the journal. Otherwise more
+  // Returns true if no long task is in progress and no answer waits for the journal. Otherwise more
   // turns are needed.
   bool is_at_rest() const;
   // Writes everything, sessions in the order of Service::first_session() and session_after().
@@ -54,14 +54,13 @@ class ServiceTransfer {
   void write(StateWriter& to, Bodies bodies) const;
 
   using Read = StateTransfer::Read;
-  // Reads the jobs, tubes and counters. Requires: the service has no session, and no job except
-  // those that its journal has restored. May throw std::bad_alloc, which ends the reading like
-  // `broken`.
+  // Reads the jobs, tubes and counters. Requires: the service has no session, and only jobs that
+  // its journal has restored. May throw std::bad_alloc, which ends the reading like `broken`.
   [[nodiscard]] Read read_queue(StateReader& from);
-  // Returns the number of sessions that are to be read.
+  // Number of sessions to read.
   std::uint32_t sessions() const { return sessions_; }
-  // Reads the next session, for that owner. A session whose owner is null has lost its connection:
-  // it is closed at once, and `session` is null. Returns false if the state is broken.
+  // Reads the next session and gives it that owner. A null owner means that its connection is lost:
+  // the session is closed, and `session` is null. Returns false if the state is broken.
   [[nodiscard]] bool read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                   Session*& session);
   // Ends the reading, after the last session. Counts a hand-over for `stats` if `counts`. Returns
@@ -78,8 +77,8 @@ class ServiceTransfer {
   Parts parts_;
   std::uint32_t sessions_ = 0;
   Read queue_ = Read::broken;
-  std::vector<Client*> clients_;  // Of the sessions that were read; null: it is closed.
-  std::vector<JobId> puts_;       // That are under way.
+  std::vector<Client*> clients_;  // Clients of the sessions that were read; null: closed.
+  std::vector<JobId> puts_;       // Ids of puts whose body is incomplete.
 };
 
 }  // namespace haricot

@@ -1,5 +1,5 @@
-// Means to write the tables of statistics (statistics.hpp). Only the sources with these tables
-// include this.
+// Functions that build the tables of statistics (statistics.hpp). Only the sources with these
+// tables include this.
 
 #pragma once
 
@@ -64,7 +64,7 @@ struct Rows {
   }
 };
 
-// Meaning of a row that the row before it describes too.
+// Meaning of a row that shares the text of the previous row.
 constexpr std::string_view kSame{};
 
 // Returns several tables as one.
@@ -79,7 +79,7 @@ constexpr auto joined(const std::array<Row, kSizes>&... parts) {
   return all;
 }
 
-// Returns true if no key is in a report twice.
+// Returns true if the keys of the rows are unique.
 template <typename Row, std::size_t kSize>
 constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
   for (std::size_t i = 0; i < kSize; ++i) {

@@ -21,7 +21,7 @@ namespace haricot {
 // Number of commands of each verb.
 using VerbCounts = std::array<std::uint64_t, kVerbs>;
 
-// Numbers of `stats` that the engine does not have.
+// Values of `stats` besides those of the engine.
 struct ServerState {
   const ServerInfo& info;
   const VerbCounts& verbs;
@@ -84,7 +84,7 @@ struct Statistic {
   Word word = nullptr;      // For word and quoted.
   // Returns true if the key is shown; null: always, as in beanstalkd.
   Condition is_shown = nullptr;
-  // Text in docs/statistics.md; empty: the row before it describes both.
+  // Text in docs/statistics.md; empty: that of the previous row.
   std::string_view meaning = {};
 };
 

@@ -1,4 +1,4 @@
-// The turn of the event loop that is under way, as all parts of the service see it.
+// The current turn of the event loop, shared by all parts of the service.
 
 #pragma once
 

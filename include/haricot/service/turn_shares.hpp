@@ -1,17 +1,17 @@
-// Shares of a turn: how many steps each session may take, and which commands have to wait.
+// Shares of a turn: the number of steps of each session, and the admission of expensive commands.
 //
-// A turn runs commands in two parts: of sessions that were just read, and of sessions in the
-// backlog. The sessions of a part share one budget, and each has a share of it. Shares are smaller
-// if many sessions have much to do.
+// A turn runs commands in two parts: first of sessions that were just read, then of sessions in the
+// backlog. The sessions of a part have shares of one budget. Shares are smaller if many sessions
+// are busy.
 //
 //   begin_turn()
 //   begin_reading()        share_of_read() for each session that is read
 //   begin_backlog()        share_of_waiting() for each session of the backlog
 //
-// A command whose price exceeds the rest of the budget waits in the backlog, where its session
-// comes first in a later turn. So that a small page does not wait for the long ones of others, the
-// first command of a session that was just read may take from a second budget
-// (turn_limits::kStepsOfFirsts), unless its price is above turn_limits::kStepsOfFirst.
+// A command whose price exceeds the rest of the budget waits in the backlog, and its session runs
+// first in a later turn. There is a second budget (turn_limits::kStepsOfFirsts), so that a small
+// page does not wait for large ones: it admits the first command of a session that was just read,
+// unless the price of the command is above turn_limits::kStepsOfFirst.
 
 #pragma once
 
@@ -26,20 +26,20 @@ namespace haricot {
 
 class TurnShares {
  public:
-  // `steps` counts all steps that were ever taken, and outlives this.
+  // `steps` is the total number of steps, and outlives this.
   explicit TurnShares(const std::uint64_t& steps);
   TurnShares(const TurnShares&) = delete;
   TurnShares& operator=(const TurnShares&) = delete;
 
   void begin_turn() { busy_last_turn_ = std::exchange(busy_, 0); }
-  // Begins the part of the sessions that are read. If the backlog is not empty, each has the least
-  // share only, because the sessions in the backlog came first.
+  // Begins the part of the sessions that are read. If the backlog is not empty, each has only the
+  // least share, because the sessions in the backlog have waited longer.
   void begin_reading(bool has_backlog);
   void begin_backlog();
-  // Returns true if no session of this part may run any more.
+  // Returns true if the budget of this part is used up.
   bool is_used_up() const { return budget_.is_used_up(); }
 
-  // Returns the share of a session that was just read, which allows a cheap command in any case.
+  // Returns the share of a session that was just read. It always allows a cheap command.
   Budget share_of_read() {
     is_first_command_ = true;
     return {steps_, std::min(read_share_, std::max(budget_.left(), kLeastShare))};
@@ -50,9 +50,9 @@ class TurnShares {
   // Returns true if a command of that price may run now. The first command that takes steps in a
   // part of a turn always may.
   [[nodiscard]] bool admit(std::uint64_t price);
-  // Notes that the session whose turn it is has run a command.
+  // Notes that the current session has run a command.
   void end_first_command() { is_first_command_ = false; }
-  // Counts a session that has taken the least share or all of its own.
+  // Counts a session that has used the least share or all of its own.
   void count_busy() { ++busy_; }
 
  private:
@@ -68,13 +68,13 @@ class TurnShares {
   static std::uint32_t steps_per_share(std::uint32_t busy);
 
   const std::uint64_t& steps_;
-  Budget budget_;             // Of the part, for all its sessions together,
-  std::uint64_t whole_;       // and its size.
-  std::uint64_t read_share_;  // Steps of each session that is read.
-  std::uint64_t left_for_firsts_;
+  Budget budget_;                     // Budget of all sessions of the part.
+  std::uint64_t whole_;               // Size of that budget.
+  std::uint64_t read_share_;          // Steps of each session that is read.
+  std::uint64_t left_for_firsts_;     // Rest of the second budget.
   bool is_first_command_ = false;     // The session was just read, and has run nothing yet.
-  std::uint32_t busy_ = 0;            // Sessions that were counted in this turn,
-  std::uint32_t busy_last_turn_ = 0;  // and in the last one.
+  std::uint32_t busy_ = 0;            // Sessions that were counted in this turn.
+  std::uint32_t busy_last_turn_ = 0;  // Sessions that were counted in the last turn.
 };
 
 }  // namespace haricot
