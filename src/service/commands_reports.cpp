@@ -55,8 +55,8 @@ void write_jobs(Report& report, const Engine& engine, std::span<const JobRef> jo
 
 }  // namespace
 
-// Lists the commands and tags that beanstalkd does not have, as far as the client may use them. A
-// client that gets UNKNOWN_COMMAND knows that the server has none.
+// Lists the commands and tags that the client may use and beanstalkd does not have. A client that
+// gets UNKNOWN_COMMAND knows that the server has none.
 Reply commands::capabilities(CommandContext& server, const Call& call) {
   Report report(server.text, server.info.compat);
   for (const CommandRow& row : kCommandTable) {

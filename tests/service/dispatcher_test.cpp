@@ -14,7 +14,7 @@ using test::World;
 
 class DispatcherTest : public ::testing::Test {
  protected:
-  // Returns the line of the answer, and its body after a blank: the data that a client would see.
+  // Returns the line of the answer, followed by a blank and its body.
   std::string run(Client& client, std::string_view line) {
     Command command;
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;
@@ -169,7 +169,7 @@ TEST_F(DispatcherTest, AnIdIsTakenWhenThePutIsAnnounced) {
   Client& client = world_.connect();
   Command command;
   ASSERT_EQ(parse_command("put 0 0 1 1", command), ParseResult::ok);
-  dispatcher_.begin_put(client, command);  // Its body never comes.
+  dispatcher_.begin_put(client, command);  // Its body does not arrive.
   EXPECT_EQ(put(client, "put 0 0 1 1", "x"), "INSERTED 2\r\n");
 }
 

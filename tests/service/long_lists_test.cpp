@@ -27,7 +27,7 @@ class LongListsTest : public ::testing::Test, protected test::PartWorld {
   void begin(Session& session, Verb verb, std::uint64_t steps = Budget::kAll) {
     lists.begin(session, command(verb), share(steps));
   }
-  // Runs the rest of a list, and returns everything that was answered.
+  // Runs the rest of a list, and returns the whole output.
   std::string rest(Session& session) {
     std::string text = take_output(session);
     while (session.is_answered_in_pieces()) {

@@ -18,7 +18,7 @@ class OutboxTest : public ::testing::Test, protected test::PartWorld {
  protected:
   OutboxTest() { journal.hold_back(); }
 
-  // Answers a command that has made that many records.
+  // Answers a command that has made `records` records.
   void answer(Session& session, std::size_t records, ReplyCode code = ReplyCode::deleted) {
     const std::uint64_t before = journal.records();
     outbox.begin_answers(session);

@@ -21,7 +21,7 @@ Reply word(ReplyCode code = ReplyCode::released) {
   return {.code = code};
 }
 
-// Returns all remaining output, gathered in groups of that many pieces.
+// Returns all remaining output, gathered in groups of `pieces_max` pieces.
 std::string drain(Output& output, std::size_t pieces_max = 64) {
   std::string all;
   while (!output.empty()) {
@@ -149,7 +149,7 @@ TEST(Output, GathersAtMostTheRequestedPieces) {
   }
 }
 
-// Answers of all kinds, sent in two parts that meet at every byte.
+// Sends answers of all kinds in two parts, divided at each byte.
 TEST(Output, ContinuesAfterAPartialSend) {
   const auto fill = [](Output& output) {
     ASSERT_TRUE(output.add(word()));
@@ -229,7 +229,7 @@ TEST(Output, ReusesTheMemoryOfAnotherOutput) {
   second.take_memory(spare);
   ASSERT_TRUE(second.add(word()));
   EXPECT_EQ(second.single_piece().data(), memory);
-  // An output with memory does not take any.
+  // An output that has memory does not take more.
   Output third;
   ASSERT_TRUE(third.add(word()));
   third.take_memory(spare);
@@ -248,7 +248,7 @@ TEST(Output, AnAnswerIsAddedCompletelyOrNotAtAll) {
     added = output.add(reply);
   }
   EXPECT_FALSE(added);
-  EXPECT_EQ(blob.owners(), 2u);  // This test's, and the reply's.
+  EXPECT_EQ(blob.owners(), 2u);  // This test and the reply.
   ASSERT_TRUE(output.add(word(ReplyCode::deleted)));
   EXPECT_EQ(drain(output), "RELEASED\r\nDELETED\r\n");
 }

@@ -16,7 +16,7 @@ bool keep(PendingTags& tags, JobId id, std::string_view text) {
   return tags.keep(id, text, read);
 }
 
-// The line with these tags does not exist any more then.
+// Keeps the tags, and then destroys their line.
 bool keep_without_line(PendingTags& tags, JobId id, std::string line) {
   const bool is_kept = keep(tags, id, line);
   tags.let_line_go();
@@ -98,7 +98,7 @@ TEST(PendingTags, FailWithoutMemoryAndChangeNothing) {
   EXPECT_EQ(tags.find(1).tags.unique_key, "one");
 }
 
-// Bodies that come in pieces, of connections by turns.
+// Bodies of several connections arrive in pieces, alternately.
 TEST(PendingTags, BelongToTheirPutsWhileBodiesArrive) {
   test::ServiceWorld world;
   Session& one = world.connect();

@@ -51,7 +51,7 @@ TEST_F(Prices, APageIsPricedByItsJobs) {
   EXPECT_EQ(price(client, "scan-jobs 0 1000"), 100U * kStepsPerShownJob);
   EXPECT_EQ(price(client, "scan-jobs 0 10"), 10U * kStepsPerShownJob);
   EXPECT_EQ(price(client, "list-jobs default ready 10"), 10U * kStepsPerShownJob);
-  // The jobs of one tube may be the last ones of all.
+  // The scan may pass all jobs before those of the tube.
   EXPECT_EQ(price(client, "scan-jobs 0 10 default"), 100U * 2 + 10U * kStepsPerShownJob);
 }
 

@@ -196,7 +196,7 @@ TEST_F(ServerReport, HasAllKeysInOrder) {
     ASSERT_EQ(world_.engine.reserve_job(client, id, world_.now).outcome, Outcome::done);
   }
   ASSERT_EQ(world_.engine.bury(client, 3, 1), Outcome::done);
-  // Each verb has a number of its own, so that an exchange would show.
+  // Each verb has a different count, so that a mix-up is detected.
   EXPECT_EQ(text(),
             "---\n"
             "current-jobs-urgent: 2\n"

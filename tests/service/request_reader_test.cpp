@@ -30,8 +30,8 @@ PutPlan refused_put(std::uint32_t bytes) {
   return plan;
 }
 
-// Cuts an input like a session, and records the requests. The meaning of lines is defined here:
-// `small 5`, `large 5` and `refused 5` announce a body.
+// Cuts an input like a session, and records the requests. The lines `small 5`, `large 5` and
+// `refused 5` begin puts with a body of 5 bytes.
 class Cutter {
  public:
   void arrive(std::string_view bytes) {
@@ -192,7 +192,7 @@ TEST(RequestReader, OffersDirectSpaceOnlyDuringALargeBody) {
   EXPECT_TRUE(reader.direct_space().empty());
 }
 
-// The largest body that can be announced, with its end, has more bytes than 32 bits can count.
+// The largest possible body, with its CR LF, has more bytes than a 32-bit number can count.
 TEST(RequestReader, DiscardsTheLargestBodyCompletely) {
   RequestReader reader;
   reader.expect_body(refused_put(4294967295));
@@ -259,8 +259,7 @@ TEST(RequestReader, ALongLineMayArriveInAnyPieces) {
   }
 }
 
-// The part that was searched for the end of the line is not searched again: an end that is written
-// there is not found.
+// Writes a line end into the part that was searched already: it is not found.
 TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
   RequestReader reader;
   reader.allow_batch_lines(true);
@@ -274,7 +273,7 @@ TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
         << arrived;
     line.replace(arrived - 2, 2, "  ");
   }
-  // Both halves of a line end are found.
+  // Splits the line end: it is found.
   line += '\r';
   EXPECT_EQ(reader.next(line).kind, Kind::nothing);
   line += '\n';

@@ -20,7 +20,7 @@ class RunQueueTest : public ::testing::Test {
     for (Session& session : sessions) queue.remove(session);
   }
 
-  // Returns the sessions of a round by their index.
+  // Plays a round, and returns the indexes of its sessions.
   std::vector<std::ptrdiff_t> play_round() {
     std::vector<std::ptrdiff_t> order;
     queue.begin_round();
@@ -83,7 +83,7 @@ TEST_F(RunQueueTest, ASessionCanBeRemovedFromEachList) {
   for (const Session& session : sessions) EXPECT_FALSE(session.to_run.linked());
   EXPECT_TRUE(queue.is_empty());
   EXPECT_FALSE(queue.is_short_of_memory());
-  // Also from a round in progress.
+  // Removal during a round works, too.
   queue.push(sessions[0], Stopped::has_had_share);
   queue.push(sessions[1], Stopped::has_had_share);
   queue.begin_round();
@@ -138,7 +138,7 @@ TEST_F(RunQueueTest, AWokenSessionWithAnotherObstacleDoesNotRun) {
   sessions[0].send.turn = 6;
   queue.wake(sessions[0]);
   EXPECT_EQ(sessions[0].stopped(), Stopped::held_back);
-  // A hold of this turn is no obstacle.
+  // An answer that is held back since this turn is no obstacle.
   sessions[0].send.turn = 7;
   queue.wake(sessions[0]);
   EXPECT_EQ(sessions[0].stopped(), Stopped::has_had_share);

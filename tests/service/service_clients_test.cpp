@@ -16,7 +16,7 @@ using test::whole_put;
 
 class ServiceClients : public test::ServiceTest {
  protected:
-  // Returns the report of one session, as received by another one.
+  // Returns the row of a session in list-clients.
   std::string row_of(const Session& session) {
     const std::string id = std::to_string(static_cast<std::uint32_t>(session.client().ref()));
     return world.ask(asker, "list-clients " + id + " 1\r\n");
@@ -44,7 +44,7 @@ TEST_F(ServiceClients, AreIdleUntilInputArrives) {
   world.pass_s(3);
   world.say(session, "be-used\r\n");
   world.pass_s(4);
-  // Reading its answer only now makes no difference.
+  // Reading the answer late makes no difference.
   EXPECT_EQ(world.hear(session), "USING default\r\n");
   EXPECT_EQ(number_of(session, "idle"), 4U);
   EXPECT_EQ(number_of(session, "commands"), 1U);
@@ -55,7 +55,7 @@ TEST_F(ServiceClients, WaitSinceTheBeginOfTheReserve) {
   Session& session = world.connect();
   world.say(session, "reserve-with-timeout 100\r\nreserve\r\n");
   world.pass_s(7);
-  world.say(session, "list-tube-used\r\n");  // It has to wait.
+  world.say(session, "list-tube-used\r\n");  // Waits for the reserve.
   EXPECT_EQ(state_of(session), "waiting");
   EXPECT_EQ(number_of(session, "idle"), 7U);
   EXPECT_EQ(number_of(session, "commands"), 1U);
@@ -66,7 +66,7 @@ TEST_F(ServiceClients, WaitSinceTheBeginOfTheReserve) {
   EXPECT_EQ(state_of(session), "waiting");
   EXPECT_EQ(number_of(session, "idle"), 2U);
   EXPECT_EQ(number_of(session, "commands"), 2U);
-  // A job ends it.
+  // A job ends the wait.
   world.pass_s(5);
   ASSERT_EQ(world.ask(asker, whole_put("j")), "INSERTED 1\r\n");
   world.pass_s(1);
@@ -112,7 +112,7 @@ TEST_F(ServiceClients, HoldNoJobsWhenClosed) {
     world.ask(session, "reserve-batch 1000\r\n");
   }
   world.disconnect(session);
-  // Some have yet to be returned.
+  // Some of its jobs are still reserved.
   ASSERT_GT(service.engine().counts().reserved, 0U);
   world.say(asker, "scan-jobs 1 10\r\n");
   service.run_backlog(world.now);
@@ -149,7 +149,7 @@ TEST_F(ServiceClients, ALargePageIsCharged) {
   const std::string page = world.ask(asker, "list-clients 1 1000\r\n");
   EXPECT_GT(service.engine().steps() - before, 1000 * turn_limits::kStepsPerFoundClient);
   EXPECT_EQ(report_number(page, "next"), 1001U);
-  // Concurrent requests of others wait for later turns.
+  // Concurrent requests wait for later turns.
   std::vector<Session*> askers;
   for (int i = 0; i < 9; ++i) askers.push_back(&world.connect());
   for (Session* session : askers) world.say(*session, "list-clients 1 1000\r\n");

@@ -98,8 +98,7 @@ TEST_F(DeferredCommands, AreNotRetriedOnInput) {
   EXPECT_EQ(world.journal.asked, asked);
 }
 
-// They are asked for in their order, a bounded number in a turn, if the disk is not fast enough for
-// all of them.
+// Deferred commands are retried in order, a bounded number in each turn.
 TEST_F(DeferredCommands, ShareTurns) {
   constexpr std::uint64_t kProducers = 20'000;
   std::vector<Session*> producers;
@@ -201,11 +200,11 @@ TEST_F(DeferredCommands, HeldBackAnswersAreSentBeforeTheirs) {
   EXPECT_EQ(world.hear(session), "INSERTED 2\r\n");
 }
 
-// The waiting client may be gone. The journal requests turns until it is asked.
+// The waiting client may have closed, and the journal requests turns until it is asked.
 TEST_F(DeferredCommands, TheJournalIsAskedWithoutAWaitingSession) {
   world.journal.let_try_again();
   world.service.run_backlog(world.now);
-  EXPECT_FALSE(world.journal.may_try_again()) << "nobody has asked";
+  EXPECT_FALSE(world.journal.may_try_again()) << "the service has not asked";
 }
 
 }  // namespace

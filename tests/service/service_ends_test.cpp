@@ -146,7 +146,7 @@ TEST_F(ServiceTest, ASessionOfTheBacklogCanBeClosed) {
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
-// A session is in no list and does not run after its end, whatever has stopped it before.
+// After its end, a session is in no list and does not run, for each reason that stopped it before.
 TEST_F(ServiceTest, AStoppedSessionEndsWithoutMemoryForInput) {
   const std::string share = repeated("use t\r\n", 2 * test::kCommandsPerShare);
   for (const std::string& stopping :
@@ -202,7 +202,7 @@ TEST_F(ServiceTest, AStoppedSessionContinuesAfterAnEarlyHalfClose) {
   EXPECT_TRUE(session.is_finished());
 }
 
-// Stored bytes of a body come before bytes that are received directly.
+// Kept bytes of a body come before bytes that are received directly.
 TEST_F(ServiceTest, ABodyCutByTheEndOfAShareStaysInOrder) {
   Session& session = world.connect();
   std::string body(2000, '-');
@@ -217,7 +217,7 @@ TEST_F(ServiceTest, ABodyCutByTheEndOfAShareStaysInOrder) {
   EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 2000\r\n" + body + "\r\n");
 }
 
-// A client that reads slowly gets its end, too: the last of its output is sent in a later turn.
+// The session of a slow client ends when the rest of its output is sent in a later turn.
 TEST_F(ServiceTest, AFinishedSessionIsReturnedWhenItsOutputIsSent) {
   for (const bool quits : {true, false}) {
     Session& session = world.connect();
@@ -225,7 +225,7 @@ TEST_F(ServiceTest, AFinishedSessionIsReturnedWhenItsOutputIsSent) {
     if (!quits) service.end_of_input(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
     world.hear(session, 3);
-    EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.
+    EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing has changed.
     world.hear(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
   }

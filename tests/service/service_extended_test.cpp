@@ -30,7 +30,7 @@ class ServiceExtended : public test::ServiceTest {
     }
     return count;
   }
-  // Returns the quoted texts after the key.
+  // Returns all quoted values of the key.
   static std::vector<std::string> values_of(const std::string& text, const std::string& key) {
     std::vector<std::string> values;
     for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
@@ -65,7 +65,7 @@ TEST_F(ServiceExtended, ALineAboveTheLimitIsRejected) {
     const std::string answer =
         bytes <= kBatchLineBytesMax ? "DELETED_BATCH 0 1\r\n" : "BAD_FORMAT\r\n";
     EXPECT_EQ(world.ask(session, line + "use t\r\n"), answer + "USING t\r\n") << bytes;
-    // And byte by byte: input is wanted all the time.
+    // Byte by byte, the session always wants more input.
     for (const char byte : line) {
       ASSERT_TRUE(session.wants_input());
       world.say(session, std::string_view(&byte, 1));
@@ -78,7 +78,7 @@ TEST_F(ServiceExtended, OtherLongLinesAreNotKept) {
   Session& session = world.connect();
   world.say(session, "reserve\r\n");
   world.say(session, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
-  // The client waits, so the line is not even read.
+  // The client waits, so its line is not read.
   EXPECT_FALSE(session.wants_input());
   Session& other = world.connect();
   world.say(other, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
@@ -150,7 +150,7 @@ TEST_F(ServiceExtended, AWaitingBatchIsAnsweredWithTheFirstJob) {
             "DELETED_BATCH 2 0\r\n");
   world.pass_s(5);
   EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
-  // A client that has closed its side does not wait.
+  // A half-closed client does not wait.
   world.say(worker, "reserve-batch 10 5\r\n");
   service.end_of_input(worker);
   EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
@@ -213,11 +213,11 @@ TEST_F(ServiceExtended, ARefusalOfTheJournalIsAnInternalError) {
   world.journal.refuse_from(1, JournalStatus::full);
   EXPECT_EQ(world.ask(session, "delete-batch 1 2\r\n"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.stat(session, "current-jobs-ready"), 5U);
-  // At once, nothing has happened.
+  // The first deletion is refused: nothing has changed.
   world.journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(world.ask(session, "flush-tube default\r\npeek 3\r\n"),
             "INTERNAL_ERROR\r\nFOUND 3 1\r\nx\r\n");
-  // In the middle, the rest follows.
+  // A later deletion is refused: the task deletes the rest later.
   world.journal.refuse_from(4, JournalStatus::failed);
   EXPECT_EQ(world.ask(session, "flush-tube default\r\n"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.stat(session, "current-jobs-ready"), 3U);

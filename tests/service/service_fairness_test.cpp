@@ -1,5 +1,5 @@
-// Division of the time of a turn and of the bytes of a stream: no session gets the share of
-// another, and cuts in a stream do not change its meaning.
+// Shares of a turn: no session gets the share of another. Streams in pieces: cuts do not change
+// their meaning.
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ std::size_t lines_in(std::string_view text) {
 
 class ServiceFairness : public ::testing::Test {
  protected:
-  // All sessions send the lines at once. No turn answers more than `most` of them, each turn
-  // answers some, and a small client is always answered.
+  // Sends the lines from all sessions at once. Checks that each turn answers some of them but at
+  // most `most`, and always answers a small request.
   void expect_shared(const std::vector<Session*>& sessions, const std::vector<std::string>& lines,
                      std::size_t most) {
     SCOPED_TRACE(lines[0].substr(0, 20));
@@ -50,12 +50,12 @@ class ServiceFairness : public ::testing::Test {
     world.disconnect(small);
   }
 
-  // Returns how many commands for a thousand jobs fit in a turn, at this number of steps per job.
+  // Returns the number of commands for a thousand jobs that fit in a turn, for this price of a job.
   static std::size_t of_a_thousand(std::size_t steps) {
     return kStepsOfSessions / (1000 * steps) + 1;
   }
 
-  // Plays a turn. Returns how many commands of each session it has answered.
+  // Plays a turn. Returns the number of answers to each session.
   std::vector<std::size_t> turn(const std::vector<Session*>& sessions) {
     world.service.advance(world.now);
     world.service.run_backlog(world.now);
@@ -84,7 +84,7 @@ TEST_F(ServiceFairness, SharesShrinkWithTheNumberOfBusySessions) {
     }
     EXPECT_LE(all, kStepsOfSessions / kStepsPerCommand);
   }
-  // When the others are gone, the last one has a full share again.
+  // A session without competitors has a full share again.
   Session* last = sessions.back();
   sessions.pop_back();
   for (Session* session : sessions) world.disconnect(*session);
@@ -168,7 +168,7 @@ TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
   expect_shared(sessions, {"reserve-batch 1000\r\n"}, of_a_thousand(kStepsPerJob));
 }
 
-// Each of them is a long task, and they take turns. Later commands of a session wait for its task.
+// Each change is a long task, and tasks alternate. Later commands of a session wait for its task.
 TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
   std::string watches;
   for (int i = 0; i < 1500; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
@@ -198,8 +198,8 @@ TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
   }
 }
 
-// A session that is put off costs the turns until then almost nothing, however long its line is.
-// Its later commands come after it.
+// A session that is put off adds almost nothing to the cost of the turns in which it waits, even
+// with a long line. Its later commands run after the one that was put off.
 TEST_F(ServiceFairness, APutOffSessionKeepsItsPlaceAndItsOrder) {
   Session& producer = world.connect();
   for (int i = 0; i < 3; ++i) {
@@ -274,7 +274,7 @@ TEST_F(ServiceFairness, ShortPagesShareTheirBudget) {
   world.settle();
 }
 
-// They are new in this turn.
+// No session was busy in the last turn.
 TEST_F(ServiceFairness, NewSessionsShareTheirFirstTurn) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 128; ++i) sessions.push_back(&world.connect());
@@ -283,7 +283,7 @@ TEST_F(ServiceFairness, NewSessionsShareTheirFirstTurn) {
   for (Session* session : sessions) {
     world.service.receive(*session, repeated("use t\r\n", 3000), world.now);
     const std::size_t commands = lines_in(world.hear(*session));
-    // The last ones run cheap commands; the rest goes to the backlog, where all have their shares.
+    // The last sessions run only cheap commands; their other commands wait in the backlog.
     EXPECT_GE(commands, kStepsOfCheap / kStepsPerCommand);
     all += commands;
   }
@@ -320,7 +320,7 @@ TEST_F(ServiceFairness, AScanIsChargedForScannedJobs) {
   ASSERT_EQ(lines_in(world.ask(session, repeated(test::whole_put(""), 1000))), 1000U);
   ASSERT_EQ(world.ask(session, "watch t\r\n"), "WATCHING 2\r\n");
   world.service.advance(world.now);
-  // That tube is empty, so the answers are short and only the work counts.
+  // The tube is empty, so the answers are short and only the scan counts.
   world.service.receive(session, repeated("scan-jobs 1 1 t\r\n", 100), world.now);
   const std::size_t answers = lines_in(world.hear(session)) / 5;
   EXPECT_GE(answers, 1U);

@@ -25,8 +25,7 @@ class HeldBackAnswers : public ::testing::Test {
     world.settle();
   }
 
-  // Returns a session whose kick takes more than one call of the engine. Its answer has yet to
-  // come.
+  // Returns a session whose kick takes more than one call of the engine and is not answered yet.
   Session& begin_long_kick() {
     Session& session = world.connect();
     for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
@@ -124,7 +123,7 @@ TEST_F(HeldBackAnswers, AnswersInDoubtAreFailures) {
   EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 1\r\nx\r\n");
 }
 
-// Follows the advice of docs/protocol.md to clients: the job exists, a client may hold one without
+// Follows the advice of docs/protocol.md: the put has happened, the client may hold the job without
 // knowing, and closing the connection returns it.
 TEST_F(HeldBackAnswers, ClosingReturnsJobsOfAReserveInDoubt) {
   Session& session = world.connect();
@@ -142,7 +141,7 @@ TEST_F(HeldBackAnswers, ClosingReturnsJobsOfAReserveInDoubt) {
   EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
 }
 
-// Returns the put of a key that a job has.
+// Returns a put with the key of an existing job.
 std::string put_of_key(int priority = 5) {
   return "put " + std::to_string(priority) + " 0 60 1 idp:k\r\nx\r\n";
 }
@@ -178,7 +177,7 @@ TEST_F(HeldBackAnswers, ADuplicateFailsWithTheRecordOfTheOwner) {
   service.end_turn(world.now);
   EXPECT_EQ(world.hear(first), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.hear(second), "INTERNAL_ERROR\r\n");
-  // It is still in doubt.
+  // The record is still in doubt.
   service.advance(world.now);
   world.say(third, put_of_key());
   service.end_turn(world.now);
@@ -191,7 +190,7 @@ std::string put_of_tombstone_key() {
   return "put 5 0 60 1 idp:k:60\r\nx\r\n";
 }
 
-// Deletes a job whose key outlives it.
+// Deletion of a job whose key outlives it.
 constexpr std::string_view kDelete = "delete 1\r\n";
 
 TEST_F(HeldBackAnswers, ADuplicateWaitsForTheRecordOfTheDeletion) {
@@ -233,7 +232,7 @@ TEST_F(HeldBackAnswers, ADuplicateFailsWithTheRecordOfTheDeletion) {
   service.end_turn(world.now);
   EXPECT_EQ(world.hear(first), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.hear(second), "INTERNAL_ERROR\r\n");
-  // It is still in doubt in a later turn, for another session.
+  // The record is still in doubt in a later turn, for another session.
   service.advance(world.now);
   world.say(third, put_of_key());
   service.end_turn(world.now);
@@ -242,7 +241,7 @@ TEST_F(HeldBackAnswers, ADuplicateFailsWithTheRecordOfTheDeletion) {
   EXPECT_EQ(world.ask(third, put_of_key()), "INSERTED 1 DELETED\r\n");
 }
 
-// The answer may wait longer than the key is taken.
+// The answer is held back until after the time of the key.
 TEST_F(HeldBackAnswers, AnAnswerToADuplicateOutlivesTheKey) {
   Session& session = world.connect();
   world.say(session, "put 5 0 60 1 idp:k:1\r\nx\r\n");

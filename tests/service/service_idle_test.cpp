@@ -22,7 +22,7 @@ class IdleTimeout : public ::testing::Test {
   static bool is_ended(const Session& session) {
     return session.was_idle() && session.is_finished() && !session.has_output();
   }
-  // Checks that it ends this many seconds from now, and not a millisecond before.
+  // Checks that the session ends after `seconds`, and not a millisecond before.
   void expect_end_after(Session& session, std::uint32_t seconds) {
     world.pass(Duration::milliseconds(std::int64_t{seconds} * 1000 - 1));
     EXPECT_FALSE(is_ended(session));
@@ -31,7 +31,7 @@ class IdleTimeout : public ::testing::Test {
     EXPECT_TRUE(is_ended(session));
     EXPECT_TRUE(world.is_to_be_sent(session));
   }
-  // Leaves it idle for ten times as long.
+  // Checks that the session does not end within ten times the timeout.
   void expect_no_end(Session& session) {
     for (int i = 0; i < 100; ++i) {
       world.pass_s(1);
@@ -60,7 +60,7 @@ TEST_F(IdleTimeout, ClosesNoSessionWithoutALimit) {
 TEST_F(IdleTimeout, AByteInTheLastMillisecondIsInTime) {
   Session& session = world.connect();
   world.pass(Duration::milliseconds(std::int64_t{kTimeout_s} * 1000 - 1));
-  // Two turns begin when the time is over, and only the second one reads earlier input.
+  // Two turns begin after the deadline; input that arrived before is read after the second begin.
   world.now = world.now + Duration::milliseconds(1);
   world.service.advance(world.now);
   world.service.advance(world.now);
@@ -135,8 +135,7 @@ TEST_F(IdleTimeout, ASessionThatHoldsAJobIsNotIdle) {
   expect_end_after(session, kTimeout_s);
 }
 
-// The time for which it held the job since the last check is unknown, so it may have twice the
-// time.
+// The instant at which the session lost the job is unknown, so it may have twice the time.
 TEST_F(IdleTimeout, ALostJobAllowsUpToTwiceTheTime) {
   for (std::uint32_t ttr_s = 1; ttr_s <= 2 * kTimeout_s; ++ttr_s) {
     SCOPED_TRACE(ttr_s);
@@ -156,8 +155,7 @@ TEST_F(IdleTimeout, ALostJobAllowsUpToTwiceTheTime) {
   }
 }
 
-// A server that was stopped, or handed over, has not read the input of that time yet, however short
-// it was.
+// A server that was stopped or handed over has not read the input of that time yet.
 TEST_F(IdleTimeout, ExcludesTheTimeOfAStoppedServer) {
   Session& quiet = world.connect();
   world.pass_s(kTimeout_s - 1);
@@ -248,7 +246,7 @@ TEST_F(IdleTimeout, ChecksAnExemptSessionOncePerPeriod) {
   EXPECT_LE(events, 11);
 }
 
-// A server without the timeout does not track idle sessions: the next one closes none at once.
+// A server without the timeout does not record activity, so the next server closes none at once.
 TEST_F(IdleTimeout, BeginsWithTheHandOverIfItWasOff) {
   ServiceWorld before;
   before.connect();
@@ -256,7 +254,7 @@ TEST_F(IdleTimeout, BeginsWithTheHandOverIfItWasOff) {
   expect_end_after(*test::hand_over(before, world, {&world}).at(0), kTimeout_s);
 }
 
-// As for any session that holds a job.
+// A session that holds a job at the hand-over may have twice the time.
 TEST_F(IdleTimeout, ALostJobAfterTheHandOverAllowsTwiceTheTime) {
   ServiceWorld before;
   before.ask(before.connect(), "put 0 0 5 1\r\nx\r\nreserve\r\n");

@@ -1,4 +1,4 @@
-// Waits for the end of a job, by sessions.
+// Sessions that wait for the end of a job.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Limits of an operator that the service enforces: connections and memory for jobs.
+// Limits that the service enforces: connections and memory for jobs.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(ServiceLimits, AdmitsEachConnectionWithoutALimit) {
 
 class ServiceMemory : public ::testing::Test {
  protected:
-  // Puts jobs of that size until one is refused. Returns how many were accepted.
+  // Puts jobs of that size until one is refused. Returns the number of accepted jobs.
   int fill(std::size_t body_bytes) {
     for (int count = 0;; ++count) {
       const std::string answer = world.ask(session, whole_put(std::string(body_bytes, 'x')));
@@ -88,7 +88,7 @@ class ServiceMemory : public ::testing::Test {
 
 TEST_F(ServiceMemory, RefusesPutsAtTheLimit) {
   const int taken = fill(100);
-  EXPECT_GT(taken, 350);  // 152 bytes and 21 each.
+  EXPECT_GT(taken, 350);  // A job takes 152 bytes, and 21 besides.
   EXPECT_LT(taken, 400);
   EXPECT_GT(world.stat(session, "memory-used"), kMemory - 200);
   EXPECT_LE(world.stat(session, "memory-used"), kMemory);
@@ -107,7 +107,7 @@ TEST_F(ServiceMemory, DiscardsALargeBodyThatDoesNotFit) {
   EXPECT_EQ(world.stat(session, "memory-refused"), 2U);
 }
 
-// Two bodies may be incomplete with room for one.
+// Two incomplete bodies may share the room for one.
 TEST_F(ServiceMemory, TheFirstCompleteBodyGetsTheRoom) {
   Session& other = world.connect();
   world.say(session, put_line(40'000) + std::string(39'999, 'x'));

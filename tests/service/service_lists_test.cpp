@@ -15,7 +15,7 @@ using namespace haricot::test;
 
 class ServiceLists : public ::testing::Test {
  protected:
-  // Makes the session watch this many more tubes. Returns the list of all that it watches then.
+  // Makes the session watch `tubes` more tubes. Returns the list of all tubes that it watches.
   std::string watch(Session& session, std::uint32_t tubes, const std::string& prefix) {
     std::string text = "---\n- default\n";
     for (std::uint32_t i = 0; i < tubes; ++i) {
@@ -30,13 +30,14 @@ class ServiceLists : public ::testing::Test {
     world.service.run_backlog(world.now);
   }
 
-  // Returns the line or lines with which that client ends the wait of a worker for tube-1.
+  // Prepares the producer, and returns the command with which it ends the wait of a worker for
+  // tube-1.
   std::string prepare_to_end_a_wait(const std::string& command, Session& producer) {
     if (command == "put" || command == "large put") {
       world.ask(producer, "use tube-1\r\n");
       return whole_put(std::string(command == "put" ? 3 : 5000, 'x'));
     }
-    // A job of a tube on which no client waits yet.
+    // Puts a job while no client waits on the tube.
     world.ask(producer, "use tube-1\r\nwatch tube-1\r\n");
     const std::string inserted = world.ask(producer, whole_put("job"));
     const std::string id = inserted.substr(9, inserted.size() - 11);
@@ -54,7 +55,7 @@ TEST_F(ServiceLists, WatchedTubesOfAnyNumberAreListed) {
     Session& session = world.connect();
     const std::string expected = watch(session, tubes, "tube-");
     EXPECT_EQ(world.ask(session, "list-tubes-watched\r\n"), expected) << tubes;
-    // Commands before and after it are answered in order.
+    // Commands before and after the list are answered in order.
     EXPECT_EQ(world.ask(session, "use a\r\nlist-tubes-watched\r\nuse b\r\n"),
               "USING a\r\n" + expected + "USING b\r\n");
     world.disconnect(session);
@@ -101,7 +102,7 @@ TEST_F(ServiceLists, AllTubesAreSharedByConcurrentRequests) {
     sessions.push_back(&world.connect());
     world.say(*sessions.back(), "list-tubes\r\nuse a-tube\r\n");
   }
-  // It is written in pieces over several turns, and others are served meanwhile.
+  // The list is written in pieces over several turns, and other sessions are served meanwhile.
   EXPECT_EQ(world.hear(*sessions[0]), "");
   EXPECT_EQ(world.ask(watcher, "use default\r\n"), "USING default\r\n");
   world.disconnect(*sessions.back());
@@ -141,7 +142,7 @@ TEST_F(ServiceLists, AllTubesAreChargedByPagePerAnswer) {
   EXPECT_EQ(answered(), sessions.size());
 }
 
-// A client that has read a part gets more pages, and a send, in a turn to come.
+// A client that has read a part gets more pages and a send in a later turn.
 TEST_F(ServiceLists, AllTubesAreChargedBySendUntilTheyEnd) {
   constexpr std::size_t kClients = 2'000;
   constexpr std::size_t kRead = 128 * 1024;  // More than a page.
@@ -175,7 +176,7 @@ TEST_F(ServiceLists, AllTubesIncludeEarlierChangesOfTheClient) {
   EXPECT_EQ(world.ask(other, "").find("\n- new\n"), std::string::npos);
 }
 
-// After a record that is not safe yet, whose answer may have to change.
+// The answer of the put may have to change until its record is safe.
 TEST_F(ServiceLists, WaitForAnEarlierAnswerThatIsHeldBack) {
   Session& session = world.connect();
   const std::string expected = watch(session, 100, "tube-");
@@ -188,8 +189,8 @@ TEST_F(ServiceLists, WaitForAnEarlierAnswerThatIsHeldBack) {
   EXPECT_EQ(world.ask(session, ""), "INSERTED 1\r\n" + expected);
 }
 
-// Many clients scan a thousand tubes each at once: a turn has room for some of them, and all get
-// their turn.
+// Many clients scan a thousand tubes each at once. Each turn serves some of them, and no client
+// starves.
 TEST_F(ServiceLists, CostlyReservesShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   std::vector<Session*> sessions;
@@ -220,8 +221,8 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
   EXPECT_GE(turns, 2);
 }
 
-// Giving a job to a worker that waits on a thousand tubes removes it from as many lists. However
-// many clients do that in a turn, it has room for some of them, and all get their turn.
+// Giving a job to a worker that waits on a thousand tubes removes the worker from a thousand lists.
+// Each turn runs some of these commands, and no client starves.
 TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   constexpr std::size_t kWorkers = 220;

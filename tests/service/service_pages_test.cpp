@@ -61,7 +61,7 @@ TEST_F(ServicePages, FewPagesAreUnreadAtTheMemoryLimit) {
   ASSERT_EQ(answered(clients), 4);
   EXPECT_GT(world.service.next_event(), world.now);
 
-  // A page that is read, or whose client is gone, makes room for the next.
+  // A page that is read, or whose client has closed, makes room for the next one.
   EXPECT_TRUE(world.hear(*clients[0]).starts_with("OK "));
   world.settle();
   EXPECT_TRUE(clients[4]->has_output());
@@ -70,7 +70,7 @@ TEST_F(ServicePages, FewPagesAreUnreadAtTheMemoryLimit) {
   world.settle();
   EXPECT_TRUE(clients[5]->has_output());
   EXPECT_FALSE(clients[6]->has_output());
-  world.disconnect(*clients[6]);  // It waits.
+  world.disconnect(*clients[6]);  // Its command waits.
 
   leave_limit();
   world.settle();

@@ -1,4 +1,4 @@
-// The state of a service with its sessions as bytes, and a service that continues with it.
+// Writes the state of a service with its sessions, and restores it in another service.
 
 #pragma once
 
@@ -21,9 +21,8 @@ inline std::string service_state(Service& service) {
   return state;
 }
 
-// Continues with the state. Returns all sessions in their order, each with its owner; a session
-// whose owner is null has lost its connection and is null. Returns nothing if the state is
-// rejected.
+// Restores the state. Returns all sessions in order, with these owners; a session whose owner is
+// null has lost its connection and is null. Returns nothing if the state is rejected.
 inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& next,
                                         const std::vector<void*>& owners) {
   StateReader reader(state);
@@ -40,7 +39,7 @@ inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& 
   return sessions;
 }
 
-// Continues at once in `next` with one or more sessions.
+// Hands the service over to `next`, with these owners of its sessions.
 inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
                                        const std::vector<void*>& owners) {
   while (!before.service.transfer().is_at_rest()) before.settle();

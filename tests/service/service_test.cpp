@@ -1,5 +1,5 @@
-// Several sessions: order, waiting, shares of a turn and limits of output. Their ends are in
-// service_ends_test.cpp.
+// Several sessions: order, waits, shares of a turn and limits of output. service_ends_test.cpp has
+// the ends of sessions.
 
 #include "haricot/service/service.hpp"
 
@@ -175,7 +175,7 @@ TEST_F(ServiceTest, LargeAnswersTakeMoreOfAShare) {
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(60'000, 'x')));
   service.receive(session, repeated("peek 1\r\n", 100), world.now);
-  // Much less than would have filled the output.
+  // Far below the limit of the output.
   EXPECT_LT(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax * 2 / 3);
   EXPECT_GT(session.output().pending_bytes(), 60'000u);
   EXPECT_LE(service.next_event(), world.now);
@@ -206,8 +206,8 @@ TEST_F(ServiceTest, UnreadAnswersStopASession) {
   EXPECT_FALSE(session.wants_input());
   EXPECT_LT(session.output().owned_bytes(), Session::kOutputBytesMax + 100);
   EXPECT_GE(session.output().owned_bytes(), Session::kOutputBytesMax);
-  EXPECT_GT(service.next_event(), world.now);  // It waits for the client, not for a turn.
-  // Input that comes nonetheless is stored.
+  EXPECT_GT(service.next_event(), world.now);  // The session waits for its client, not for a turn.
+  // Input is kept nevertheless.
   service.receive(session, "use t\r\n", world.now);
   EXPECT_EQ(world.ask(session, ""), expected + "USING t\r\n");
   EXPECT_TRUE(session.wants_input());
@@ -291,8 +291,8 @@ std::vector<std::string> all_sayings() {
 
 // Random input ------------------------------------------------------------------------------------
 
-// Sessions send random bytes in random pieces, and end at random moments: the invariants hold, all
-// answers are complete lines, and nothing is left at the end.
+// Sessions send random bytes in random pieces, and end at random moments. The invariants hold, all
+// answers are complete lines, and no session or job is left at the end.
 TEST(Service, SurvivesRandomInput) {
   test::Random random;
   ServiceWorld world;
@@ -372,7 +372,7 @@ TEST(Service, FreesTheMemoryOfALargeBodyOverManyTurns) {
   }
   int turns = 0;
   for (; Memory::bytes_to_go() > 0; ++turns) {
-    // No other work is left, and it must not wait for input.
+    // Only the memory is left, and freeing it does not wait for input.
     ASSERT_EQ(world.service.next_event(), Instant{});
     world.service.advance(world.now);
   }

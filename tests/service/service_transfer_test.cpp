@@ -23,11 +23,11 @@ using test::whole_put;
 class Transferred : public ServiceTest {
  protected:
   Session& connect() {
-    owners_.push_back(&next_);  // Any value but null, which means a lost connection.
+    owners_.push_back(&next_);  // Any value except null, which means a lost connection.
     sessions_.push_back(&world.connect(&next_));
     return *sessions_.back();
   }
-  // Continues in another service with all sessions, except those whose owner was set to null.
+  // Hands all sessions over to another service, except those whose owner was set to null.
   void go_on() {
     sessions_ = test::hand_over(world, next_, owners_);
     ASSERT_EQ(sessions_.size(), owners_.size());
@@ -110,7 +110,7 @@ TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
   EXPECT_EQ(hear(1), "USING u\r\n");
 }
 
-// A server that finds a broken state closes the sessions that it has read.
+// After a broken state, a server closes the sessions that it has read.
 TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
   world.say(connect(), repeated("use t\r\n", 3000));
   const std::string state = test::service_state(service);
@@ -154,7 +154,7 @@ TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
   EXPECT_EQ(next_.stat(*sessions_[0], "cmd-put"), 2U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-connections"), 1U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-jobs"), 1U);
-  // As after any start: on many servers, a restart is the only way to end it.
+  // Drain mode ends: on many servers, a restart is the only way to end it.
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
 }
 
@@ -195,7 +195,7 @@ TEST_F(Transferred, ALongListContinues) {
   EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
 }
 
-// It is the list of one moment, and its length was sent before the hand-over.
+// The list is a snapshot, and its length was sent before the hand-over.
 TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
   Session& session = connect();
   const std::string name(190, 'x');
@@ -223,8 +223,7 @@ TEST_F(Transferred, ATruncatedStateIsRejected) {
   }
 }
 
-// The id of a put is assigned at its line. No job and no other put has it; and a large body has
-// memory.
+// An incomplete put has an id that no job and no other put has, and a large body has memory.
 TEST_F(Transferred, AnImpossiblePutIsRejected) {
   world.say(connect(), "put 77 0 60 5\r\nab");
   world.say(connect(), "put 88 0 60 5\r\nab");

@@ -1,5 +1,5 @@
-// Overall fairness: whatever others do, and however much, no part of a turn exceeds its budget, and
-// a client with a small request waits no longer than that.
+// Bounds of a turn: for any load, no part of a turn exceeds its budget, and a small request waits
+// no longer than that.
 
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ using namespace turn_limits;
 using test::repeated;
 using test::whole_put;
 
-// Maximum number of sessions that are read in a turn, as by the daemon.
+// Maximum number of sessions that a turn of the daemon reads.
 constexpr std::size_t kReadPerTurn = 128;
-// The largest indivisible units, by which a budget may be exceeded: a page of a thousand jobs; and
-// in long tasks a page of the list of all tubes, or a tube that is announced to a dozen clients
-// with many watches.
+// Largest indivisible units, by which a budget may be exceeded: for commands, a page of a thousand
+// jobs; for long tasks, a page of the list of all tubes, or the announcement of a tube to a dozen
+// clients with many watches.
 constexpr std::uint64_t kLargestCommand = 1'100 * kStepsPerShownJob;
 constexpr std::uint64_t kLargestOfTask = 1'500;
 
@@ -120,10 +120,10 @@ class ServiceTurn : public ::testing::Test {
       if (i == asks_at) {
         world.service.receive(*bystander, "use t\r\n", world.now);
         EXPECT_EQ(world.hear(*bystander), "USING t\r\n");
-        // It has waited for this turn only.
+        // The bystander has waited for this turn only.
         expect_at_most(kStepsOfReading + kStepsOfFirsts + i * (kStepsOfCheap + kStepsPerSend) +
                            2 * kLargestCommand,
-                       begin, "what the bystander waited for");
+                       begin, "wait of the bystander");
       }
       if (!busy_turn) continue;
       Session& session = *sessions[random.below(sessions.size())];
@@ -141,7 +141,7 @@ class ServiceTurn : public ::testing::Test {
       world.disconnect(*sessions[at]);
       sessions.erase(sessions.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    // Each may give one more job to a client that waits on very many tubes.
+    // Each command may give one more job to a client that waits on many tubes.
     expect_at_most(kStepsOfCalls + 3 * (2'000 + kStepsPerDelivery), before, "closes");
   }
 
@@ -190,8 +190,8 @@ TEST_F(ServiceTurn, IsBoundedForRandomRequests) {
   world.service.engine().check_invariants();
 }
 
-// All send the same at once. They share the part of the turn for sessions that were read, and that
-// for the backlog.
+// All sessions send the same commands at once. They share the two parts of the turn, for sessions
+// that were read and for the backlog.
 TEST_F(ServiceTurn, IsBoundedForManyEqualRequests) {
   Session& producer = connect();
   world.ask(producer, repeated(whole_put("x"), 3'000));
@@ -220,7 +220,7 @@ TEST_F(ServiceTurn, IsBoundedForManyEqualRequests) {
       for (std::size_t read = 0; read < kReadPerTurn && i < sessions.size(); ++read, ++i) {
         world.service.receive(*sessions[i], line, world.now);
       }
-      // In addition, each of them runs cheap commands.
+      // In addition, each session runs cheap commands.
       expect_at_most(kStepsOfReading + kStepsOfFirsts + kLargestCommand +
                          kReadPerTurn * (kStepsOfCheap + kStepsPerSend + 1'000),
                      begin, "reading");
@@ -233,14 +233,14 @@ TEST_F(ServiceTurn, IsBoundedForManyEqualRequests) {
   }
 }
 
-// All of them are notified of the tube, so commands that change it are not cheap.
+// All watchers are notified of a change of the tube, so commands that change it are expensive.
 TEST_F(ServiceTurn, IsBoundedForATubeWithManyWatchers) {
   constexpr std::size_t kWatchers = 300;
   constexpr std::size_t kAsking = 64;
   std::string watches;
   for (int i = 0; i < 1'100; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
   for (std::size_t i = 0; i < kWatchers; ++i) world.ask(world.connect(), watches);
-  // One more waits where no job comes.
+  // One more client waits on tubes without jobs.
   watches.clear();
   for (int i = 200; i < 1'300; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
   world.say(world.connect(), watches + "reserve\r\n");
@@ -276,9 +276,9 @@ TEST_F(ServiceTurn, IsBoundedForATubeWithManyWatchers) {
   }
 }
 
-// Work that is long.
+// A kind of long work.
 struct Long {
-  const char* what;
+  const char* name;
   bool many_watches = false;
   const char* jobs_delay_s = nullptr;  // Delay of very many jobs; null: there are none.
   bool are_held = false;
@@ -286,26 +286,26 @@ struct Long {
   const char* before = "";
   const char* line = "";
   bool closes = false;
-  std::uint32_t seconds = 0;  // Time that passes.
+  std::uint32_t seconds = 0;  // Time until the turn.
 };
 
 constexpr Long kLong[] = {
-    {.what = "kick", .jobs_delay_s = "1000", .line = "kick 100000\r\n"},
-    {.what = "flush", .jobs_delay_s = "0", .line = "flush-tube many\r\n"},
-    {.what = "mode", .many_watches = true, .line = "reserve-mode weighted\r\n"},
-    {.what = "first weight", .many_watches = true, .line = "watch t7 5\r\n"},
-    {.what = "list of tubes", .many_watches = true, .line = "list-tubes\r\n"},
-    {.what = "list of watched tubes", .many_watches = true, .line = "list-tubes-watched\r\n"},
-    {.what = "close with many watches", .many_watches = true, .closes = true},
-    {.what = "close with many jobs", .jobs_delay_s = "0", .are_held = true, .closes = true},
-    {.what = "delays", .jobs_delay_s = "1", .seconds = 1},
-    {.what = "TTRs", .jobs_delay_s = "0", .are_held = true, .seconds = 1},
-    {.what = "pause",
+    {.name = "kick", .jobs_delay_s = "1000", .line = "kick 100000\r\n"},
+    {.name = "flush", .jobs_delay_s = "0", .line = "flush-tube many\r\n"},
+    {.name = "mode", .many_watches = true, .line = "reserve-mode weighted\r\n"},
+    {.name = "first weight", .many_watches = true, .line = "watch t7 5\r\n"},
+    {.name = "list of tubes", .many_watches = true, .line = "list-tubes\r\n"},
+    {.name = "list of watched tubes", .many_watches = true, .line = "list-tubes-watched\r\n"},
+    {.name = "close with many watches", .many_watches = true, .closes = true},
+    {.name = "close with many jobs", .jobs_delay_s = "0", .are_held = true, .closes = true},
+    {.name = "delays", .jobs_delay_s = "1", .seconds = 1},
+    {.name = "TTRs", .jobs_delay_s = "0", .are_held = true, .seconds = 1},
+    {.name = "pause",
      .jobs_delay_s = "0",
      .many_wait = true,
      .before = "pause-tube many 1\r\n",
      .seconds = 1},
-    {.what = "waits", .many_wait = true, .seconds = 1},
+    {.name = "waits", .many_wait = true, .seconds = 1},
 };
 
 class ServiceLong : public ServiceTurn, public ::testing::WithParamInterface<Long> {
@@ -347,7 +347,7 @@ TEST_P(ServiceLong, IsDividedAmongTurns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ServiceLong, ::testing::ValuesIn(kLong), [](const auto& info) {
-  std::string name = info.param.what;
+  std::string name = info.param.name;
   std::erase(name, ' ');
   return name;
 });
@@ -362,7 +362,7 @@ TEST_F(ServiceTurn, CountsDiscardedBytes) {
     world.say(session, bytes);
     EXPECT_GE(steps() - before, least) << begin;
   }
-  // The end of a line, and of a body.
+  // Complete lines and bodies.
   for (const char* begin : {"", "put 0 0 60 16384\r\n"}) {
     test::ServiceWorld small(100);
     Session& session = small.connect();
@@ -394,8 +394,8 @@ TEST_F(ServiceTurn, AReserveQueuesBehindWaitingClients) {
   EXPECT_TRUE(half_closed.is_finished());
 }
 
-// A client that samples all tubes requests page after page, and all others are served between two
-// of them.
+// A client that samples all tubes requests page after page, and other clients are served between
+// pages.
 TEST_F(ServiceTurn, APageOfTubesIsBoundedForAnyNumberOfTubes) {
   constexpr std::uint64_t kManyTubes = 50'000;
   constexpr std::uint64_t kTubesOfPage = 50;
@@ -416,7 +416,7 @@ TEST_F(ServiceTurn, APageOfTubesIsBoundedForAnyNumberOfTubes) {
     const std::uint64_t begin = steps();
     world.service.receive(sampler, "stats-tubes " + next + " 50\r\n", world.now);
     world.service.receive(small, "peek 1\r\n", world.now);
-    // In this turn, even if the page was not.
+    // Answered in this turn, even if the page was not.
     EXPECT_EQ(world.hear(small), "FOUND 1 1\r\nx\r\n");
     world.service.run_backlog(world.now);
     expect_at_most(kTubesOfPage * kStepsPerShownTube + kStepsOfFirst, begin, "page");
@@ -426,7 +426,7 @@ TEST_F(ServiceTurn, APageOfTubesIsBoundedForAnyNumberOfTubes) {
     next = page.substr(at + 7, page.find('"', at + 7) - at - 7);
     ++pages;
   } while (next != "*" && !HasFailure());
-  EXPECT_EQ(pages, kManyTubes / kTubesOfPage + 1);  // The tube default is one more.
+  EXPECT_EQ(pages, kManyTubes / kTubesOfPage + 1);  // One more for the tube default.
 }
 
 }  // namespace

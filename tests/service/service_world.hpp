@@ -1,5 +1,5 @@
-// A service with a journal and a time, for tests: takes the place of the daemon. Tests exchange
-// bytes with sessions.
+// A service with a journal and a clock, for tests: replaces the daemon. Tests exchange bytes with
+// sessions.
 
 #pragma once
 
@@ -20,8 +20,7 @@
 
 namespace haricot::test {
 
-// Number of small commands that a session may run in one part of a turn, if no other session
-// competes.
+// Number of small commands that a single session may run in one part of a turn.
 inline constexpr std::size_t kCommandsPerShare =
     turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand;
 
@@ -41,7 +40,7 @@ class ServiceWorld {
   }
   void disconnect(Session& session) { service.close(session, now); }
 
-  // Receives bytes. As in a connection, those of a large body are received directly.
+  // Delivers input to the session. As in a connection, bytes of a large body are received directly.
   void say(Session& session, std::string_view bytes) {
     while (!bytes.empty()) {
       const std::span<char> direct = session.direct_space();
@@ -54,7 +53,7 @@ class ServiceWorld {
     if (!bytes.empty()) service.receive(session, bytes, now);
   }
 
-  // Receives more bytes than fit into memory, without meaning.
+  // Delivers input while memory for it is short.
   void say_without_memory(Session& session) {
     const std::string bytes(4 * Memory::kOwnBytes, 'x');
     Memory::limit(1);
@@ -66,7 +65,7 @@ class ServiceWorld {
     EXPECT_TRUE(Memory::take_refusal());
   }
 
-  // Takes output that may be sent, at most this many bytes.
+  // Sends at most `bytes_max` bytes of output, and returns them.
   std::string hear(Session& session, std::size_t bytes_max = ~std::size_t{0}) {
     std::string heard;
     while (session.has_output() && session.may_send() && heard.size() < bytes_max) {
@@ -81,7 +80,7 @@ class ServiceWorld {
     return heard;
   }
 
-  // Works until no work is left.
+  // Plays turns until no work is left.
   void settle() {
     while (service.next_event() <= now) {
       service.advance(now);
@@ -102,7 +101,7 @@ class ServiceWorld {
   }
   void pass_s(std::uint32_t seconds) { pass(Duration::seconds(seconds)); }
 
-  // Sends the bytes, settles, and returns the answer.
+  // Delivers input, settles, and returns the output.
   std::string ask(Session& session, std::string_view bytes) {
     say(session, bytes);
     settle();
@@ -119,7 +118,7 @@ class ServiceWorld {
     return report_number(ask(session, "stats\r\n"), key);
   }
 
-  // Returns the sessions of next_to_send().
+  // Removes and returns the sessions of next_to_send().
   std::vector<Session*> to_send() {
     std::vector<Session*> sessions;
     while (Session* session = service.next_to_send()) sessions.push_back(session);

@@ -1,4 +1,4 @@
-// Division of a session's input into commands and bodies, wherever its pieces meet.
+// A session cuts its input into commands and bodies, for all divisions into pieces.
 
 #include "haricot/service/session.hpp"
 
@@ -46,7 +46,7 @@ std::string answer_to(const std::string& bytes, const std::vector<std::size_t>& 
   return heard;
 }
 
-// Commands and bodies of all kinds, and their answers.
+// Returns commands and bodies of all kinds, and their answers.
 struct Script {
   std::string bytes;
   std::string answers;
@@ -154,7 +154,7 @@ TEST(Session, ALongLineIsNotKept) {
   for (int i = 0; i < 100; ++i) {
     world.say(session, piece);
     world.settle();
-    ASSERT_TRUE(session.wants_input());  // Stored bytes would count against its limit.
+    ASSERT_TRUE(session.wants_input());  // Kept bytes would count against its limit.
   }
   EXPECT_EQ(world.ask(session, "\r\n"), "BAD_FORMAT\r\n");
 }
@@ -226,7 +226,7 @@ TEST(Session, AnOversizedBodyOf4GigabytesIsDiscarded) {
 TEST(Session, AnOversizedBodyEndsAtItsAnnouncedSize) {
   ServiceWorld world(10);
   Session& session = world.connect();
-  // Its last two bytes are not checked.
+  // The last two bytes of the body are not checked.
   EXPECT_EQ(world.ask(session, put_line(11) + "12345678901xyuse t\r\n"),
             "JOB_TOO_BIG\r\nUSING t\r\n");
 }

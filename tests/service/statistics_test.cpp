@@ -56,11 +56,11 @@ TEST(Statistics, MatchTheirDocument) {
   EXPECT_EQ(table_below(text, "list-clients"), table_of(client_statistics()));
 }
 
-// As described in docs/statistics.md.
+// docs/statistics.md describes the rows of scan-jobs and list-jobs.
 TEST(Statistics, AListedJobHasTheKeysOfStatsJobAndMore) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
-  // After the tags come `held` and the holder.
+  // `held` and the holder follow the tags.
   ASSERT_EQ(listed.size(), of_job.size() + kTags + 2);
   EXPECT_EQ(listed[listed.size() - 2].key, "held");
   EXPECT_EQ(listed.back().key, "holder");
@@ -113,7 +113,7 @@ std::vector<std::string> strings_of(const std::string& json, const std::string& 
   return strings;
 }
 
-// beanstalkd has exactly these keys, and clients are tested against both.
+// beanstalkd has exactly these keys, and clients are tested with both servers.
 TEST(Statistics, PermanentKeysMatchTheTestedClients) {
   const std::string json = read_text(HARICOT_STATS_KEYS);
   EXPECT_EQ(strings_of(json, "server"), keys_always_shown(server_statistics()));
@@ -121,7 +121,7 @@ TEST(Statistics, PermanentKeysMatchTheTestedClients) {
   EXPECT_EQ(strings_of(json, "job"), keys_always_shown(job_statistics()));
 }
 
-// A key that may be absent must not precede one that is always present: some tools count lines.
+// Checks that permanent keys precede optional ones, because some tools count lines.
 template <typename Facts>
 void expect_fixed_lines_first(std::span<const Statistic<Facts>> rows) {
   bool may_be_missing = false;

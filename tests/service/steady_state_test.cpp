@@ -1,6 +1,6 @@
-// In the steady state commands allocate nothing for themselves: the memory of earlier jobs is
-// reused. Only shared structures grow: a leaf of the index for 64 ids, the first page of a heap
-// that was empty for a batch. In haricotd slabs serve these, without a call of malloc.
+// In the steady state no command allocates for itself, because it reuses the memory of earlier
+// jobs. Only shared structures grow: a leaf of the index for 64 ids, and the first page of a heap
+// that was empty. In haricotd slabs serve these without a call of malloc.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ constexpr std::int64_t kAllocationsMax = kCommands / 12;
 
 class SteadyState : public testing::TestWithParam<std::size_t> {
  protected:
-  // Returns the number of calls of operator new in that many commands.
+  // Returns the number of calls of operator new in kCommands commands.
   std::int64_t allocations(bool has_keys) {
     const Instant start = Instant::at(1'000'000'000'000);
     const ServerInfo info;
