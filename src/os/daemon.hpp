@@ -69,7 +69,7 @@ class Daemon {
   // hand-over fails. Continues long tasks and answers that wait for the journal; reads nothing, and
   // fires no deadline until run() has read again. Returns false if work is left after `patience`.
   [[nodiscard]] bool come_to_rest(Duration patience);
-  // Returns when the server has come to rest.
+  // Returns the time at which come_to_rest() has ended.
   Instant rested_at() const { return now_; }
   // Called before run(). A server was at rest, so no input of the first turn is late.
   void begin_after_rest() { is_after_rest_ = true; }

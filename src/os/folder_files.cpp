@@ -114,8 +114,8 @@ void FolderFiles::read_ahead(const std::string& name) {
   if (has_writers_) return;
   const Descriptor file = open_file(name.c_str(), O_RDONLY | kOpenFlags);
   if (!file) return;
-  // The kernel truncates each request to what the disk takes at once, about a megabyte. The rest of
-  // a large file is read later.
+  // The kernel truncates each request to the size that the disk takes at once, about a megabyte.
+  // The rest of a large file is read later.
   constexpr off_t kWish = off_t{256} * 1024;
   constexpr off_t kWishesEnd = off_t{16} * 1024 * 1024;
   for (off_t at = 0; at < kWishesEnd; at += kWish) {

@@ -48,8 +48,8 @@ struct ServerIdentity {
 };
 
 // Packs the server into a parcel; `take_over_socket` and `binlog` may be null. On failure returns
-// false and sets `error`, and nothing has been given away. Requires: the daemon has come to rest,
-// and its journal is durable.
+// false and sets `error`, and nothing has been given away. Requires: the daemon is at rest, and its
+// journal is durable.
 [[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
                         const Listener* take_over_socket, const BinlogFolder* binlog,
                         std::vector<NamedDescriptor>& parts, std::string& error);

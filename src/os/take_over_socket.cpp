@@ -25,7 +25,7 @@ constexpr std::string_view kNo = "no ";
 constexpr std::string_view kMine = "mine";
 constexpr std::string_view kYours = "yours";
 
-// More than a server needs to come to rest, or to report that it cannot.
+// Longer than a server needs to finish its work, or to report that it cannot.
 constexpr Duration kAnswerPatience = Duration::seconds(30);
 
 using Room = std::array<char, 16 * 1024>;

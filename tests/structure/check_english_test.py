@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Tests that check_english.py finds sentences in each kind of file, and that each rule finds violations."""
 
+import contextlib
+import io
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import check_english
@@ -51,6 +54,28 @@ class English(unittest.TestCase):
     def test_pages_have_paragraphs_points_and_cells(self):
         self.assertEqual(self.texts("a.md", "# Head\n\nOne\nline.\n\n- Point\n  more.\n- Other.\n\n| a | b c |\n\n    code\n"),
                          [(3, "One line."), (6, "Point more."), (8, "Other."), (10, "a"), (10, "b c")])
+
+    def test_a_tree_with_a_violation_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("src/a", "build/b", "src/later"):
+                (root / name).mkdir(parents=True)
+                (root / name / "a.cpp").write_text("// Closes the file.\n", encoding="utf-8")
+            (root / "socket").symlink_to("nowhere")
+
+            def check():
+                output = io.StringIO()
+                with contextlib.redirect_stdout(output):
+                    status = check_english.main([folder])
+                return status, output.getvalue()
+
+            self.assertEqual(check(), (0, ""))
+            (root / "build/b/a.cpp").write_text("// Of no file.\n", encoding="utf-8")
+            self.assertEqual(check(), (0, ""))
+            (root / "src/later/a.cpp").write_text("// Of a file.\n", encoding="utf-8")
+            self.assertEqual(check(), (1, "src/later/a.cpp:1: begin with the subject: Of a file.\n"))
+            with unittest.mock.patch.object(check_english, "UNFINISHED", ("src/later/",)):
+                self.assertEqual(check(), (0, ""))
 
 
 if __name__ == "__main__":
