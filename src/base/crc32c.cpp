@@ -62,8 +62,8 @@ Integer load(const char* from) {
 // Each instruction waits for the one before, and most records are short. So there are few other
 // instructions, and no loop for the last bytes. Joining several parallel streams would take longer
 // than the CRC of a record.
-__attribute__((target("sse4.2"))) inline std::uint32_t go_on_by_cpu(std::uint64_t crc,
-                                                                    std::string_view bytes) {
+__attribute__((target("sse4.2"))) inline std::uint32_t extend_by_cpu(std::uint64_t crc,
+                                                                     std::string_view bytes) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
   for (; end - at >= 32; at += 32) {
@@ -83,13 +83,13 @@ __attribute__((target("sse4.2"))) inline std::uint32_t go_on_by_cpu(std::uint64_
 
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
                                                               std::string_view bytes) {
-  return go_on_by_cpu(~before, bytes);
+  return extend_by_cpu(~before, bytes);
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
                                                               std::uint64_t number,
                                                               std::string_view bytes) {
-  return go_on_by_cpu(_mm_crc32_u64(~before, number), bytes);
+  return extend_by_cpu(_mm_crc32_u64(~before, number), bytes);
 }
 
 bool has_cpu_crc() {
@@ -98,7 +98,7 @@ bool has_cpu_crc() {
 
 #elif defined(__ARM_FEATURE_CRC32)
 
-std::uint32_t go_on_by_cpu(std::uint32_t crc, std::string_view bytes) {
+std::uint32_t extend_by_cpu(std::uint32_t crc, std::string_view bytes) {
   const char* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 8; at += 8, left -= 8) crc = __crc32cd(crc, load<std::uint64_t>(at));
@@ -109,11 +109,11 @@ std::uint32_t go_on_by_cpu(std::uint32_t crc, std::string_view bytes) {
 }
 
 std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
-  return go_on_by_cpu(~before, bytes);
+  return extend_by_cpu(~before, bytes);
 }
 
 std::uint32_t crc32c_by_cpu(std::uint32_t before, std::uint64_t number, std::string_view bytes) {
-  return go_on_by_cpu(__crc32cd(~before, number), bytes);
+  return extend_by_cpu(__crc32cd(~before, number), bytes);
 }
 
 bool has_cpu_crc() {

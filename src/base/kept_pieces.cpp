@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-constexpr int kLookedAtMax = 16;
+constexpr int kScannedMax = 16;
 constexpr std::size_t kShareBeyond = 8;
 // A smaller rest of a piece is freed with it.
 constexpr std::size_t kRestBytesMin = std::size_t{192} * 1024;
@@ -38,7 +38,7 @@ void KeptPieces::remove(const Note& note) {
 KeptPieces::Piece KeptPieces::take(std::size_t bytes) {
   const std::size_t most = bytes + bytes / kShareBeyond;
   Note* note = newest_;
-  for (int i = 0; note != nullptr && i < kLookedAtMax; ++i, note = note->older) {
+  for (int i = 0; note != nullptr && i < kScannedMax; ++i, note = note->older) {
     if (note->bytes < bytes || note->bytes > most) continue;
     remove(*note);
     return {note, note->bytes};

@@ -29,7 +29,7 @@ constexpr bool starts_with_number(ReplyForm form) {
 
 // A reader distinguishes answers with the same word by their forms. So two forms that look alike
 // must not share a word, except for a report in pieces.
-constexpr bool can_be_told_apart() {
+constexpr bool are_distinguishable() {
   for (std::size_t i = 0; i < kReplyCodes; ++i) {
     for (std::size_t other = 0; other < i; ++other) {
       const ReplyForm form = kReplyTable[i].form;
@@ -45,7 +45,7 @@ constexpr bool can_be_told_apart() {
   }
   return true;
 }
-static_assert(can_be_told_apart());
+static_assert(are_distinguishable());
 
 // The words for the writer, with the blank after them if something follows, in fields of one size:
 // copying 16 bytes takes two instructions, copying a variable number takes a call.

@@ -35,18 +35,18 @@ void Backlog::advance() {
   left_for_calls_ = turn_limits::kStepsOfCalls;
   state_.wheel.advance_to(state_.now);
   if (state_.wheel.has_due()) fire_timers(state_.budget(turn_limits::kStepsOfTime));
-  go_on();
+  continue_tasks();
 }
 
 void Backlog::advance_tasks() {
   left_for_calls_ = turn_limits::kStepsOfCalls;
-  go_on();
+  continue_tasks();
 }
 
-void Backlog::go_on() {
+void Backlog::continue_tasks() {
   if (next_resume() <= state_.now) [[unlikely]]
     resume_due();
-  if (tasks_.can_go_on()) work(state_.budget(turn_limits::kStepsOfTasks));
+  if (tasks_.has_runnable()) work(state_.budget(turn_limits::kStepsOfTasks));
 }
 
 bool Backlog::is_empty() const {
@@ -104,7 +104,7 @@ void Backlog::resume() {
 
 void Backlog::fire_tube(Tube& tube, const Budget& budget) {
   const bool pause_ends = tube.paused && tube.pause_end <= state_.now;
-  if (pause_ends) let_go_on(tube);
+  if (pause_ends) unpause(tube);
   if (tube.is_behind || pause_ends) serving_.serve_waiting(tube, budget);
   while (!budget.is_used_up() && !tube.delayed.empty() &&
          tube.delayed.top().deadline <= state_.now) {
@@ -114,13 +114,13 @@ void Backlog::fire_tube(Tube& tube, const Budget& budget) {
   state_.arm_tube(tube);
 }
 
-void Backlog::let_go_on(Tube& tube) {
+void Backlog::unpause(Tube& tube) {
   tube.paused = false;
   tube.pause_s = 0;
 }
 
 void Backlog::end_pause(Tube& tube) {
-  let_go_on(tube);
+  unpause(tube);
   call([&](const Budget& budget) { serving_.serve_waiting(tube, budget); });
 }
 
@@ -169,7 +169,7 @@ Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   task.work = std::move(work);
   CHECK(!client.is_busy());
   client.activity().busy_with_ = ClientActivity::BusyWith::task;
-  go_on_at_once(task);
+  run_piece_now(task);
   return Outcome::waiting;
 }
 
@@ -192,9 +192,9 @@ Backlog::Task& Backlog::begin_always(engine_tasks::Work work) {
   return task;
 }
 
-void Backlog::go_on_at_once(Task& task) {
+void Backlog::run_piece_now(Task& task) {
   call([&](const Budget& budget) {
-    tasks_.go_on_with(
+    tasks_.run_piece(
         task, budget, [&](Task& that, const Budget& piece) { return do_piece(that, piece); },
         [&](const Task& done) { end_task(done); });
   });
@@ -263,7 +263,7 @@ void Backlog::close(Client& client) {
 TaskState Backlog::do_piece(Task&, ClosedClient& closed, const Budget& budget) {
   give_back(closed, budget);
   watching_.drop_watches(closed, budget);
-  if (!closed.empty()) return TaskState::goes_on;
+  if (!closed.empty()) return TaskState::continues;
   state_.clients.drop(closed.holder);
   return TaskState::done;
 }
@@ -303,7 +303,7 @@ TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
     JobRef ref = tube.first_buried;
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
     if (ref == JobRef::none) break;
-    if (budget.is_used_up()) return TaskState::goes_on;
+    if (budget.is_used_up()) return TaskState::continues;
     has_memory = Places::allocate_ready(tube);
     if (!has_memory) break;
     const JournalStatus room = tries_.take_room_for_unburial(ref);
@@ -337,7 +337,7 @@ TaskState Backlog::do_piece(Task& task, ModeChange& change, const Budget& budget
   if (change.is_begun || change.weighted != task.client->watches().are_weighted()) {
     outcome = watching_.change_mode(change, *task.client, budget);
   }
-  if (outcome == Outcome::waiting) return TaskState::goes_on;
+  if (outcome == Outcome::waiting) return TaskState::continues;
   auto kind = change.weighted ? Delivery::Kind::mode_weighted : Delivery::Kind::mode_fifo;
   if (outcome != Outcome::done) kind = Delivery::Kind::out_of_memory;
   answer(task, {.kind = kind});
@@ -354,7 +354,7 @@ Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t
 
 TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budget) {
   Outcome outcome = watching_.make_weights(watch.made, *task.client, budget);
-  if (outcome == Outcome::waiting) return TaskState::goes_on;
+  if (outcome == Outcome::waiting) return TaskState::continues;
   if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, watch.weight);
   const bool is_done = outcome == Outcome::done;
   answer(task, {.kind = is_done ? Delivery::Kind::watching : Delivery::Kind::out_of_memory,
@@ -376,7 +376,7 @@ TaskState Backlog::do_piece(Task& task, TouchAll& touch, const Budget& budget) {
     places_.touch_in_turn(client, touch.left - 1, touch.since);
     state_.steps += QueueState::kStepsPerJob;
   }
-  if (touch.left > 0) return TaskState::goes_on;
+  if (touch.left > 0) return TaskState::continues;
   client.activity().is_touching_all_ = false;
   answer(task, {.kind = Delivery::Kind::touched_all, .count = client.held_jobs()});
   return TaskState::done;
@@ -400,7 +400,7 @@ void Backlog::stop_wait_for_end(Client& client) {
 
 TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
   while (waits_.has_ended_some()) {
-    if (budget.is_used_up()) return TaskState::goes_on;
+    if (budget.is_used_up()) return TaskState::continues;
     watching_.deliver(waits_.take_ended());
   }
   return TaskState::waits;
@@ -410,19 +410,19 @@ TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
 
 TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
   keys_.drop_ended(budget);
-  return keys_.next_event() <= state_.now ? TaskState::goes_on : TaskState::waits;
+  return keys_.next_event() <= state_.now ? TaskState::continues : TaskState::waits;
 }
 
 TaskState Backlog::do_piece(Task&, LateBurials&, const Budget& budget) {
   const bool is_refused = !tries_.record_late(budget);
-  return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::goes_on;
+  return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::continues;
 }
 
 // Ends the holds for ended groups. A job that was flushed meanwhile only stops being held.
 // Otherwise this is like a kick, but there is no client to answer if the journal refuses.
 TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
   while (groups_.has_ended()) {
-    if (budget.is_used_up()) return TaskState::goes_on;
+    if (budget.is_used_up()) return TaskState::continues;
     state_.steps += QueueState::kStepsPerJob;
     const JobRef ref = groups_.first_of_ended();
     if (ref == JobRef::none) {
@@ -452,7 +452,7 @@ TaskState Backlog::do_piece(Task&, ListOfTubes&, const Budget& budget) {
   TubeList* const list = state_.tubes.list_if_asked();
   if (list == nullptr) return TaskState::waits;
   list->work(state_.steps, budget);
-  return list->is_working() ? TaskState::goes_on : TaskState::waits;
+  return list->is_working() ? TaskState::continues : TaskState::waits;
 }
 
 TaskState Backlog::do_piece(Task&, FreedMemory&, const Budget&) {
@@ -464,7 +464,7 @@ TaskState Backlog::do_piece(Task&, FreedMemory&, const Budget&) {
   Memory::give_back(turn_limits::kFreedBytes, turn_limits::kFreedShare);
   const std::size_t after = Memory::bytes_to_go();
   state_.steps += (before - after) / turn_limits::kFreedBytesPerStep;
-  return after > 0 ? TaskState::goes_on : TaskState::waits;
+  return after > 0 ? TaskState::continues : TaskState::waits;
 }
 
 }  // namespace haricot

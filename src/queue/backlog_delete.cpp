@@ -44,7 +44,7 @@ TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget
   } catch (const std::bad_alloc&) {
     // Earlier deletions remain.
   }
-  if (outcome == Outcome::waiting) return TaskState::goes_on;
+  if (outcome == Outcome::waiting) return TaskState::continues;
   if (outcome == Outcome::not_yet) return TaskState::waits;
   auto kind = outcome == Outcome::done ? Delivery::Kind::batch_deleted : Delivery::Kind::failed;
   if (outcome == Outcome::out_of_memory && batch.deleted == 0) {

@@ -66,7 +66,7 @@ bool Backlog::can_delete() {
 
 TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
   while (!tube.flushed->empty()) {
-    if (budget.is_used_up()) return TaskState::goes_on;
+    if (budget.is_used_up()) return TaskState::continues;
     const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
     if (room != JournalStatus::ok) {
       if (room == JournalStatus::later) return TaskState::waits;

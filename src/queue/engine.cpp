@@ -9,7 +9,7 @@
 #include "haricot/base/job_tags.hpp"
 
 // Commands of producers and workers. Those for many jobs are in engine_batches.cpp and Backlog,
-// read-only queries in Looks.
+// read-only queries in Queries.
 
 namespace haricot {
 namespace {
@@ -35,7 +35,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       extras_(state_, lanes_, keys_, groups_),
       memory_(state_, extras_),
       times_(state_),
-      looks_(state_, flushes_, lanes_, times_),
+      queries_(state_, flushes_, lanes_, times_),
       job_waits_(state_, key),
       places_(state_, times_, extras_, job_waits_),
       restoring_(state_, keys_, groups_, extras_, places_),
@@ -64,7 +64,7 @@ void Engine::advance_tasks(Instant now) {
   backlog_.advance_tasks();
 }
 
-void Engine::go_on_with_tasks(Instant now) {
+void Engine::resume_tasks(Instant now) {
   state_.now = now;
   backlog_.resume();
 }
@@ -216,7 +216,7 @@ Outcome Engine::wait_ends_at_once(const Client& client, Instant wait_end) {
   return is_soon ? Outcome::deadline_soon : Outcome::timed_out;
 }
 
-ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, WaitFor what) {
+ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, WaitFor waits_for) {
   state_.now = now;
   CHECK(!client.is_busy());
   mark_worker(client);
@@ -227,7 +227,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, Wai
   const Outcome end = wait_ends_at_once(client, wait_end);
   if (end != Outcome::waiting) return {end};
   backlog_.allocate_delivery();
-  watching_.start_waiting(client, wait_end, what);
+  watching_.start_waiting(client, wait_end, waits_for);
   return {Outcome::waiting};
 }
 

@@ -21,7 +21,7 @@ bool Extras::take_up(const Tube& tube, JobRef ref, const JobTags& tags, const Ke
   const bool has_group = tags.group.empty() || groups_.join(ref, tags.group);
   if (has_group && (tags.lane.empty() || lanes_.join(tube, ref, tags))) return true;
   if (has_group && !tags.group.empty()) groups_.leave(ref);
-  keys_.let_go(ref);
+  keys_.release(ref);
   return false;
 }
 

@@ -25,7 +25,7 @@ Keys::Found Keys::find(const Tube& tube, std::string_view key) {
 
 bool Keys::take(JobRef ref, const Found& found) {
   if (!owned_.take(ref, found.place.hash)) return false;
-  if (found.place.owner != JobRef::none) owned_.let_go(found.place.owner);
+  if (found.place.owner != JobRef::none) owned_.release(found.place.owner);
   return true;
 }
 
@@ -34,13 +34,13 @@ bool Keys::restore(JobRef ref, const JobTags& tags) {
   const UniqueKeys::Found key = owned_.find(job.tube, tags.unique_key);
   if (key.owner == JobRef::none) return owned_.take(ref, key.hash);
   if (state_.jobs[key.owner].id > job.id) return true;
-  owned_.let_go(key.owner);
+  owned_.release(key.owner);
   return owned_.take(ref, key.hash);
 }
 
-void Keys::came_or_goes(JobRef ref, Place to) {
+void Keys::was_made_or_destroyed(JobRef ref, Place to) {
   expect_memory(ref, to != Place::nowhere);
-  if (to == Place::nowhere) owned_.let_go(ref);
+  if (to == Place::nowhere) owned_.release(ref);
 }
 
 // Tombstones --------------------------------------------------------------------------------------
@@ -88,14 +88,14 @@ bool Keys::make_tombstones(std::span<const JobRef> refs, std::vector<JobRef>& to
 void Keys::unmake_tombstones(std::span<const JobRef> tombstone_refs) {
   for (const JobRef ref : tombstone_refs) {
     if (ref == JobRef::none) continue;
-    tombstones_.let_go(ref);
+    tombstones_.release(ref);
     state_.jobs.destroy_tombstone(ref);
   }
 }
 
 void Keys::drop(JobRef tombstone_ref) {
   state_.journal.forget_tombstone(tombstone_ref);
-  tombstones_.let_go(tombstone_ref);
+  tombstones_.release(tombstone_ref);
   state_.jobs.destroy_tombstone(tombstone_ref);
 }
 
@@ -128,7 +128,7 @@ PlacedKey Keys::place_tombstone(JobRef tombstone_ref) {
   if (!tombstones_.add(tombstone_ref, end)) return PlacedKey::no_memory;
   // The owner was deleted, but the record of that is lost: the key was free when the later job was
   // put.
-  if (owner != JobRef::none) owned_.let_go(owner);
+  if (owner != JobRef::none) owned_.release(owner);
   return PlacedKey::taken;
 }
 

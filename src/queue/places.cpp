@@ -103,7 +103,7 @@ void Places::to_ready(JobRef ref, Place from) {
     leave(ref, job, tube, from);
   job.set_ready_since(state_.now);
   enter_ready(ref, job, tube);
-  tell(ref, job, from, Place::ready);
+  notify_extras(ref, job, from, Place::ready);
 }
 
 void Places::to_ready_since(JobRef ref, Place from, Instant since) {
@@ -112,13 +112,13 @@ void Places::to_ready_since(JobRef ref, Place from, Instant since) {
   leave(ref, job, tube, from);
   job.set_ready_since(since);
   enter_ready(ref, job, tube);
-  tell(ref, job, from, Place::ready);
+  notify_extras(ref, job, from, Place::ready);
 }
 
 void Places::back_to_ready(JobRef ref, Job& job, Tube& tube) {
   job.set_ready_since(job.created);
   enter_ready(ref, job, tube);
-  tell(ref, job, Place::nowhere, Place::ready);
+  notify_extras(ref, job, Place::nowhere, Place::ready);
 }
 
 void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
@@ -130,7 +130,7 @@ void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
   tube.delayed.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::delayed, true);
   state_.arm_tube(tube);
-  tell(ref, job, from, Place::delayed);
+  notify_extras(ref, job, from, Place::delayed);
 }
 
 void Places::set_deadline(JobRef ref, Instant deadline) {
@@ -157,8 +157,8 @@ void Places::to_buried(JobRef ref, Place from) {
   tube.last_buried = ref;
   count(tube, job, JobState::buried, true);
   times_.count_buried(tube, ref);
-  tell(ref, job, from, Place::buried);
-  tell_end(job, Delivery::Kind::job_buried);
+  notify_extras(ref, job, from, Place::buried);
+  notify_end(job, Delivery::Kind::job_buried);
 }
 
 void Places::to_reserved(JobRef ref, Client& holder) {
@@ -179,7 +179,7 @@ void Places::to_reserved(JobRef ref, Client& holder) {
   holder.held().heap_.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
-  tell(ref, job, from, Place::reserved);
+  notify_extras(ref, job, from, Place::reserved);
 }
 
 void Places::to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry) {
@@ -192,7 +192,7 @@ void Places::to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry) {
   holder.held().heap_.push(entry, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
-  tell(ref, job, Place::ready, Place::reserved);
+  notify_extras(ref, job, Place::ready, Place::reserved);
 }
 
 void Places::to_nowhere(JobRef ref, Place from) {
@@ -206,8 +206,8 @@ void Places::to_nowhere(JobRef ref, Place from) {
     leave(ref, job, tube, from);
   }
   trim_ready(tube);
-  tell(ref, job, from, Place::nowhere);
-  tell_end(job, Delivery::Kind::job_deleted);
+  notify_extras(ref, job, from, Place::nowhere);
+  notify_end(job, Delivery::Kind::job_deleted);
 }
 
 void Places::set_priority(JobRef ref, std::uint32_t priority) {

@@ -149,7 +149,7 @@ void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> 
     const Client& client = *clients[index];
     to.value(saved::Wait{.client = index,
                          .end = client.activity().wait_end(),
-                         .what = client.activity().waits_for()});
+                         .waits_for = client.activity().waits_for()});
   }
   if (state_.counts.waiting_for_end > 0) write_job_waits(to, clients);
 }

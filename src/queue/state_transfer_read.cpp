@@ -364,7 +364,7 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
     if (client == nullptr) continue;  // It could not be taken over.
     if (client->is_busy() || !Places::allocate_reserved(*client)) return false;
     watching_.allocate_deliveries(0);
-    watching_.start_waiting(*client, saved.end, saved.what);
+    watching_.start_waiting(*client, saved.end, saved.waits_for);
   }
   if (from.begin(saved::kJobWaits) && !read_job_waits(from, clients)) return false;
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {

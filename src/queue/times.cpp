@@ -8,7 +8,7 @@ namespace {
 
 // Returns the number of ready jobs to scan. Up to `max` jobs are scanned even if they are counted
 // by age, so that the result does not depend on earlier numbers of jobs.
-std::uint32_t jobs_looked_at(const Tube& tube, std::uint32_t max) {
+std::uint32_t scanned_jobs(const Tube& tube, std::uint32_t max) {
   const bool are_counted = tube.times != nullptr && tube.times->ready != nullptr;
   return are_counted && tube.ready.size() > max ? 0 : std::min(tube.ready.size(), max);
 }
@@ -30,7 +30,7 @@ void Times::count_one_of_many(Tube& tube, const Job& job) {
     return;
   }
   const std::uint32_t jobs = tube.ready.size();
-  if (jobs <= kReadyLookedAt || jobs > 2 * kReadyLookedAt) return;
+  if (jobs <= kReadyScanned || jobs > 2 * kReadyScanned) return;
   TubeTimes* const times = times_of(tube);
   if (times == nullptr) return;
   times->ready.reset(new (std::nothrow) ReadyAges(state_.now));
@@ -63,7 +63,7 @@ void Times::forget(Tube& tube, JobStates states) {
 }
 
 std::uint32_t Times::detail_steps(const Tube& tube) {
-  return turn_limits::kStepsPerTubeLook + jobs_looked_at(tube, kReadyLookedAt);
+  return turn_limits::kStepsPerTubeScan + scanned_jobs(tube, kReadyScanned);
 }
 
 TubeDetail Times::detail(const Tube& tube) {
@@ -71,13 +71,13 @@ TubeDetail Times::detail(const Tube& tube) {
   const Instant now = state_.now;
   Instant oldest_ready = now;
   Instant oldest_buried = now;
-  const std::uint32_t looked_at = jobs_looked_at(tube, kReadyLookedAt);
-  for (std::uint32_t i = 0; i < looked_at; ++i) {
+  const std::uint32_t scanned = scanned_jobs(tube, kReadyScanned);
+  for (std::uint32_t i = 0; i < scanned; ++i) {
     oldest_ready = std::min(oldest_ready, state_.jobs[tube.ready.at(i).job].ready_since());
   }
   TubeDetail detail;
   if (const TubeTimes* times = tube.times.get(); times != nullptr) {
-    if (looked_at == 0 && times->ready != nullptr) {
+    if (scanned == 0 && times->ready != nullptr) {
       times->ready->move_to(now);
       oldest_ready = times->ready->oldest().value_or(now);
     }

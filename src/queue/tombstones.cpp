@@ -40,7 +40,7 @@ bool Tombstones::add(JobRef tombstone_ref, Instant end) {
   return true;
 }
 
-void Tombstones::let_go(JobRef tombstone_ref) {
+void Tombstones::release(JobRef tombstone_ref) {
   KeyNode& node = jobs_.node<Tag::unique>(tombstone_ref);
   CHECK(node.job == tombstone_ref);
   nodes_.erase(node);

@@ -26,7 +26,7 @@ bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
   return true;
 }
 
-void UniqueKeys::let_go(JobRef ref) {
+void UniqueKeys::release(JobRef ref) {
   const StoredTags tags = jobs_.stored_tags(ref);
   if (!tags.has(Tag::unique)) return;
   KeyNode& node = tags.node<Tag::unique>();

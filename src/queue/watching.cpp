@@ -196,10 +196,10 @@ Watch* Watching::find_watch(const Client& client, Tube& tube) {
 
 // Waiting ----------------------------------------------------------------------------------------
 
-void Watching::start_waiting(Client& client, Instant wait_end, WaitFor what) {
+void Watching::start_waiting(Client& client, Instant wait_end, WaitFor waits_for) {
   CHECK(!client.is_busy());
   client.activity_.busy_with_ = ClientActivity::BusyWith::reserve;
-  client.activity_.waits_for_ = what;
+  client.activity_.waits_for_ = waits_for;
   client.activity_.wait_end_ = wait_end;
   ++state_.counts.waiting;
   const std::uint64_t number = ++waits_;
@@ -261,11 +261,11 @@ Client* Watching::first_waiting(Tube& tube) {
 }
 
 std::uint32_t Watching::offer_steps(const Tube& tube) const {
-  const std::uint32_t told = tube.many_watchers * QueueState::kStepsPerJob;
+  const std::uint32_t notified = tube.many_watchers * QueueState::kStepsPerJob;
   // The client with few watches that has waited longest; one with many costs little in any case.
   const Watch* first = tube.waiting.first();
-  if (first == nullptr || tube.paused) return told;
-  return told + state_.clients[first->client]->watches_.list_.size() +
+  if (first == nullptr || tube.paused) return notified;
+  return notified + state_.clients[first->client]->watches_.list_.size() +
          QueueState::kStepsPerDelivery;
 }
 

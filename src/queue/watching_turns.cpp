@@ -42,7 +42,7 @@ Tube* Watching::tube_behind(const Client& client) {
 
 // Returns the maximum number of watchers with many watches that the tube of the client's next job
 // has: of its best offer or, if it has few watches, of any tube that offers a job.
-std::uint32_t Watching::most_told(const Client& client) {
+std::uint32_t Watching::most_notified(const Client& client) {
   if (client.watches_.are_many()) {
     const Watch* watch = client.watches_.index_->best_offer();
     return watch == nullptr ? 0 : watch->tube->many_watchers;

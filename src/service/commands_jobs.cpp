@@ -41,8 +41,9 @@ Reply reserve_reply(const Engine& engine, const ReserveResult& result) {
   return simple_reply(result.outcome, ReplyCode::none);
 }
 
-Reply reserve_for(CommandContext& server, const Call& call, Instant wait_end, WaitFor what) {
-  return reserve_reply(server.engine, server.engine.reserve(call.client, wait_end, call.now, what));
+Reply reserve_for(CommandContext& server, const Call& call, Instant wait_end, WaitFor waits_for) {
+  return reserve_reply(server.engine,
+                       server.engine.reserve(call.client, wait_end, call.now, waits_for));
 }
 
 Reply found(const CommandContext& server, JobRef ref) {
@@ -143,15 +144,15 @@ Reply commands::peek(CommandContext& server, const Call& call) {
 }
 
 Reply commands::peek_ready(CommandContext& server, const Call& call) {
-  return found(server, server.engine.looks().peek_ready(call.client));
+  return found(server, server.engine.queries().peek_ready(call.client));
 }
 
 Reply commands::peek_delayed(CommandContext& server, const Call& call) {
-  return found(server, server.engine.looks().peek_delayed(call.client));
+  return found(server, server.engine.queries().peek_delayed(call.client));
 }
 
 Reply commands::peek_buried(CommandContext& server, const Call& call) {
-  return found(server, server.engine.looks().peek_buried(call.client));
+  return found(server, server.engine.queries().peek_buried(call.client));
 }
 
 }  // namespace haricot

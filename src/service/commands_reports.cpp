@@ -50,7 +50,7 @@ std::string_view word_of(Session::Doing doing) {
 
 void write_jobs(Report& report, const Engine& engine, std::span<const JobRef> jobs, Instant now) {
   report.begin_list("jobs", jobs.empty());
-  for (const JobRef job : jobs) write_listed_job(report, engine.looks().report(job, now));
+  for (const JobRef job : jobs) write_listed_job(report, engine.queries().report(job, now));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ Reply commands::stats(CommandContext& server, const Call& call) {
 }
 
 Reply commands::stats_job(CommandContext& server, const Call& call) {
-  const std::optional<JobReport> job = server.engine.looks().report(call.command.id, call.now);
+  const std::optional<JobReport> job = server.engine.queries().report(call.command.id, call.now);
   if (!job) return {ReplyCode::not_found};
   Report report(server.text, server.info.compat);
   write_job_report(report, *job);
@@ -104,7 +104,7 @@ Reply commands::stats_tube_detail(CommandContext& server, const Call& call) {
   const Tube* tube = server.engine.find_tube(call.command.tube);
   if (tube == nullptr) return {ReplyCode::not_found};
   Report report(server.text, server.info.compat);
-  write_tube_detail(report, server.engine.looks().detail(*tube, call.now));
+  write_tube_detail(report, server.engine.queries().detail(*tube, call.now));
   return {.code = ReplyCode::ok, .text = server.text};
 }
 
@@ -131,7 +131,7 @@ Reply commands::stats_tubes(CommandContext& server, const Call& call) {
   for (const Tube* tube : page) {
     report.begin_item();
     write_tube_report(report, *tube, server.engine.waiting_clients(*tube), call.now);
-    write_tube_detail(report, server.engine.looks().detail(*tube, call.now));
+    write_tube_detail(report, server.engine.queries().detail(*tube, call.now));
   }
   return {.code = ReplyCode::ok, .text = server.text};
 }
@@ -152,8 +152,8 @@ Reply commands::scan_jobs(CommandContext& server, const Call& call) {
   jobs.clear();
   ScanResult result;
   if (tube != nullptr || command.tube.empty()) {
-    result =
-        server.engine.looks().scan(command.id, command.bound, tube, state_of(command.state), jobs);
+    result = server.engine.queries().scan(command.id, command.bound, tube, state_of(command.state),
+                                          jobs);
   }
   // A client that continues at `next` reaches the end.
   CHECK(jobs.size() <= command.bound && (result.next == 0 || result.next > command.id));
@@ -170,7 +170,7 @@ Reply commands::list_jobs(CommandContext& server, const Call& call) {
   CHECK(state.has_value());
   std::vector<JobRef>& jobs = server.batch;
   jobs.clear();
-  server.engine.looks().list(*tube, *state, command.bound, jobs);
+  server.engine.queries().list(*tube, *state, command.bound, jobs);
   CHECK(jobs.size() <= command.bound);
   Report report(server.text, server.info.compat);
   write_jobs(report, server.engine, jobs, call.now);
@@ -182,7 +182,8 @@ Reply commands::list_clients(CommandContext& server, const Call& call) {
   const Command& command = call.command;
   std::vector<const Client*>& clients = server.clients;
   clients.clear();
-  const std::uint64_t next = server.engine.looks().scan_clients(command.id, command.bound, clients);
+  const std::uint64_t next =
+      server.engine.queries().scan_clients(command.id, command.bound, clients);
   // A client that continues at `next` reaches the end.
   CHECK(clients.size() <= command.bound && (next == 0 || next > command.id));
   Report report(server.text, server.info.compat);
@@ -195,8 +196,8 @@ Reply commands::list_clients(CommandContext& server, const Call& call) {
     write_listed_client(report, {.client = *client,
                                  .address = address,
                                  .state = word_of(session.doing()),
-                                 .age_s = session.came().whole_seconds_until(call.now),
-                                 .idle_s = session.still_since().whole_seconds_until(call.now),
+                                 .age_s = session.opened_at().whole_seconds_until(call.now),
+                                 .idle_s = session.idle_since().whole_seconds_until(call.now),
                                  .commands = session.commands_run()});
   }
   return {.code = ReplyCode::ok, .text = server.text};

@@ -198,7 +198,7 @@ std::string_view Dispatcher::tags_of(const PutPlan& plan) {
 bool Dispatcher::keep_tags(const PutPlan& plan, std::string_view text) {
   if (!plan.has_tags) return true;
   const bool are_kept = tags_.keep(plan.id, text, tags_in(text));
-  if (are_kept) tags_.let_line_go();
+  if (are_kept) tags_.release_line();
   return are_kept;
 }
 

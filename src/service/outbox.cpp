@@ -31,7 +31,7 @@ Outbox::Outbox(Engine& engine, Journal& journal, Dispatcher& dispatcher, MemoryC
 
 void Outbox::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) {
-    session.mark_still(turn_.began);
+    session.restart_idle_time(turn_.began);
     return;
   }
   ++session.send.answers;
@@ -50,11 +50,11 @@ void Outbox::answer_each_delivery() {
     CHECK(delivery.client->owner() != nullptr);
     Session& session = *static_cast<Session*>(delivery.client->owner());
     CHECK(!session.is_answered_in_pieces());
-    session.mark_still(turn_.began);
+    session.restart_idle_time(turn_.began);
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // Waits for all records: the ones of a long task are not stored separately.
-    if (delivery.may_tell_of_records()) hold_back(session);
+    if (delivery.reports_later_records()) hold_back(session);
     run_queue_.wake(session);
   }
   engine_.clear_deliveries();

@@ -9,7 +9,7 @@ namespace haricot {
 bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
   CHECK(id != 0 && id != last_id_ && !text.empty());
   if (last_id_ != 0) {
-    let_line_go();
+    release_line();
     try {
       others_.emplace(last_id_, last_text_);
     } catch (const std::bad_alloc&) {

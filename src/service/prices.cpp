@@ -51,7 +51,7 @@ std::uint64_t delete_batch(const Engine& engine, const Client&, const Command& c
 std::uint64_t scan_jobs(const Engine& engine, const Client&, const Command& command) {
   const std::uint64_t jobs = engine.jobs().size();
   const std::uint64_t passed_over =
-      command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Looks::kScanned);
+      command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Queries::kScanned);
   return passed_over * 2 +
          std::min<std::uint64_t>(command.bound, jobs) * turn_limits::kStepsPerShownJob;
 }
@@ -64,7 +64,7 @@ std::uint64_t list_jobs(const Engine& engine, const Client&, const Command& comm
 // Includes free references that the scan skips.
 std::uint64_t list_clients(const Engine& engine, const Client&, const Command& command) {
   const auto shown = std::min<std::uint64_t>(command.bound, engine.counts().clients);
-  return Looks::kScanned / Looks::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
+  return Queries::kScanned / Queries::kRefsPerStep + shown * turn_limits::kStepsPerShownClient;
 }
 
 std::uint64_t stats_tubes(const Engine& engine, const Client&, const Command& command) {

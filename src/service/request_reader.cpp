@@ -89,7 +89,7 @@ RequestPiece RequestReader::rest_of_line(std::string_view input) {
   }
   const std::size_t bytes = input.ends_with('\r') ? input.size() - 1 : input.size();
   if (bytes == 0) return {};
-  return {.kind = Kind::thrown_away, .bytes = bytes};
+  return {.kind = Kind::discarded, .bytes = bytes};
 }
 
 void RequestReader::expect_body(PutPlan plan) {
@@ -151,7 +151,7 @@ RequestPiece RequestReader::rest_of_body(std::string_view input) {
     }
   }
   if (used == 0) return {};
-  return {.kind = Kind::thrown_away, .bytes = used};
+  return {.kind = Kind::discarded, .bytes = used};
 }
 
 std::span<char> RequestReader::direct_space() {

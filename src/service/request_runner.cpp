@@ -30,13 +30,13 @@ void RequestRunner::receive(Session& session, std::string_view bytes, Instant no
   // A session that is in a list, or has an obstacle, keeps its place.
   if (session.stopped() != Session::Stopped::needs_input) {
     if (session.is_ended()) return;
-    if (!session.client().is_busy()) session.mark_still(parts_.turn.began);
+    if (!session.client().is_busy()) session.restart_idle_time(parts_.turn.began);
     keep(session, bytes);
     if (session.client().is_waiting_for_input()) [[unlikely]]
       abort_wait(session);
     return;
   }
-  session.mark_still(parts_.turn.began);
+  session.restart_idle_time(parts_.turn.began);
   if (!session.requests.input.empty()) {
     keep(session, bytes);
     if (!session.is_ended()) run_kept(session, now, parts_.shares.share_of_read());
@@ -49,7 +49,7 @@ void RequestRunner::receive(Session& session, std::string_view bytes, Instant no
 }
 
 void RequestRunner::receive_directly(Session& session, std::size_t bytes) {
-  session.mark_still(parts_.turn.began);
+  session.restart_idle_time(parts_.turn.began);
   session.requests.reader.took_directly(bytes);
 }
 
@@ -117,7 +117,7 @@ std::size_t RequestRunner::run(Session& session, std::string_view input, Instant
     parts_.run_queue.push(session, Stopped::has_had_share);
     abort_wait(session);
   }
-  parts_.dispatcher.let_line_go();
+  parts_.dispatcher.release_line();
   const bool did_much = steps - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) parts_.shares.count_busy();
   if (session.has_output() && session.stopped() != Stopped::held_back) {
@@ -158,7 +158,7 @@ bool RequestRunner::run_piece(Session& session, const RequestPiece& piece, Insta
       parts_.outbox.answer(session, {session.requests.reader.put().refusal});
       break;
     case RequestPiece::Kind::part_of_body:
-    case RequestPiece::Kind::thrown_away:
+    case RequestPiece::Kind::discarded:
       steps += piece.bytes / turn_limits::kBodyBytesPerStep;
       break;
     case RequestPiece::Kind::nothing:
@@ -208,7 +208,7 @@ bool RequestRunner::run_command(Session& session, const Command& command, Instan
         parts_.dispatcher.run(session.client(), command, session.requests.commands, now);
     if (reply.code == ReplyCode::none || reply.code == ReplyCode::not_yet) [[unlikely]] {
       if (reply.code == ReplyCode::not_yet) {
-        parts_.dispatcher.count_less(command.verb);
+        parts_.dispatcher.uncount(command.verb);
         session.uncount_command();
         parts_.run_queue.defer(session);
         return false;

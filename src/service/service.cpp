@@ -133,7 +133,7 @@ void Service::run_backlog(Instant now) {
 
 void Service::retry_deferred(Instant now) {
   run_queue_.retry_deferred();
-  engine_.go_on_with_tasks(now);
+  engine_.resume_tasks(now);
   outbox_.answer_deliveries();
 }
 

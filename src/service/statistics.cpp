@@ -143,7 +143,7 @@ bool limits_tries(const ServerFacts& s) {
 bool limits_memory(const ServerFacts& s) {
   return s.limits().job_memory_bytes_max > 0;
 }
-bool tells_our_version(const ServerFacts& s) {
+bool shows_own_version(const ServerFacts& s) {
   return s.state.info.commands != CommandSet::standard && !s.state.info.haricot_version.empty();
 }
 
@@ -204,7 +204,7 @@ constexpr std::array kOwnRows = {
     Server::quoted(
         "haricot-version",
         [](const ServerFacts& s) { return std::string_view(s.state.info.haricot_version); },
-        "version of haricotd; not with `--no-extensions`", &tells_our_version),
+        "version of haricotd; not with `--no-extensions`", &shows_own_version),
     Server::integer(
         "hand-overs", [](const ServerFacts& s) { return s.state.hand_overs; },
         "only after one: hand-overs to another process; not with `--no-extensions`",

@@ -19,7 +19,7 @@ class BinlogGroups : public ::testing::Test {
     return world.engine.jobs().is_held(world.engine.peek(id));
   }
   static JobReport report(const World& world, JobId id) {
-    return *world.engine.looks().report(id, world.now);
+    return *world.engine.queries().report(id, world.now);
   }
   static void check(World& world) {
     world.engine.check_invariants();

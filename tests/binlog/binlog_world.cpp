@@ -165,7 +165,7 @@ void World::finish_task() {
     end_turn();
     disk.complete_syncs(1);
     if (binlog.may_try_again()) {
-      engine.go_on_with_tasks(now);
+      engine.resume_tasks(now);
     } else {
       pass(Duration::milliseconds(1));
     }
@@ -292,7 +292,7 @@ void World::run_turns(Instant end) {
     const std::uint64_t before = disk.calls(DiskCall::start_sync);
     end_turn();
     // Asks in each turn, like a server: an earlier attempt may have got `later`.
-    if (binlog.may_try_again()) engine.go_on_with_tasks(now);
+    if (binlog.may_try_again()) engine.resume_tasks(now);
     sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
     disk.complete_syncs();
     sync_ended = sync_ended || disk.has_ended_syncs();

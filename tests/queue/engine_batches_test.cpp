@@ -32,12 +32,12 @@ class EngineBatches : public test::EngineTest {
   std::vector<JobId> scan(JobId from, std::uint32_t count, const Tube* tube = nullptr,
                           std::optional<JobState> state = std::nullopt) {
     std::vector<JobRef> found;
-    scanned = engine.looks().scan(from, count, tube, state, found);
+    scanned = engine.queries().scan(from, count, tube, state, found);
     return ids_of(found);
   }
   std::vector<JobId> list(const Tube& tube, JobState state, std::uint32_t count) {
     std::vector<JobRef> found;
-    engine.looks().list(tube, state, count, found);
+    engine.queries().list(tube, state, count, found);
     return ids_of(found);
   }
 
@@ -194,7 +194,7 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   EXPECT_EQ(engine.jobs().size(), 3U);
   engine.check_invariants();
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{{&client, Delivery::Kind::batch_deleted, 0, 3}}));
 }
 
@@ -301,9 +301,9 @@ class EngineBatchInParts : public EngineBatches {
     ASSERT_EQ(engine.jobs().size(), 6U);
     engine.check_invariants();
   }
-  void go_on() {
+  void resume() {
     journal.accept();
-    engine.go_on_with_tasks(world.now);
+    engine.resume_tasks(world.now);
   }
   Gots got(Delivery::Kind kind, std::uint64_t deleted) { return {{&client, kind, 0, deleted}}; }
 
@@ -335,14 +335,14 @@ TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
 
 TEST_F(EngineBatchInParts, ABatchThatWaitsForTheDiskContinuesAndIsAnsweredOnce) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_TRUE(client.is_busy());
   // Another client deletes one of the rest meanwhile, and reserves another.
   Client& other = world.connect();
   journal.accept();
   ASSERT_EQ(engine.delete_job(other, ids[3]), Outcome::done);
   ASSERT_EQ(engine.reserve_job(other, ids[4], world.now).outcome, Outcome::done);
-  go_on();
+  resume();
   ASSERT_EQ(engine.deliveries().size(), 1U);
   EXPECT_EQ(engine.deliveries().front().not_found, 3U);
   EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::batch_deleted, 5));
@@ -354,7 +354,7 @@ TEST_F(EngineBatchInParts, ABatchThatWaitsForTheDiskContinuesAndIsAnsweredOnce) 
 TEST_F(EngineBatchInParts, ABatchThatTheDiskRefusesIsAnsweredAsAFailure) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   journal.refuse_from(1, JournalStatus::failed);
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::failed, 1));
   EXPECT_EQ(engine.jobs().size(), 6U);
   EXPECT_EQ(engine.jobs().tombstones(), 0U);
@@ -365,7 +365,7 @@ TEST_F(EngineBatchInParts, ABatchThatTheDiskRefusesIsAnsweredAsAFailure) {
 TEST_F(EngineBatchInParts, AClientThatGoesLeavesTheRest) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   world.disconnect(client);
-  go_on();
+  resume();
   EXPECT_TRUE(world.take_deliveries().empty());
   EXPECT_EQ(engine.jobs().size(), 6U);
   EXPECT_EQ(engine.next_event(), Instant::never());
@@ -402,15 +402,15 @@ TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
 
 TEST_F(EngineBatches, AScanExaminesABoundedNumberOfJobs) {
   Client& client = world.connect();
-  for (std::uint32_t i = 0; i < Looks::kScanned + 5; ++i) world.put(client);
+  for (std::uint32_t i = 0; i < Queries::kScanned + 5; ++i) world.put(client);
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
   const JobId last = world.put(client);
   const Tube& tube = world.tube("t");
   engine.steps() = 0;
   EXPECT_EQ(scan(1, 5, &tube), Ids{});
-  EXPECT_EQ(scanned.looked_at, Looks::kScanned);
-  EXPECT_EQ(scanned.next, Looks::kScanned + 1);
-  EXPECT_GE(engine.steps(), Looks::kScanned);
+  EXPECT_EQ(scanned.scanned, Queries::kScanned);
+  EXPECT_EQ(scanned.next, Queries::kScanned + 1);
+  EXPECT_GE(engine.steps(), Queries::kScanned);
   EXPECT_EQ(scan(scanned.next, 5, &tube), Ids{last});
   EXPECT_EQ(scanned.next, 0U);
 }

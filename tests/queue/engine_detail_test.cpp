@@ -13,12 +13,12 @@ namespace {
 class EngineDetail : public test::EngineTest {
  protected:
   TubeDetail detail(const char* tube = "default") {
-    return engine.looks().detail(*engine.find_tube(tube), world.now);
+    return engine.queries().detail(*engine.find_tube(tube), world.now);
   }
   std::uint64_t oldest_ready() { return detail().oldest_ready_s; }
   std::uint64_t oldest_buried() { return detail().oldest_buried_s; }
-  static bool is_near(std::uint64_t told, std::uint64_t exact) {
-    return told * 10 >= exact * 9 - 10 && told * 10 <= exact * 11 + 10;
+  static bool is_near(std::uint64_t reported, std::uint64_t exact) {
+    return reported * 10 >= exact * 9 - 10 && reported * 10 <= exact * 11 + 10;
   }
 };
 

@@ -36,7 +36,7 @@ class EngineFlush : public EngineTest {
   }
   Ids listed(JobState state, std::string_view tube = "default") {
     std::vector<JobRef> found;
-    engine.looks().list(world.tube(tube), state, 100'000, found);
+    engine.queries().list(world.tube(tube), state, 100'000, found);
     Ids ids;
     for (const JobRef ref : found) ids.push_back(world.id_of(ref));
     return ids;
@@ -46,7 +46,7 @@ class EngineFlush : public EngineTest {
     JobId from = 1;
     do {
       std::vector<JobRef> found;
-      from = engine.looks().scan(from, 1000, nullptr, std::nullopt, found).next;
+      from = engine.queries().scan(from, 1000, nullptr, std::nullopt, found).next;
       for (const JobRef ref : found) ids.push_back(world.id_of(ref));
     } while (from != 0);
     return ids;

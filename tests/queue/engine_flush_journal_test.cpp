@@ -26,10 +26,10 @@ TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
   EXPECT_EQ(engine.counts().ready, 7U);
   engine.advance(world.now);
   EXPECT_TRUE(world.take_deliveries().empty());
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_TRUE(client.is_busy());
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 10)}));
 }
 
@@ -115,7 +115,7 @@ TEST_F(EngineFlush, ThatWaitsForAnotherIsRefusedWithIt) {
   begin_flush(client);
   begin_flush(other);
   journal.refuse_from(1, JournalStatus::failed);
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries().size(), 2U);
   EXPECT_FALSE(client.is_busy());
   EXPECT_FALSE(other.is_busy());
@@ -152,7 +152,7 @@ TEST_F(EngineFlush, TheJournalCanAskForAJobThatIsNotFreedYet) {
   }
   EXPECT_EQ(engine.journaled(refs[0]).deadline, world.now + Duration::seconds(10));
   EXPECT_EQ(engine.journaled(refs[1]).deadline, world.now + Duration::seconds(90));
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 3)}));
 }
 

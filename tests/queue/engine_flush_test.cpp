@@ -141,7 +141,7 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
     for (const JobId id : {ids.front(), ids[ids.size() / 2], ids.back()}) {
       if (engine.jobs().find(id) != JobRef::none) ++unfreed;
       EXPECT_EQ(engine.peek(id), JobRef::none);
-      EXPECT_FALSE(engine.looks().report(id, world.now).has_value());
+      EXPECT_FALSE(engine.queries().report(id, world.now).has_value());
       EXPECT_EQ(engine.reserve_job(other, id, world.now).outcome, Outcome::not_found);
       EXPECT_EQ(engine.delete_job(other, id), Outcome::not_found);
       EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
@@ -153,9 +153,9 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
     }
   }
   EXPECT_EQ(unfreed, 8U);  // All except the buried one, which was the first.
-  EXPECT_EQ(engine.looks().peek_ready(other), JobRef::none);
-  EXPECT_EQ(engine.looks().peek_delayed(other), JobRef::none);
-  EXPECT_EQ(engine.looks().peek_buried(other), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_ready(other), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_delayed(other), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_buried(other), JobRef::none);
   EXPECT_EQ(world.reserve(other), 0U);
   for (const JobState state : {JobState::ready, JobState::delayed, JobState::buried}) {
     EXPECT_EQ(listed(state), Ids{});
@@ -184,7 +184,7 @@ TEST_F(EngineFlush, LeavesLaterJobs) {
   EXPECT_EQ(listed(JobState::ready), (Ids{held[0], ready}));
   EXPECT_EQ(listed(JobState::delayed), (Ids{delayed, held[1]}));
   EXPECT_EQ(listed(JobState::buried), Ids{held[2]});
-  EXPECT_EQ(world.id_of(engine.looks().peek_buried(other)), held[2]);
+  EXPECT_EQ(world.id_of(engine.queries().peek_buried(other)), held[2]);
   // A kick takes the current buried job, and then the delayed ones.
   EXPECT_EQ(world.kick(other, 10).jobs, 1U);
   EXPECT_EQ(world.state(held[2]), JobState::ready);
@@ -220,7 +220,7 @@ TEST_F(EngineFlush, ADelayedJobDoesNotBecomeReadyAnyMore) {
   engine.check_invariants();
   EXPECT_TRUE(world.take_deliveries().empty());
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, kSlice + 10)}));
 }

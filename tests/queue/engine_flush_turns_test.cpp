@@ -40,7 +40,7 @@ TEST_F(FlushTurns, OnlyTheSecondWaitsForTheFirst) {
   world.put(producer);
   EXPECT_EQ(world.flush(producer, "other", kAll).jobs, 1U);
   EXPECT_GT(engine.next_event(), world.now) << "it waits without being busy";
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(first, 3), got_flushed(second, 9)}));
   EXPECT_EQ(engine.jobs().size(), 0U);
@@ -55,7 +55,7 @@ TEST_F(FlushTurns, AnyNumberTakeTurnsInTheirOrder) {
     begin_flush(client);
     expected.push_back(got_flushed(client, i == 0 ? 7 : 0));
   }
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   EXPECT_EQ(world.take_deliveries(), expected);
   EXPECT_EQ(engine.jobs().size(), 0U);
@@ -84,7 +84,7 @@ TEST_F(FlushTurns, OneThatHasNotBegunGoesWithItsClient) {
   begin_flush(second);
   world.disconnect(second);
   engine.check_invariants();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   EXPECT_EQ(listed(JobState::ready), later);
 }
@@ -96,7 +96,7 @@ TEST_F(FlushTurns, OneThatIsRefusedWhenItsTurnComesHasNotBegun) {
   Client& second = world.connect();
   begin_flush(second);
   journal.refuse_from(3, JournalStatus::failed);
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   journal.accept();
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(first, 2), got_flush_failed(second, 0)}));
@@ -114,7 +114,7 @@ TEST_F(FlushTurns, BuriedJobsOfBothSidesKeepApart) {
     EXPECT_EQ(world.kick(producer, 1).jobs, 1U);
     bury(producer, left[0]);
     engine.check_invariants();
-    engine.go_on_with_tasks(world.now);
+    engine.resume_tasks(world.now);
     finish();
     EXPECT_EQ(engine.jobs().size(), 3U);
   }

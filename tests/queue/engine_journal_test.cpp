@@ -41,7 +41,7 @@ class EngineJournal : public test::EngineTest {
   }
 
   void picture_of_job(std::ostringstream& out, JobId id) const {
-    const std::optional<JobReport> r = engine.looks().report(id, world.now);
+    const std::optional<JobReport> r = engine.queries().report(id, world.now);
     if (!r) return;
     out << id << ": " << r->tube->name << ' ' << static_cast<int>(r->state) << ' ' << r->priority
         << ' ' << r->delay_s << ' ' << r->ttr_s << ' ' << r->age_s << ' ' << r->time_left_s << ' '
@@ -247,7 +247,7 @@ TEST_F(EngineJournal, ARefusedKickMovesNothing) {
   EXPECT_TRUE(client.is_busy());
   EXPECT_EQ(world.state(id), JobState::delayed);
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 1)}));
   EXPECT_EQ(world.state(id), JobState::ready);
 }
@@ -287,7 +287,7 @@ TEST_F(EngineJournal, ALongKickThatHasToWaitIsNoReasonForATurn) {
   engine.advance(world.now);
   EXPECT_TRUE(world.take_deliveries().empty());
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 2 * Engine::kJobsPerCall)}));
   EXPECT_FALSE(client.is_busy());
 }
@@ -313,7 +313,7 @@ TEST_F(EngineJournal, ADeletionThatIsRefusedLeavesTheJob) {
   const JobId id = world.put(client);
   journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(engine.delete_job(client, id), Outcome::journal_failed);
-  EXPECT_EQ(engine.looks().peek_ready(client), engine.peek(id));
+  EXPECT_EQ(engine.queries().peek_ready(client), engine.peek(id));
   journal.accept();
   EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   EXPECT_EQ(journal.written.back().kind, Kind::deletion);
@@ -324,7 +324,7 @@ TEST_F(EngineJournal, TakingAJobOutOfItsPlaceByIdIsRecorded) {
   const JobId id = world.put(client, {.delay_s = 100});
   journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::journal_failed);
-  EXPECT_NE(engine.looks().peek_delayed(client), JobRef::none);
+  EXPECT_NE(engine.queries().peek_delayed(client), JobRef::none);
   journal.accept();
   EXPECT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
   EXPECT_EQ(journal.written.back().kind, Kind::update);

@@ -142,7 +142,7 @@ TEST_F(EngineKeys, AJobThatIsRaisedKeepsItsDelayAndItsTurnAmongTheBuried) {
   EXPECT_EQ(journal.written.back().deadline, world.now + Duration::seconds(2));
   EXPECT_EQ(listed(JobState::buried), (Ids{buried, after}));
   world.pass_s(2);
-  EXPECT_EQ(engine.looks().detail(world.tube(), world.now).oldest_buried_s, 3U);
+  EXPECT_EQ(engine.queries().detail(world.tube(), world.now).oldest_buried_s, 3U);
   EXPECT_EQ(world.reserve(worker), delayed);
 }
 

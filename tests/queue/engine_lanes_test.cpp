@@ -31,12 +31,12 @@ class EngineLanesTest : public EngineTest {
   }
   std::vector<JobId> listed(std::uint32_t count = 100) {
     std::vector<JobRef> refs;
-    engine.looks().list(world.tube(), JobState::ready, count, refs);
+    engine.queries().list(world.tube(), JobState::ready, count, refs);
     std::vector<JobId> ids;
     for (const JobRef ref : refs) ids.push_back(world.id_of(ref));
     return ids;
   }
-  JobId peek_ready() { return world.id_of(engine.looks().peek_ready(producer)); }
+  JobId peek_ready() { return world.id_of(engine.queries().peek_ready(producer)); }
 
   Client& producer = world.connect();
   Client& worker = world.connect();

@@ -57,7 +57,7 @@ TEST_F(LongKick, EndsWhereNoJobIsLeft) {
   put_delayed(client, kSlice + 100);
   EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   // Meanwhile another client deletes one of the rest.
-  ASSERT_EQ(engine.delete_job(other, world.id_of(engine.looks().peek_delayed(other))),
+  ASSERT_EQ(engine.delete_job(other, world.id_of(engine.queries().peek_delayed(other))),
             Outcome::done);
   engine.advance(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 99)}));

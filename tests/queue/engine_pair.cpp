@@ -90,7 +90,7 @@ void EnginePair::transfer() {
 
   auto next = std::make_unique<World>(now());
   next->journal.go_on_from(world_->journal);
-  const std::vector<Client*> after = go_on_with(state, *next, before.size());
+  const std::vector<Client*> after = restore_engine(state, *next, before.size());
   for (std::size_t i = 0; auto& [number, client] : clients_) client = after[i++];
   const std::vector<const Client*> same(after.begin(), after.end());
   ASSERT_EQ(engine_state(next->engine, same), state) << "something is lost, or comes back as more";
@@ -147,7 +147,7 @@ void EnginePair::advance_to(Instant time) {
 // Compares only the orders that depend on time; the rest is compared later.
 bool EnginePair::agrees(const Model& tried) {
   for (const auto& [id, job] : tried.jobs) {
-    const std::optional<JobReport> report = engine().looks().report(id, now());
+    const std::optional<JobReport> report = engine().queries().report(id, now());
     if (!report || report->state != job.state || report->reserves != job.reserves) return false;
   }
   return true;
@@ -297,7 +297,7 @@ void EnginePair::flush(Client& client, bool refused) {
     ASSERT_EQ(result.outcome, Outcome::journal_failed);
     if (asked == 0) return;
     for (const JobId id : flushed) ASSERT_FALSE(world_->exists(id)) << id;
-    engine().go_on_with_tasks(now());
+    engine().resume_tasks(now());
   }
   model_.take_away(tube, flushed);
 }

@@ -69,7 +69,7 @@ void EnginePair::compare_counts() {
 void EnginePair::compare_jobs() {
   ASSERT_EQ(engine().jobs().size(), model_.jobs.size());
   for (const auto& [id, job] : model_.jobs) {
-    const std::optional<JobReport> report = engine().looks().report(id, now());
+    const std::optional<JobReport> report = engine().queries().report(id, now());
     ASSERT_TRUE(report.has_value());
     ASSERT_EQ(report->tube->name, job.tube);
     ASSERT_EQ(report->state, job.state) << id;
@@ -99,7 +99,7 @@ void EnginePair::compare_looks() {
   const bool of_tube = random_.one_in(2);
   const bool of_state = random_.one_in(2);
   std::vector<JobRef> seen;
-  const ScanResult result = engine().looks().scan(
+  const ScanResult result = engine().queries().scan(
       from, count, of_tube ? found : nullptr, of_state ? std::optional(state) : std::nullopt, seen);
   std::vector<JobId> expected;
   auto at = model_.jobs.lower_bound(from);
@@ -113,7 +113,7 @@ void EnginePair::compare_looks() {
 
   if (state == JobState::reserved) return;
   seen.clear();
-  engine().looks().list(*found, state, count, seen);
+  engine().queries().list(*found, state, count, seen);
   expected.clear();
   if (state == JobState::ready) {
     std::size_t free = 0;
@@ -174,11 +174,11 @@ void EnginePair::compare_clients() {
                 return entry.second.state == JobState::reserved && entry.second.holder == holder;
               }));
     const auto id_or_0 = [](const ModelJob* job) { return job == nullptr ? JobId{0} : job->id; };
-    ASSERT_EQ(world_->id_of(engine().looks().peek_ready(*client)),
+    ASSERT_EQ(world_->id_of(engine().queries().peek_ready(*client)),
               id_or_0(model_.first_ready(expected.used)));
-    ASSERT_EQ(world_->id_of(engine().looks().peek_delayed(*client)),
+    ASSERT_EQ(world_->id_of(engine().queries().peek_delayed(*client)),
               id_or_0(model_.first_delayed(expected.used)));
-    ASSERT_EQ(world_->id_of(engine().looks().peek_buried(*client)),
+    ASSERT_EQ(world_->id_of(engine().queries().peek_buried(*client)),
               id_or_0(model_.first_buried(expected.used)));
   }
 }

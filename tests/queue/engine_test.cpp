@@ -281,11 +281,11 @@ TEST_F(EngineCommands, BuriedJobsStayInTheOrderInWhichTheyWereBuried) {
   engine.check_invariants();
   for (const int i : {2, 3, 1, 0}) {
     const JobId id = ids[static_cast<std::size_t>(i)];
-    EXPECT_EQ(world.id_of(engine.looks().peek_buried(client)), id);
+    EXPECT_EQ(world.id_of(engine.queries().peek_buried(client)), id);
     EXPECT_EQ(world.kick(client, 1).jobs, 1u);
     EXPECT_EQ(world.state(id), JobState::ready);
   }
-  EXPECT_EQ(engine.looks().peek_buried(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_buried(client), JobRef::none);
 }
 
 TEST_F(EngineCommands, TouchStartsTheTtrAnew) {
@@ -306,21 +306,21 @@ TEST_F(EngineCommands, TouchStartsTheTtrAnew) {
 
 TEST_F(EngineCommands, PeekShowsTheNextOfEachKindInTheUsedTube) {
   Client& client = world.connect();
-  EXPECT_EQ(engine.looks().peek_ready(client), JobRef::none);
-  EXPECT_EQ(engine.looks().peek_delayed(client), JobRef::none);
-  EXPECT_EQ(engine.looks().peek_buried(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_ready(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_delayed(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_buried(client), JobRef::none);
   world.put(client, {.priority = 5});
   const JobId ready = world.put(client, {.priority = 4});
   world.put(client, {.delay_s = 20});
   const JobId delayed = world.put(client, {.delay_s = 10});
   ASSERT_EQ(engine.pause("default", 100, world.now), Outcome::done);
-  EXPECT_EQ(world.id_of(engine.looks().peek_ready(client)), ready);
-  EXPECT_EQ(world.id_of(engine.looks().peek_delayed(client)), delayed);
+  EXPECT_EQ(world.id_of(engine.queries().peek_ready(client)), ready);
+  EXPECT_EQ(world.id_of(engine.queries().peek_delayed(client)), delayed);
   EXPECT_EQ(world.id_of(engine.peek(delayed)), delayed);
   EXPECT_EQ(engine.peek(999), JobRef::none);
   ASSERT_EQ(engine.use(client, "other"), Outcome::done);
-  EXPECT_EQ(engine.looks().peek_ready(client), JobRef::none);
-  EXPECT_EQ(engine.looks().peek_delayed(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_ready(client), JobRef::none);
+  EXPECT_EQ(engine.queries().peek_delayed(client), JobRef::none);
 }
 
 // kick --------------------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ TEST_F(EngineCommands, APauseOf136YearsHolds) {
 // report ------------------------------------------------------------------------------------------
 
 TEST_F(EngineCommands, ThereIsNoReportOfAMissingJob) {
-  EXPECT_FALSE(engine.looks().report(1, world.now).has_value());
+  EXPECT_FALSE(engine.queries().report(1, world.now).has_value());
 }
 
 TEST_F(EngineCommands, AReportNamesTheJournalsFile) {

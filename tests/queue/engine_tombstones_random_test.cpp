@@ -134,7 +134,7 @@ class EngineTombstonesRandom : public test::EngineKeys {
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     if (is_refused) {
       engine.check_invariants();
-      engine.go_on_with_tasks(world.now);
+      engine.resume_tasks(world.now);
       ASSERT_EQ(world.take_deliveries(),
                 (test::Gots{{&producer, Delivery::Kind::batch_deleted, 0, ids.size()}}));
     } else {
@@ -161,7 +161,7 @@ class EngineTombstonesRandom : public test::EngineKeys {
     engine.check_invariants();
     put_one(producer);
     put_one(producer);
-    engine.go_on_with_tasks(world.now);
+    engine.resume_tasks(world.now);
     finish();
     (void)world.take_deliveries();
   }

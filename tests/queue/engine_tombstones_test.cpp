@@ -155,7 +155,7 @@ TEST_F(EngineTombstones, ADeletedJobIsNoJob) {
   EXPECT_EQ(engine.delete_job(producer, id), Outcome::not_found);
   EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
   EXPECT_EQ(engine.reserve_job(worker, id, world.now).outcome, Outcome::not_found);
-  EXPECT_EQ(engine.looks().report(id, world.now), std::nullopt);
+  EXPECT_EQ(engine.queries().report(id, world.now), std::nullopt);
   EXPECT_TRUE(scanned().empty());
   EXPECT_EQ(world.reserve(worker), 0U);
   const std::vector<JobId> ids{id};
@@ -226,7 +226,7 @@ TEST_F(EngineTombstones, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
   engine.check_invariants();
   ASSERT_NE(engine.jobs().find(flushed), JobRef::none);
   EXPECT_EQ(engine.peek(flushed), JobRef::none);
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   finish();
   (void)world.take_deliveries();
   EXPECT_EQ(engine.jobs().size(), 0U);
@@ -296,13 +296,13 @@ TEST_F(EngineTombstones, TheJournalHearsOfAKeyWithItsDeletion) {
   EXPECT_EQ(journal.tombstone[0].seconds, 60U);
   EXPECT_EQ(journal.tombstone[0].end, world.now + Duration::seconds(60));
   const JobRef tombstone_ref = engine.jobs().find_tombstone(id);
-  const Tombstone told = engine.tombstone(tombstone_ref);
-  EXPECT_EQ(told.ref, tombstone_ref);
-  EXPECT_EQ(told.id, id);
-  EXPECT_EQ(told.tube_name, "tube");
-  EXPECT_EQ(told.key, "key");
-  EXPECT_EQ(told.seconds, 60U);
-  EXPECT_EQ(told.end, world.now + Duration::seconds(60));
+  const Tombstone found = engine.tombstone(tombstone_ref);
+  EXPECT_EQ(found.ref, tombstone_ref);
+  EXPECT_EQ(found.id, id);
+  EXPECT_EQ(found.tube_name, "tube");
+  EXPECT_EQ(found.key, "key");
+  EXPECT_EQ(found.seconds, 60U);
+  EXPECT_EQ(found.end, world.now + Duration::seconds(60));
   EXPECT_TRUE(journal.forgotten.empty());
   world.pass_s(60);
   EXPECT_EQ(journal.forgotten, std::vector{tombstone_ref});

@@ -22,7 +22,7 @@ class EngineTries : public ::testing::Test {
     return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
   }
   std::uint64_t buried_by_tries() {
-    return engine.looks().detail(*engine.find_tube("default"), world.now).buried_by_tries;
+    return engine.queries().detail(*engine.find_tube("default"), world.now).buried_by_tries;
   }
 
   World world;
@@ -82,8 +82,8 @@ TEST_F(EngineTries, TheEndOfATtrBuriesTheJobAndTheWaitingWorkerGetsTheNext) {
   EXPECT_EQ(journal.written.back().state, JobState::buried);
   world.pass_s(1);
   EXPECT_EQ(world.state(other), JobState::reserved);
-  EXPECT_EQ(engine.looks().report(spent, world.now)->timeouts, 1U);
-  EXPECT_EQ(engine.looks().report(spent, world.now)->buries, 1U);
+  EXPECT_EQ(engine.queries().report(spent, world.now)->timeouts, 1U);
+  EXPECT_EQ(engine.queries().report(spent, world.now)->buries, 1U);
   engine.check_invariants();
 }
 
@@ -98,7 +98,7 @@ TEST_F(EngineTries, TheJobsOfAClosedClientAreBuriedInTheOrderOfTheirTtrs) {
   }
   world.disconnect(holder);
   std::vector<JobRef> found;
-  engine.looks().list(*engine.find_tube("default"), JobState::buried, 10, found);
+  engine.queries().list(*engine.find_tube("default"), JobState::buried, 10, found);
   std::vector<JobId> buried;
   for (const JobRef ref : found) buried.push_back(world.id_of(ref));
   EXPECT_EQ(buried, ids);
@@ -267,10 +267,10 @@ TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
 TEST_F(EngineLateBurials, JobsDelayedByTheDiskShareTheBudgetOfCommands) {
   bury_late(JournalStatus::later);
   journal.accept();
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(recorded(), Engine::kJobsPerCall);
   EXPECT_LE(engine.next_event(), world.now);
-  engine.go_on_with_tasks(world.now);
+  engine.resume_tasks(world.now);
   EXPECT_EQ(recorded(), Engine::kJobsPerCall);
   engine.advance(world.now);
   EXPECT_EQ(recorded(), kJobs);
@@ -294,10 +294,10 @@ TEST_F(EngineTries, ABurialIsReportedForTheLog) {
   const JobId id = world.put(client, {.tags = "try:1"});
   ASSERT_EQ(take(client), id);
   ASSERT_EQ(engine.release(client, id, 1, 0, world.now), Outcome::buried);
-  const std::vector<SpentJobs> told = engine.spent_jobs().take();
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].tube, "default");
-  EXPECT_EQ(told[0].last_id, id);
+  const std::vector<SpentJobs> taken = engine.spent_jobs().take();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].tube, "default");
+  EXPECT_EQ(taken[0].last_id, id);
 }
 
 TEST_F(EngineTries, ATubeThatIsGoneTakesItsNumberWithIt) {
@@ -309,7 +309,7 @@ TEST_F(EngineTries, ATubeThatIsGoneTakesItsNumberWithIt) {
   ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
   ASSERT_EQ(engine.use(client, "next"), Outcome::done);
-  EXPECT_EQ(engine.looks().detail(*engine.find_tube("next"), world.now).buried_by_tries, 0U);
+  EXPECT_EQ(engine.queries().detail(*engine.find_tube("next"), world.now).buried_by_tries, 0U);
 }
 
 TEST_F(EngineTries, TagsTakeNoMoreMemoryThanTheirText) {

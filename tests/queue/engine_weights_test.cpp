@@ -249,7 +249,7 @@ TEST_F(EngineModeChange, KnowsTheOffersOfTheTubesAtItsEnd) {
         const std::string tube = name(part * kTubes / 5 + static_cast<std::uint32_t>(turn) % 2);
         fill(tube, 1);
         EXPECT_EQ(engine.pause(tube, turn % 3 == 0 ? 100 : 0, world.now), Outcome::done);
-        const JobRef first = engine.looks().peek_ready(producer);
+        const JobRef first = engine.queries().peek_ready(producer);
         EXPECT_EQ(engine.delete_job(producer, world.id_of(first)), Outcome::done);
       }
       engine.check_invariants();

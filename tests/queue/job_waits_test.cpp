@@ -159,9 +159,9 @@ TEST_F(JobWaitsTest, VeryManyAreAnsweredInPieces) {
   ASSERT_EQ(world.engine.delete_job(owner, id), Outcome::done);
   EXPECT_LT(world.engine.steps() - before, 1000U);
   EXPECT_FALSE(world.engine.is_at_rest());
-  std::size_t told = 0;
+  std::size_t notified = 0;
   std::size_t turns = 0;
-  for (; told < kMany && turns < kMany; ++turns) {
+  for (; notified < kMany && turns < kMany; ++turns) {
     ASSERT_LE(world.engine.next_event(), world.now);
     const std::uint64_t steps = world.engine.steps();
     world.engine.advance(world.now);
@@ -169,9 +169,9 @@ TEST_F(JobWaitsTest, VeryManyAreAnsweredInPieces) {
               turn_limits::kStepsOfTasks + turn_limits::kStepsPerDelivery);
     const Gots got = world.take_deliveries();
     EXPECT_FALSE(got.empty());
-    told += got.size();
+    notified += got.size();
   }
-  EXPECT_EQ(told, kMany);
+  EXPECT_EQ(notified, kMany);
   EXPECT_GT(turns, 4U);
   EXPECT_TRUE(world.engine.is_at_rest());
   world.engine.check_invariants();

@@ -36,7 +36,7 @@ class LongTasksTest : public ::testing::Test {
           jobs_done_ += done;
           steps += task.work.name;
           if (task.work.left == 0) return TaskState::done;
-          return task.work.name == waiting_one_ ? TaskState::waits : TaskState::goes_on;
+          return task.work.name == waiting_one_ ? TaskState::waits : TaskState::continues;
         },
         [&](const Chores::Task& task) { steps += static_cast<char>(task.work.name - 'a' + 'A'); });
     return steps;
@@ -126,16 +126,16 @@ TEST_F(LongTasksTest, ThatWaitArePutAsideUntilAllAreResumed) {
   begin('a', 3 * kStep, &client_, &tube_);
   begin('b', 3 * kStep, &other_client_);
   EXPECT_EQ(work(4 * kStep), "abbbB");
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
   EXPECT_NE(names(), "");
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
   EXPECT_EQ(names(), "a");
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(tube_.tasks, 1U);
   EXPECT_EQ(work(100 * kStep), "");
   waiting_one_ = 0;
   tasks_.resume();
-  EXPECT_TRUE(tasks_.can_go_on());
+  EXPECT_TRUE(tasks_.has_runnable());
   EXPECT_EQ(work(100 * kStep), "aaA");
   EXPECT_EQ(tube_.tasks, 0U);
 }
@@ -156,7 +156,7 @@ TEST_F(LongTasksTest, ContinueInTheOrderOfTheirSuspension) {
   tasks_.put_aside(*tasks_.find(other_client_));
   tasks_.put_aside(*tasks_.find(client_));
   EXPECT_EQ(work(100 * kStep), "cC");
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
   tasks_.resume();
   EXPECT_EQ(work(100 * kStep), "bBaA");
 }
@@ -168,7 +168,7 @@ TEST_F(LongTasksTest, ThoseOfOneTubeContinueWithoutTheOthers) {
   tasks_.put_aside(*tasks_.find(other_client_));
   tasks_.resume(&tube_);
   EXPECT_EQ(work(100 * kStep), "aA");
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
   EXPECT_NE(names(), "");
 }
 
@@ -180,7 +180,7 @@ TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
       [&](Chores::Task& task, const Budget& piece) {
         jobs_done_ += piece.left();
         tasks_.answered(task);
-        return TaskState::goes_on;
+        return TaskState::continues;
       },
       [](const Chores::Task&) {});
   EXPECT_EQ(tasks_.find(client_), nullptr);
@@ -203,7 +203,7 @@ TEST_F(LongTasksTest, ContinueWithoutTheirClient) {
   tasks_.forget_client(*tasks_.find(other_client_));
   EXPECT_EQ(tasks_.awaited(), 0U);
   EXPECT_EQ(work(100 * kStep), "aA");
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
   EXPECT_NE(names(), "");
   tasks_.resume();
   EXPECT_EQ(work(100 * kStep), "xX");
@@ -216,18 +216,18 @@ TEST_F(LongTasksTest, OneContinuesAtOnceAndLeavesItsPlaceToTheNext) {
   tasks_.allocate_task();
   Chores::Task* const first = &tasks_.begin(&client_, &tube_);
   EXPECT_TRUE(first->is_new);
-  const auto go_on = [&](TaskState state) {
-    tasks_.go_on_with(
+  const auto run = [&](TaskState state) {
+    tasks_.run_piece(
         *first, Budget(jobs_done_, kStep), [&](Chores::Task&, const Budget&) { return state; },
         [](const Chores::Task&) {});
   };
-  go_on(TaskState::waits);
+  run(TaskState::waits);
   EXPECT_FALSE(first->is_new);
-  EXPECT_FALSE(tasks_.can_go_on());
-  go_on(TaskState::goes_on);
-  EXPECT_TRUE(tasks_.can_go_on());
-  go_on(TaskState::done);
-  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.has_runnable());
+  run(TaskState::continues);
+  EXPECT_TRUE(tasks_.has_runnable());
+  run(TaskState::done);
+  EXPECT_FALSE(tasks_.has_runnable());
   EXPECT_EQ(tube_.tasks, 0U);
   EXPECT_EQ(tasks_.awaited(), 0U);
   const auto other = std::make_unique<Chores::Task>();  // Takes the memory if it was freed.

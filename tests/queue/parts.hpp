@@ -18,8 +18,8 @@
 #include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/looks.hpp"
 #include "haricot/queue/places.hpp"
+#include "haricot/queue/queries.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
 #include "haricot/queue/serving.hpp"
@@ -106,7 +106,7 @@ class Parts : public ::testing::Test {
   Keys keys{state, flushes, {}};
   Groups groups{state.jobs, {}};
   Times times{state};
-  Looks looks{state, flushes, lanes, times};
+  Queries queries{state, flushes, lanes, times};
   Extras extras{state, lanes, keys, groups};
   JobMemory memory{state, extras};
   JobWaits waits{state, HashKey{}};

@@ -17,18 +17,18 @@ TEST(SpentJobCounts, ReportATubeAtMostOnceAMinute) {
   counts.add(kOne, "one", 7, start);
   counts.add(kOne, "one", 8, start + Duration::seconds(59));
   counts.add(kOther, "other", 9, start + Duration::seconds(59));
-  std::vector<SpentJobs> told = counts.take();
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].tube, "one");
-  EXPECT_EQ(told[0].last_id, 7U);
-  EXPECT_EQ(told[0].jobs, 1U);
-  EXPECT_EQ(told[1].tube, "other");
+  std::vector<SpentJobs> taken = counts.take();
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_EQ(taken[0].tube, "one");
+  EXPECT_EQ(taken[0].last_id, 7U);
+  EXPECT_EQ(taken[0].jobs, 1U);
+  EXPECT_EQ(taken[1].tube, "other");
   EXPECT_FALSE(counts.has_something_to_log());
   counts.add(kOne, "one", 10, start + Duration::seconds(60));
-  told = counts.take();
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].last_id, 10U);
-  EXPECT_EQ(told[0].jobs, 2U) << "with the one that was not told";
+  taken = counts.take();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].last_id, 10U);
+  EXPECT_EQ(taken[0].jobs, 2U) << "with the one that was not reported";
 }
 
 TEST(SpentJobCounts, CountForEachTubeUntilItGoes) {
@@ -47,18 +47,18 @@ TEST(SpentJobCounts, CountForEachTubeUntilItGoes) {
 TEST(SpentJobCounts, ReportAtMostTenTubesAMinute) {
   const Instant start = Instant::at(1'000'000'000'000);
   SpentJobCounts counts;
-  std::vector<SpentJobs> told;
+  std::vector<SpentJobs> taken;
   for (int i = 0; i < 1000; ++i) {
     counts.add(kOne, "passing", 7, start + Duration::milliseconds(59 * i));
     counts.forget(kOne);
-    for (const SpentJobs& spent : counts.take()) told.push_back(spent);
+    for (const SpentJobs& spent : counts.take()) taken.push_back(spent);
   }
-  EXPECT_EQ(told.size(), SpentJobCounts::kLinesAMinute);
+  EXPECT_EQ(taken.size(), SpentJobCounts::kLinesAMinute);
   counts.add(kOther, "other", 8, start + Duration::seconds(60));
-  told = counts.take();
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].jobs, 1U);
-  EXPECT_EQ(told[0].others, 1000U - SpentJobCounts::kLinesAMinute);
+  taken = counts.take();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].jobs, 1U);
+  EXPECT_EQ(taken[0].others, 1000U - SpentJobCounts::kLinesAMinute);
 }
 
 TEST(SpentJobCounts, ATubeWithoutALineIsAmongTheOthersUntilItHasOne) {
@@ -70,11 +70,11 @@ TEST(SpentJobCounts, ATubeWithoutALineIsAmongTheOthersUntilItHasOne) {
   EXPECT_EQ(counts.take().size(), SpentJobCounts::kLinesAMinute);
   counts.add(TubeRef{1}, "first", 8, start + Duration::seconds(60));
   counts.add(TubeRef{SpentJobCounts::kLinesAMinute + 1}, "last", 9, start + Duration::seconds(60));
-  const std::vector<SpentJobs> told = counts.take();
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].others, 1U);
-  EXPECT_EQ(told[1].jobs, 2U);
-  EXPECT_EQ(told[1].others, 0U);
+  const std::vector<SpentJobs> taken = counts.take();
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_EQ(taken[0].others, 1U);
+  EXPECT_EQ(taken[1].jobs, 2U);
+  EXPECT_EQ(taken[1].others, 0U);
 }
 
 }  // namespace

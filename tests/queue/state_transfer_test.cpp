@@ -16,20 +16,20 @@ namespace {
 
 using test::engine_state;
 using test::EngineTest;
-using test::go_on_with;
 using test::Gots;
+using test::restore_engine;
 using test::World;
 
 class Transfer : public EngineTest {
  protected:
   // Continues in another engine with the whole state. Its first clients are those of this one.
-  void go_on() {
+  void move_to_next() {
     const std::vector<const Client*> before(clients_.begin(), clients_.end());
     ASSERT_TRUE(engine.is_at_rest());
     const std::string state = engine_state(engine, before);
     next_.journal.go_on_from(world.journal);
     next_.now = world.now;
-    clients_ = go_on_with(state, next_, before.size());
+    clients_ = restore_engine(state, next_, before.size());
     const std::vector<const Client*> same(clients_.begin(), clients_.end());
     ASSERT_EQ(engine_state(next_.engine, same), state);
   }
@@ -44,7 +44,7 @@ class Transfer : public EngineTest {
 };
 
 TEST_F(Transfer, AnEmptyEngineIsRestored) {
-  go_on();
+  move_to_next();
   EXPECT_EQ(next_.engine.jobs().size(), 0U);
   EXPECT_EQ(next_.put(next_.connect()), 1U);
 }
@@ -57,7 +57,7 @@ TEST_F(Transfer, JobsKeepTheirPlacesTimesAndBodies) {
   const JobId held = world.put(client, {.priority = 1, .ttr_s = 20});
   ASSERT_EQ(world.reserve(client), held);
   world.pass_s(3);
-  go_on();
+  move_to_next();
 
   EXPECT_EQ(next_.engine.jobs().body(next_.engine.peek(ready)), large);
   EXPECT_EQ(next_.report(delayed).time_left_s, 7U);
@@ -81,10 +81,10 @@ TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
     ASSERT_EQ(engine.bury(client, ids[i], 5), Outcome::done);
     world.pass_s(60);
   }
-  go_on();
-  EXPECT_EQ(next_.engine.looks().detail(next_.tube(), next_.now).oldest_buried_s, 180U);
+  move_to_next();
+  EXPECT_EQ(next_.engine.queries().detail(next_.tube(), next_.now).oldest_buried_s, 180U);
   for (const std::size_t i : kOrder) {
-    EXPECT_EQ(next_.id_of(next_.engine.looks().peek_buried(after(0))), ids[i]);
+    EXPECT_EQ(next_.id_of(next_.engine.queries().peek_buried(after(0))), ids[i]);
     EXPECT_EQ(next_.engine.kick_job(ids[i], next_.now), Outcome::done);
   }
 }
@@ -95,7 +95,7 @@ TEST_F(Transfer, TheLongestWaitIsServedFirst) {
   Client& first = connect();
   world.wait(first);
   world.wait_s(second, 5);
-  go_on();
+  move_to_next();
   const JobId id = next_.put(after(0));
   EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after(2), id)}));
   next_.pass_s(5);
@@ -114,7 +114,7 @@ TEST_F(Transfer, AWaitKeepsItsKindOfAnswer) {
   ASSERT_EQ(engine.reserve(abortable, Instant::never(), world.now, WaitFor::job_or_input).outcome,
             Outcome::waiting);
   EXPECT_FALSE(batch.is_waiting_for_input());
-  go_on();
+  move_to_next();
   EXPECT_TRUE(after(1).is_waiting_for_input());
   next_.pass_s(2);
   EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(0), Delivery::Kind::reserved_in_batch}}));
@@ -129,7 +129,7 @@ TEST_F(Transfer, JobWaitsContinue) {
             Outcome::waiting);
   ASSERT_EQ(engine.wait_job(short_of_time, id, world.now + Duration::seconds(5), world.now),
             Outcome::waiting);
-  go_on();
+  move_to_next();
   EXPECT_TRUE(after(1).is_busy());
   next_.pass_ms(4'999);
   EXPECT_EQ(next_.take_deliveries(), Gots{});
@@ -154,7 +154,7 @@ TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < client.watched_tubes(); ++i)
     names.push_back(client.watched(i).name);
-  go_on();
+  move_to_next();
   EXPECT_EQ(after(0).used().name, "c");
   ASSERT_EQ(after(0).watched_tubes(), names.size());
   for (std::uint32_t i = 0; i < names.size(); ++i) EXPECT_EQ(after(0).watched(i).name, names[i]);
@@ -168,7 +168,7 @@ TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
   Client& producer = connect();
   ASSERT_EQ(engine.use(producer, "tube-700"), Outcome::done);
   const JobId id = world.put(producer);
-  go_on();
+  move_to_next();
   EXPECT_EQ(next_.reserve(after(0)), id);
   next_.wait(after(0));
   const JobId another = next_.put(after(1));
@@ -187,7 +187,7 @@ TEST_F(Transfer, TagsPausesAndKeysAreRestored) {
   ASSERT_EQ(engine.use(client, "paused"), Outcome::done);
   ASSERT_EQ(engine.pause("paused", 30, world.now), Outcome::done);
   world.pass_ms(500);
-  go_on();
+  move_to_next();
   EXPECT_EQ(next_.reserve(after(0)), 0U) << "the lane has one at work";
   ASSERT_EQ(next_.engine.use(after(0), "default"), Outcome::done);
   EXPECT_EQ(next_.try_put(after(0), next_.engine.take_id(), {.tags = "idp:key:60"}),
@@ -207,7 +207,7 @@ TEST_F(Transfer, GroupsAndTheirJobsAreRestored) {
   ASSERT_EQ(engine.kick_job(kicked, world.now), Outcome::done);
   const JobId member = world.put(client, {.tags = "grp:g"});
   ASSERT_EQ(engine.delete_job(client, first), Outcome::done);
-  go_on();
+  move_to_next();
 
   EXPECT_TRUE(next_.report(held).is_held);
   EXPECT_FALSE(next_.report(kicked).is_held);
@@ -226,7 +226,7 @@ TEST_F(Transfer, HeldJobsKeepTheirTurn) {
   const JobId late = engine.take_id();
   const JobId early = world.put(client, {.tags = "aft:g"});
   ASSERT_EQ(world.try_put(client, late, {.tags = "aft:g"}), Outcome::done);
-  go_on();
+  move_to_next();
   const Group* const group = next_.engine.find_group("g");
   ASSERT_NE(group, nullptr);
   EXPECT_EQ(next_.engine.jobs()[group->first_held].id, early);

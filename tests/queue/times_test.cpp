@@ -30,11 +30,11 @@ TEST_F(TimesTest, MeasureTheWaitAndTheWorkOfAJob) {
 }
 
 TEST_F(TimesTest, CountManyByAgeWithoutFlushedJobs) {
-  for (std::uint32_t i = 0; i <= Times::kReadyLookedAt; ++i) make_ready();
+  for (std::uint32_t i = 0; i <= Times::kReadyScanned; ++i) make_ready();
   ASSERT_NE(tube.times, nullptr);
   ASSERT_NE(tube.times->ready, nullptr);
-  EXPECT_EQ(tube.times->ready->size(), Times::kReadyLookedAt + 1);
-  EXPECT_LT(Times::detail_steps(tube), Times::kReadyLookedAt);
+  EXPECT_EQ(tube.times->ready->size(), Times::kReadyScanned + 1);
+  EXPECT_LT(Times::detail_steps(tube), Times::kReadyScanned);
   make_buried();
   Times::forget(tube, {.buried = true});
   EXPECT_EQ(tube.times->buried, nullptr);

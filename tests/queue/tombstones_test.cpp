@@ -31,7 +31,7 @@ class TombstonesTest : public ::testing::Test {
     return ref;
   }
   void drop(JobRef ref) {
-    keys.let_go(ref);
+    keys.release(ref);
     jobs.destroy_tombstone(ref);
   }
 

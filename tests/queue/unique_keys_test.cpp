@@ -52,12 +52,12 @@ TEST_F(UniqueKeysTest, AKeyIsTakenOver) {
   const JobRef after = job(2, "idp:k");
   hold(before);
   hold(after);
-  keys.let_go(before);
+  keys.release(before);
   EXPECT_EQ(holder(TubeRef{1}, "k"), after);
   EXPECT_FALSE(keys.owns(before));
-  keys.let_go(before);
+  keys.release(before);
   EXPECT_EQ(keys.size(), 1U);
-  keys.let_go(after);
+  keys.release(after);
   EXPECT_EQ(holder(TubeRef{1}, "k"), JobRef::none);
   EXPECT_EQ(keys.size(), 0U);
 }
@@ -68,7 +68,7 @@ TEST_F(UniqueKeysTest, AJobWithoutAKeyHoldsNone) {
     const JobRef ref = job(++id, tags);
     EXPECT_FALSE(jobs.has(ref, Tag::unique)) << tags;
     EXPECT_FALSE(keys.owns(ref)) << tags;
-    if (!tags.empty()) keys.let_go(ref);
+    if (!tags.empty()) keys.release(ref);
   }
 }
 
@@ -80,7 +80,7 @@ TEST_F(UniqueKeysTest, ManyComeAndGo) {
     hold(refs.back());
   }
   for (JobId id = 1; id <= 3000; id += 3) {
-    keys.let_go(refs[id - 1]);
+    keys.release(refs[id - 1]);
     jobs.destroy(refs[id - 1]);
   }
   for (JobId id = 1; id <= 3000; ++id) {

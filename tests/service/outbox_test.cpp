@@ -43,7 +43,7 @@ TEST_F(OutboxTest, AReplyOfCodeNoneAddsNothing) {
   Session& session = connect();
   turn.begin(now + Duration::seconds(9));
   outbox.answer(session, {ReplyCode::none});
-  EXPECT_EQ(session.still_since(), CoarseInstant(turn.began));
+  EXPECT_EQ(session.idle_since(), CoarseInstant(turn.began));
   EXPECT_EQ(to_send(), Sessions{});
 }
 

@@ -19,7 +19,7 @@ bool keep(PendingTags& tags, JobId id, std::string_view text) {
 // Keeps the tags, and then destroys their line.
 bool keep_without_line(PendingTags& tags, JobId id, std::string line) {
   const bool is_kept = keep(tags, id, line);
-  tags.let_line_go();
+  tags.release_line();
   line.assign(line.size(), '?');
   return is_kept;
 }
@@ -44,12 +44,12 @@ TEST(PendingTags, AreCopiedOnlyWhenTheirLineIsReleased) {
   ASSERT_TRUE(keep(tags, 1, line));
   EXPECT_EQ(tags.find(1).text.data(), line.data());
   EXPECT_EQ(tags.find(1).tags.unique_key.data(), line.data() + 4);
-  tags.let_line_go();
+  tags.release_line();
   EXPECT_NE(tags.find(1).text.data(), line.data());
   EXPECT_EQ(tags.find(1).text, line);
   EXPECT_EQ(tags.find(1).tags.unique_key, "key");
   tags.forget(1);
-  tags.let_line_go();
+  tags.release_line();
 }
 
 TEST(PendingTags, AreReorderedAtOnce) {

@@ -49,7 +49,7 @@ TEST(Report, AJobHasFourteenKeysInOrder) {
   world.pass_s(7);
   ASSERT_EQ(world.engine.reserve_job(client, id, world.now).outcome, Outcome::done);
   world.pass_s(4);
-  const std::optional<JobReport> job = world.engine.looks().report(id, world.now);
+  const std::optional<JobReport> job = world.engine.queries().report(id, world.now);
   ASSERT_TRUE(job.has_value());
   std::string text;
   Report report(text, Compat::v1_13);

@@ -71,7 +71,7 @@ class Cutter {
       case Kind::end_of_refused:
         requests_.push_back("refused");
         break;
-      case Kind::thrown_away:
+      case Kind::discarded:
       case Kind::part_of_body:
       case Kind::nothing:
         break;
@@ -138,7 +138,7 @@ TEST(RequestReader, ALineHasAtMost224Bytes) {
   const std::string longer = "x" + longest;
   EXPECT_EQ(reader.next(longer.substr(0, kLineBytesMax - 1)).kind, Kind::nothing);
   piece = reader.next(longer.substr(0, kLineBytesMax));
-  EXPECT_EQ(piece.kind, Kind::thrown_away);
+  EXPECT_EQ(piece.kind, Kind::discarded);
   EXPECT_EQ(piece.bytes, kLineBytesMax - 1) << "its CR may be the first half of an end";
   EXPECT_EQ(reader.next("\r").kind, Kind::nothing);
   EXPECT_EQ(reader.next("\r\n").kind, Kind::end_of_long_line);
@@ -198,8 +198,8 @@ TEST(RequestReader, DiscardsTheLargestBodyCompletely) {
   reader.expect_body(refused_put(4294967295));
   const std::string megabyte(1024 * 1024, '\r');
   for (int i = 0; i < 4095; ++i) ASSERT_EQ(reader.next(megabyte).bytes, megabyte.size());
-  EXPECT_EQ(reader.next(std::string_view(megabyte).substr(1)).kind, Kind::thrown_away);
-  EXPECT_EQ(reader.next("x").kind, Kind::thrown_away);
+  EXPECT_EQ(reader.next(std::string_view(megabyte).substr(1)).kind, Kind::discarded);
+  EXPECT_EQ(reader.next("x").kind, Kind::discarded);
   const RequestPiece piece = reader.next("ystats\r\n");
   EXPECT_EQ(piece.kind, Kind::end_of_refused);
   EXPECT_EQ(piece.bytes, 1U);

@@ -23,8 +23,8 @@ inline std::string service_state(Service& service) {
 
 // Restores the state. Returns all sessions in order, with these owners; a session whose owner is
 // null has lost its connection and is null. Returns nothing if the state is rejected.
-inline std::vector<Session*> go_on_with(const std::string& state, ServiceWorld& next,
-                                        const std::vector<void*>& owners) {
+inline std::vector<Session*> restore_service(const std::string& state, ServiceWorld& next,
+                                             const std::vector<void*>& owners) {
   StateReader reader(state);
   ServiceTransfer transfer = next.service.transfer();
   if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return {};
@@ -44,7 +44,7 @@ inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
                                        const std::vector<void*>& owners) {
   while (!before.service.transfer().is_at_rest()) before.settle();
   next.now = before.now;
-  std::vector<Session*> sessions = go_on_with(service_state(before.service), next, owners);
+  std::vector<Session*> sessions = restore_service(service_state(before.service), next, owners);
   EXPECT_FALSE(sessions.empty());
   return sessions;
 }

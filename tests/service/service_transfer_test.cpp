@@ -28,7 +28,7 @@ class Transferred : public ServiceTest {
     return *sessions_.back();
   }
   // Hands all sessions over to another service, except those whose owner was set to null.
-  void go_on() {
+  void move_to_next() {
     sessions_ = test::hand_over(world, next_, owners_);
     ASSERT_EQ(sessions_.size(), owners_.size());
   }
@@ -39,7 +39,7 @@ class Transferred : public ServiceTest {
   // Returns true if a server accepts the state.
   bool is_taken(const std::string& state) {
     ServiceWorld other;
-    return !test::go_on_with(state, other, owners_).empty();
+    return !test::restore_service(state, other, owners_).empty();
   }
   std::string ask(std::size_t i, std::string_view bytes) { return next_.ask(*sessions_[i], bytes); }
 
@@ -51,7 +51,7 @@ class Transferred : public ServiceTest {
 TEST_F(Transferred, ALineContinuesInItsMiddle) {
   world.say(connect(), "list-tube");
   world.say(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
-  go_on();
+  move_to_next();
   EXPECT_EQ(ask(0, "-used\r\n"), "USING default\r\n");
   EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
 }
@@ -63,7 +63,7 @@ TEST_F(Transferred, BodiesContinueInTheirMiddle) {
   world.say(connect(), "put 0 0 60 10000 idp:key con:lane\r\n" + large.substr(0, 9000));
   world.say(connect(), put_line(large.size()) + large + "\r");
   world.say(connect(), put_line(5'000'000) + large);  // Too big: discarded.
-  go_on();
+  move_to_next();
   EXPECT_EQ(ask(0, "cde\r\n"), "INSERTED 1\r\n");
   EXPECT_EQ(ask(1, large.substr(4000) + "\r\n"), "INSERTED 2\r\n");
   EXPECT_EQ(ask(2, large.substr(9000) + "\r\n"), "INSERTED 3\r\n");
@@ -80,7 +80,7 @@ TEST_F(Transferred, UnsentAnswersAreSent) {
   ASSERT_EQ(world.ask(session, whole_put(large)), "INSERTED 1\r\n");
   world.say(session, repeated("peek 1\r\nlist-tube-used\r\n", 3));
   EXPECT_EQ(world.hear(session, 5000).size(), 5000U);  // To the middle of a body.
-  go_on();
+  move_to_next();
   const std::string all = repeated("FOUND 1 10000\r\n" + large + "\r\nUSING default\r\n", 3);
   EXPECT_EQ(hear(0), all.substr(5000));
 }
@@ -90,7 +90,7 @@ TEST_F(Transferred, RemainingCommandsRun) {
   // The answers are not read, so most of the commands are left.
   world.say(session, repeated("stats\r\n", 2000));
   world.settle();
-  go_on();
+  move_to_next();
   std::string heard;
   for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
   std::size_t answers = 0;
@@ -105,7 +105,7 @@ TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
   world.say(connect(), repeated("use t\r\n", 3000));
   world.say(connect(), "use u\r\n");
   owners_[0] = nullptr;
-  go_on();
+  move_to_next();
   EXPECT_EQ(sessions_[0], nullptr);
   EXPECT_EQ(hear(1), "USING u\r\n");
 }
@@ -126,7 +126,7 @@ TEST_F(Transferred, AWaitKeepsItsDeadline) {
   world.say(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
   world.say(connect(), "reserve\r\n");
   world.pass_s(4);
-  go_on();
+  move_to_next();
   next_.pass_s(5);
   EXPECT_EQ(hear(0), "");
   next_.pass_s(1);
@@ -140,7 +140,7 @@ TEST_F(Transferred, ASessionWithoutItsConnectionReturnsItsJobs) {
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
   world.say(connect(), "reserve\r\n");
   owners_[0] = nullptr;
-  go_on();
+  move_to_next();
   EXPECT_EQ(sessions_[0], nullptr);
   EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
 }
@@ -150,7 +150,7 @@ TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
   ASSERT_EQ(world.ask(session, whole_put("job")), "INSERTED 1\r\n");
   service.drain();
   ASSERT_EQ(world.ask(session, whole_put("job")), "DRAINING\r\n");
-  go_on();
+  move_to_next();
   EXPECT_EQ(next_.stat(*sessions_[0], "cmd-put"), 2U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-connections"), 1U);
   EXPECT_EQ(next_.stat(*sessions_[0], "total-jobs"), 1U);
@@ -165,7 +165,7 @@ TEST_F(Transferred, AConnectionKeepsItsAgeAndCommandCount) {
   world.pass_s(3);
   world.say(connect(), "reserve\r\n");
   world.pass_s(4);
-  go_on();
+  move_to_next();
   const auto row = [&](const std::string& id) { return ask(0, "list-clients " + id + " 1\r\n"); };
   const std::string first = row("1");
   EXPECT_EQ(test::report_number(first, "  age"), 7U);
@@ -188,7 +188,7 @@ TEST_F(Transferred, ALongListContinues) {
     world.say(session, "list-tubes-watched\r\n");
     world.settle();
     std::string heard = world.hear(session, 100);
-    go_on();
+    move_to_next();
     for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
     return heard;
   }();
@@ -206,7 +206,7 @@ TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
   world.settle();
   std::string heard = world.hear(session, 100);
   world.ask(connect(), "use another\r\n");
-  go_on();
+  move_to_next();
   for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
   const std::string list = ask(0, "list-tubes-watched\r\n");
   EXPECT_EQ(heard, list + "USING last\r\n");

@@ -244,7 +244,7 @@ class Model {
   // Long tasks (model_tasks.cpp).
   using Tasks = std::list<ModelTask>;
   static Tasks begin_always();
-  enum class Step : std::uint8_t { done, goes_on, waits, failed };
+  enum class Step : std::uint8_t { done, continues, waits, failed };
   void resume_tasks(Tape& tape, Instant now);
   void resume(const std::string& of = {});
   void resume_due(Instant now);

@@ -52,8 +52,8 @@ std::string Model::list_clients(int number, const Request& request, Tape& tape, 
     require(told.line == "running" || found->second != number, who + " asks, and is not running");
     require(told.line != "body" || client.put_is_open, who + " is in no body");
     const CoarseInstant came(client.came);
-    const std::uint64_t idle_s = told.still_since.whole_seconds_until(now);
-    require(came <= told.still_since && told.still_since <= CoarseInstant(now),
+    const std::uint64_t idle_s = told.idle_since.whole_seconds_until(now);
+    require(came <= told.idle_since && told.idle_since <= CoarseInstant(now),
             who + " was never still for " + std::to_string(idle_s) + " seconds");
     const auto jobs = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
       return job.second.state == JobState::reserved && job.second.holder == found->second;

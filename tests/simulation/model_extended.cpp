@@ -57,14 +57,14 @@ std::string Model::capabilities(int number) const {
 std::string Model::scan_jobs(const Request& request, Tape& tape, Instant now) {
   std::vector<JobId> found;
   JobId next = 0;
-  std::uint32_t looked_at = 0;
+  std::uint32_t scanned = 0;
   const bool has_tube = request.tube.empty() || find_tube(request.tube) != nullptr;
   for (auto job = jobs_.lower_bound(request.id); has_tube && job != jobs_.end(); ++job) {
-    if (found.size() == request.bound || looked_at == kScanned) {
+    if (found.size() == request.bound || scanned == kScanned) {
       next = job->first;
       break;
     }
-    ++looked_at;
+    ++scanned;
     const bool fits = job->second.flush == 0 && is_in_state(job->second, request.state) &&
                       (request.tube.empty() || job->second.tube == request.tube);
     if (fits) found.push_back(job->first);
@@ -179,12 +179,12 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
                   .is_flush = false,
                   .ids = request.ids,
                   .ids_left = {request.ids.begin(), request.ids.end()}};
-  Step outcome = Step::goes_on;
+  Step outcome = Step::continues;
   call([&](const Budget&) {
     outcome = delete_some(batch, Budget(steps_, turn_limits::kStepsOfBatch), tape, now);
   });
   const std::string text = to_answer(batch);
-  if (outcome == Step::goes_on || outcome == Step::waits) {
+  if (outcome == Step::continues || outcome == Step::waits) {
     ++task_turns_;
     (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(batch));
   }
@@ -268,7 +268,7 @@ Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tap
     return Step::waits;
   }
   if (status != JournalStatus::ok) return Step::failed;
-  return batch.ids_left.empty() ? Step::done : Step::goes_on;
+  return batch.ids_left.empty() ? Step::done : Step::continues;
 }
 
 // Complete puts may have been refused before this, or be accepted after it, according to the tape

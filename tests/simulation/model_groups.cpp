@@ -71,7 +71,7 @@ void Model::resume_end_of_holds() {
 
 Model::Step Model::end_some_holds(const Budget& budget, Tape& tape, Instant now) {
   while (!ended_groups_.empty()) {
-    if (budget.is_used_up()) return Step::goes_on;
+    if (budget.is_used_up()) return Step::continues;
     steps_ += QueueState::kStepsPerJob;
     if (ended_groups_.front().empty()) {
       ended_groups_.pop_front();

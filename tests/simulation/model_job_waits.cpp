@@ -72,7 +72,7 @@ Model::Step Model::tell_ended(const Budget& budget) {
     });
     has_ended_waits_ = ended != clients_.end();
     if (!has_ended_waits_) break;
-    if (budget.is_used_up()) return Step::goes_on;
+    if (budget.is_used_up()) return Step::continues;
     auto& [number, client] = *ended;
     client.waits_for_end_of = 0;
     answer(number, std::exchange(client.end_of_job, {}));

@@ -18,7 +18,7 @@ std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now
                  .is_flush = false,
                  .of_buried = first_buried(tube) != 0,
                  .left = bound};
-  Step outcome = Step::goes_on;
+  Step outcome = Step::continues;
   call([&](const Budget& budget) { outcome = kick_some(kick, budget, tape, now); });
   if (outcome == Step::failed) return kInternalError;
   if (outcome == Step::done) return "KICKED " + std::to_string(kick.done) + "\r\n";
@@ -34,7 +34,7 @@ std::string Model::flush(int number, const Request& request, Tape& tape, Instant
                   .tube = request.tube,
                   .is_flush = true,
                   .state = request.state};
-  Step outcome = Step::goes_on;
+  Step outcome = Step::continues;
   call([&](const Budget& budget) { outcome = flush_some(flush, budget, tape, now); });
   const bool is_refused = flush.is_refused;
   const std::string text = is_refused ? kInternalError
@@ -63,7 +63,7 @@ std::string Model::touch_all(int number, Instant now) {
     ++*touch.touched;
   }
   touch.left = static_cast<std::uint32_t>(*touch.touched);
-  Step outcome = Step::goes_on;
+  Step outcome = Step::continues;
   call([&](const Budget& budget) { outcome = touch_some(touch, budget); });
   if (outcome == Step::done) return "TOUCHED_ALL " + std::to_string(*touch.touched) + "\r\n";
   ++task_turns_;
@@ -74,7 +74,7 @@ std::string Model::touch_all(int number, Instant now) {
 // The TTRs have restarted at once; only the answer takes time.
 Model::Step Model::touch_some(ModelTask& touch, const Budget& budget) {
   for (; touch.left > 0; --touch.left) {
-    if (budget.is_used_up()) return Step::goes_on;
+    if (budget.is_used_up()) return Step::continues;
     steps_ += QueueState::kStepsPerJob;
   }
   return Step::done;
@@ -169,7 +169,7 @@ Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Insta
   if (task.is_of_waits) return tell_ended(budget);
   if (!task.ids.empty()) {
     const Step outcome = delete_some(task, budget, tape, now);
-    if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
+    if (outcome == Step::waits || outcome == Step::continues) return outcome;
     deliver(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
     return Step::done;
   }
@@ -182,7 +182,7 @@ Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Insta
   }
   if (!task.is_flush) {
     const Step outcome = kick_some(task, budget, tape, now);
-    if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
+    if (outcome == Step::waits || outcome == Step::continues) return outcome;
     deliver(task.client, outcome == Step::failed ? kInternalError
                                                  : "KICKED " + std::to_string(task.done) + "\r\n");
     return Step::done;
@@ -204,7 +204,7 @@ Model::Step Model::kick_some(ModelTask& kick, const Budget& budget, Tape& tape, 
   for (; kick.left > 0; --kick.left, ++kick.done) {
     const JobId id = kick.of_buried ? first_buried(kick.tube) : first_delayed(kick.tube);
     if (id == 0) break;
-    if (budget.is_used_up()) return Step::goes_on;
+    if (budget.is_used_up()) return Step::continues;
     const JournalStatus status = tape.take(Event::Kind::take_room_for_update).status;
     if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) return kick.done > 0 ? Step::done : Step::failed;
@@ -276,7 +276,7 @@ void Model::take_jobs(ModelTask& flush, const std::vector<JobId>& named) {
 // Frees jobs, the buried ones first. A flush that the disk refuses is retried later.
 Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now) {
   while (flush.has_jobs()) {
-    if (budget.is_used_up()) return Step::goes_on;
+    if (budget.is_used_up()) return Step::continues;
     const JournalStatus status = take_room_to_delete({}, tape);
     if (status != JournalStatus::ok) {
       if (status == JournalStatus::later) return Step::waits;

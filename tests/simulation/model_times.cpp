@@ -13,10 +13,10 @@ namespace haricot::simulation {
 namespace {
 
 constexpr std::int64_t kPeriod = 300'000'000'000;
-constexpr std::uint32_t kBuckets = 77;       // Buckets of one period.
-constexpr std::size_t kReadyLookedAt = 256;  // Larger numbers are counted by windows.
-constexpr std::int64_t kWindows = 16;        // Windows of each width.
-constexpr std::uint32_t kWindowBits = 30;    // The smallest is 2^30 ns.
+constexpr std::uint32_t kBuckets = 77;      // Buckets of one period.
+constexpr std::size_t kReadyScanned = 256;  // Larger numbers are counted by windows.
+constexpr std::int64_t kWindows = 16;       // Windows of each width.
+constexpr std::uint32_t kWindowBits = 30;   // The smallest is 2^30 ns.
 constexpr auto kRun = Duration::milliseconds(500);
 
 // The server keeps 27 bits of the time between the put and the moment of becoming ready, in units
@@ -201,7 +201,7 @@ std::uint64_t Model::oldest_ready_s(const std::string& tube, Instant now) const 
     ++ready;
     oldest = std::min(oldest, job.since);
   }
-  if (ready <= kReadyLookedAt) return (now - oldest).whole_seconds();
+  if (ready <= kReadyScanned) return (now - oldest).whole_seconds();
   // The narrowest window around it that is among the last sixteen.
   std::uint32_t bits = kWindowBits;
   while ((now.count() >> bits) - (oldest.count() >> bits) >= kWindows) ++bits;

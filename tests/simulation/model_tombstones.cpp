@@ -67,7 +67,7 @@ Model::Step Model::drop_ended_keys(const Budget& budget, Instant now) {
       return true;
     });
   }
-  return next_end_of_key() <= now ? Step::goes_on : Step::waits;
+  return next_end_of_key() <= now ? Step::continues : Step::waits;
 }
 
 // Returns null if there is none, or its time is over.

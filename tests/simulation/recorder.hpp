@@ -52,7 +52,7 @@ struct Event {
   JournalStatus status = JournalStatus::ok;  // take_room_…
   int client = 0;                            // line: its sender; answered: its receiver.
   std::string line = {};                     // line: its text. client_shown: state of the client.
-  CoarseInstant still_since = {};            // client_shown: since when it is idle.
+  CoarseInstant idle_since = {};             // client_shown: since when it is idle.
   JobId id = 0;                              // record_…, take_room_for_burial
   binlog::KnownJob job = {};                 // record_…, except record_delete: as recorded.
   std::uint64_t keys = 0;                    // take_room_for_delete: keys that the deletions leave.

@@ -126,9 +126,9 @@ void add_lane(Request& request, test::Random& chance) {
 // Very few keys, so that many puts are duplicates: one that a lane has as well, one that is the
 // name of a tube, and the longest.
 //
-// Half of them outlive their jobs: most for so short a time that it ends soon, and some, with keys
-// of their own, for so long that no put of them adds a job after the first deletion. Some puts have
-// the key of the last deletion, which may not be safe yet.
+// Half of the keys outlive their jobs. Most of these end soon. Some, which are different keys, last
+// so long that no put of them adds a job after the first deletion. Some puts have the key of the
+// last deletion, which may not be safe yet.
 void add_key(Request& request, test::Random& chance, const Model& model, int client) {
   static const std::string longest(100, 'k');
   const std::string_view keys[] = {"key", "key", "key", "default", longest};

@@ -333,7 +333,7 @@ std::string Simulation::address_of(const void* wire) {
   shown.tape->add({.kind = Event::Kind::client_shown,
                    .client = shown.number,
                    .line = states[static_cast<std::size_t>(shown.session->doing())],
-                   .still_since = shown.session->still_since()});
+                   .idle_since = shown.session->idle_since()});
   return "here";
 }
 

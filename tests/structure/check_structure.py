@@ -88,7 +88,7 @@ PARTS = {
         "job_memory": {"queue_state", "extras"},
         "extras": {"queue_state", "lane_order", "keys", "groups"},
         "job_waits": {"queue_state"},
-        "looks": {"queue_state", "flushes", "lane_order", "times"},
+        "queries": {"queue_state", "flushes", "lane_order", "times"},
         "places": {"queue_state", "times", "extras", "job_waits"},
         "restoring": {"queue_state", "keys", "groups", "extras", "places"},
         "watching": {"queue_state"},

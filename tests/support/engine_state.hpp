@@ -36,7 +36,8 @@ inline std::string engine_state(Engine& engine, const std::vector<const Client*>
 
 // Continues with a state in `next`, and checks that writing it again gives the same bytes. Returns
 // the clients in their order.
-inline std::vector<Client*> go_on_with(const std::string& state, World& next, std::size_t clients) {
+inline std::vector<Client*> restore_engine(const std::string& state, World& next,
+                                           std::size_t clients) {
   StateReader reader(state);
   EXPECT_TRUE(reader.is_whole());
   EXPECT_EQ(next.engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);

@@ -162,7 +162,7 @@ class World {
   }
 
   JobReport report(JobId id) {
-    const std::optional<JobReport> report = engine.looks().report(id, now);
+    const std::optional<JobReport> report = engine.queries().report(id, now);
     EXPECT_TRUE(report.has_value()) << "no job " << id;
     return report.value_or(JobReport{});
   }

@@ -44,7 +44,7 @@ inline constexpr std::uint32_t kStepsPerTimer = 2;
 inline constexpr std::uint32_t kStepsPerEndedKey = 26;
 // Finding a job for a page, and reading a tube for a page.
 inline constexpr std::uint32_t kStepsPerFoundJob = 12;
-inline constexpr std::uint32_t kStepsPerTubeLook = 32;
+inline constexpr std::uint32_t kStepsPerTubeScan = 32;
 // Reading a client for a page: its state and that of its session, and a call for its address.
 inline constexpr std::uint32_t kStepsPerFoundClient = 32;
 // Finding and printing a job, tube or client for a page, as far as the price is known beforehand.
@@ -141,10 +141,10 @@ static_assert(kStepsOfCheap < kStepsOfFirst && kStepsOfFirst < kStepsOfReading);
 static_assert(kStepsOfFirsts >= 24 * kStepsOfFirst, "some sessions find room in one turn");
 static_assert(kStepsPerShareMin >= kStepsOfCheap, "every session that runs gets something done");
 static_assert(kStepsPerShareMin <= kStepsPerShare && kStepsPerShare <= kStepsOfReading);
-static_assert(kStepsOfSessions >= kStepsOfReading, "what waits goes in front of what comes");
+static_assert(kStepsOfSessions >= kStepsOfReading, "the backlog comes before new input");
 static_assert(kStepsPerPiece * 2 <= kStepsOfTasks, "tasks take turns within a turn");
 static_assert(kStepsOfTime == kStepsOfTasks && kStepsOfTasks == kStepsOfCalls,
-              "as many jobs move in a call, whoever moves them");
+              "a call moves as many jobs for each command");
 static_assert(kFreedBytes / kFreedBytesPerStep <= kStepsPerPiece, "it is one piece");
 static_assert(kStepsPerTurn < 200'000);
 static_assert(kAccepts <= kEvents && kSentBytesMin < kSentBytes && kSentBytes < kSentBytesOfAll);

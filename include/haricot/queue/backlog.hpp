@@ -73,7 +73,7 @@ class Backlog {
   void resume();
   // Returns a time in the past if work is left.
   Instant next_event() const {
-    return tasks_.can_go_on() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
+    return tasks_.has_runnable() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
   }
   // Returns true if no long task is in progress, and no burial, end of a hold or delivery is
   // pending.
@@ -89,7 +89,7 @@ class Backlog {
   }
   std::uint64_t left_for_calls() const { return left_for_calls_; }
   // Writes a piece of the list of all tubes now.
-  void write_list() { go_on_at_once(list_of_tubes_); }
+  void write_list() { run_piece_now(list_of_tubes_); }
   // Allocates room for the delivery to a client that is about to wait. Throws std::bad_alloc.
   void allocate_delivery() { watching_.allocate_deliveries(tasks_.awaited()); }
 
@@ -108,7 +108,7 @@ class Backlog {
   // Ends the holds for a group that has ended. Called after the deletion of a job with tags.
   void end_holds() {
     if (groups_.has_ended()) [[unlikely]]
-      go_on_at_once(ended_groups_);
+      run_piece_now(ended_groups_);
   }
   // Makes the client wait for the end of the job. Returns waiting or out_of_memory; throws
   // std::bad_alloc before anything has changed. Requires: the client is not busy.
@@ -145,9 +145,9 @@ class Backlog {
   using Tasks = LongTasks<engine_tasks::Work>;
   using Task = Tasks::Task;
 
-  void go_on();
+  void continue_tasks();
   void fire_timers(const Budget& budget);
-  static void let_go_on(Tube& tube);
+  static void unpause(Tube& tube);
   void fire_tube(Tube& tube, const Budget& budget);
   void fire_client(Client& client, const Budget& budget);
   void end_wait_if_due(Client& client, const Budget& budget);
@@ -164,7 +164,7 @@ class Backlog {
   };
   void answer(Task& task, const TaskAnswer& answer);
   void work(const Budget& budget);
-  void go_on_at_once(Task& task);
+  void run_piece_now(Task& task);
   TaskState do_piece(Task& task, const Budget& budget);
   void end_task(const Task& task);
   void leave_task(Client& client);

@@ -36,8 +36,8 @@
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/looks.hpp"
 #include "haricot/queue/places.hpp"
+#include "haricot/queue/queries.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
 #include "haricot/queue/serving.hpp"
@@ -128,7 +128,8 @@ class Engine {
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits until `wait_end`.
   // If that is not after `now`, the client waits only if earlier clients have yet to be served
   // (Watching::tube_behind).
-  ReserveResult reserve(Client& client, Instant wait_end, Instant now, WaitFor what = WaitFor::job);
+  ReserveResult reserve(Client& client, Instant wait_end, Instant now,
+                        WaitFor waits_for = WaitFor::job);
   // Reserves up to `count` jobs and appends them to `taken`. The first job and the outcome are
   // those of reserve(). More jobs follow as long as they fit and the work is below kStepsPerBatch:
   // a client that watches many tubes scans these for each job.
@@ -179,7 +180,7 @@ class Engine {
   Outcome flush(Client& client, std::string_view tube_name, JobStates states);
   // Resumes long tasks that wait for the journal's disk. Call it when Journal::may_try_again()
   // returns true.
-  void go_on_with_tasks(Instant now);
+  void resume_tasks(Instant now);
   // done, not_found, out_of_memory, journal_failed
   Outcome kick_job(JobId id, Instant now);
   // done, not_found. 0 seconds end a pause.
@@ -209,8 +210,8 @@ class Engine {
 
   // Queries ------------------------------------------------------------------------------------
 
-  Looks& looks() { return looks_; }
-  const Looks& looks() const { return looks_; }
+  Queries& queries() { return queries_; }
+  const Queries& queries() const { return queries_; }
   const JobStore& jobs() const { return state_.jobs; }
   const TubeTable& tubes() const { return state_.tubes; }
   // Returns the list of all tubes; advance() continues to write it. Throws std::bad_alloc.
@@ -246,7 +247,7 @@ class Engine {
   Extras extras_;
   JobMemory memory_;
   Times times_;
-  Looks looks_;
+  Queries queries_;
   JobWaits job_waits_;
   Places places_;
   Restoring restoring_;

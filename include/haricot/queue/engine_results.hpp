@@ -83,12 +83,11 @@ struct BatchBound {
 // Result of a scan of jobs in the order of their ids.
 struct ScanResult {
   JobId next = 0;  // Id at which the next scan begins; 0: there are no more jobs.
-  std::uint32_t looked_at = 0;
+  std::uint32_t scanned = 0;
 };
 
 // Result for a client that waited, or answer to a long task. The client is no longer busy.
 struct Delivery {
-  // Kinds from `kicked` on may report changes that were recorded after the command returned.
   enum class Kind : std::uint8_t {
     reserved,
     reserved_in_batch,  // Answer to a batch; without a job if none came in time.
@@ -116,7 +115,33 @@ struct Delivery {
   std::uint64_t count = 0;  // Long task: jobs moved, touched or deleted. watching: watched tubes.
 
   // Returns true if the answer may report changes that were recorded after the command returned.
-  bool may_tell_of_records() const { return kind >= Kind::kicked && !is_at_once; }
+  bool reports_later_records() const { return reports_changes(kind) && !is_at_once; }
+  // Returns true for answers that report recorded changes of jobs, or a failure that may follow
+  // some. Reserves and touches are not recorded.
+  static constexpr bool reports_changes(Kind kind) {
+    switch (kind) {
+      case Kind::kicked:
+      case Kind::flushed:
+      case Kind::batch_deleted:
+      case Kind::job_deleted:
+      case Kind::job_buried:
+      case Kind::failed:
+        return true;
+      case Kind::reserved:
+      case Kind::reserved_in_batch:
+      case Kind::timed_out:
+      case Kind::deadline_soon:
+      case Kind::aborted:
+      case Kind::mode_fifo:
+      case Kind::mode_weighted:
+      case Kind::watching:
+      case Kind::out_of_memory:
+      case Kind::touched_all:
+      case Kind::job_not_found:
+        return false;
+    }
+    return true;
+  }
 };
 
 // Current numbers, and totals since the start; correct at all times.

@@ -54,9 +54,9 @@ class Keys {
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
   // Handles the creation and the destruction of a job with tags; ignores other moves.
   void moved(JobRef ref, Place from, Place to) {
-    if (from == Place::nowhere || to == Place::nowhere) came_or_goes(ref, to);
+    if (from == Place::nowhere || to == Place::nowhere) was_made_or_destroyed(ref, to);
   }
-  void let_go(JobRef ref) { owned_.let_go(ref); }
+  void release(JobRef ref) { owned_.release(ref); }
 
   // Returns true if the job leaves a tombstone when it is deleted.
   bool outlives(JobRef ref) const {
@@ -100,7 +100,7 @@ class Keys {
  private:
   friend class Inspection;
 
-  void came_or_goes(JobRef ref, Place to);
+  void was_made_or_destroyed(JobRef ref, Place to);
   std::uint64_t bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const;
   void expect_memory(JobRef ref, bool entered);
   void drop(JobRef tombstone_ref);

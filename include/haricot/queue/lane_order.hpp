@@ -51,7 +51,7 @@ class LaneOrder {
   void take_out(JobRef ref);
   void put_in(JobRef ref);
 
-  // Appends ready jobs of the tube, in the order of service, for Looks::list(). Throws
+  // Appends ready jobs of the tube, in the order of service, for Queries::list(). Throws
   // std::bad_alloc.
   void list_ready(const Tube& tube, std::uint32_t count, std::vector<JobRef>& found) const;
   bool has(JobRef ref) const {

@@ -26,7 +26,7 @@ namespace haricot {
 // State of a task after a piece.
 enum class TaskState : std::uint8_t {
   done,
-  goes_on,
+  continues,
   waits,  // For something that may take long.
 };
 
@@ -50,7 +50,7 @@ class LongTasks {
   }
 
   // Returns true if a task can do a piece now.
-  bool can_go_on() const { return !awaited_.empty() || !others_.empty(); }
+  bool has_runnable() const { return !awaited_.empty() || !others_.empty(); }
   // Number of tasks with a waiting client.
   std::uint32_t awaited() const { return awaited_tasks_; }
 
@@ -128,7 +128,7 @@ class LongTasks {
 
   // Does a piece of a task, which may be suspended.
   template <typename DoPiece, typename End>
-  void go_on_with(Task& task, const Budget& budget, DoPiece do_piece, End end) {
+  void run_piece(Task& task, const Budget& budget, DoPiece do_piece, End end) {
     List& from = list_of(task);
     const TaskState state = do_piece(task, budget);
     task.is_new = false;
@@ -176,7 +176,7 @@ class LongTasks {
   template <typename DoPiece, typename End>
   void work(List& tasks, const Budget& budget, DoPiece& do_piece, End& end) {
     while (!budget.is_used_up() && !tasks.empty()) {
-      go_on_with(tasks.front(), budget.part(turn_limits::kStepsPerPiece), do_piece, end);
+      run_piece(tasks.front(), budget.part(turn_limits::kStepsPerPiece), do_piece, end);
     }
   }
 

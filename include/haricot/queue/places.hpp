@@ -81,12 +81,12 @@ class Places {
   void count(Tube& tube, const Job& job, JobState state, bool entered);
   static void unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tube);
   // Notifies Extras of a move if the job has tags.
-  void tell(JobRef ref, const Job& job, Place from, Place to) {
+  void notify_extras(JobRef ref, const Job& job, Place from, Place to) {
     if (job.has_tags != 0) [[unlikely]]
       extras_.moved(ref, from, to);
   }
   // Notifies JobWaits that the job has ended.
-  void tell_end(const Job& job, Delivery::Kind how) {
+  void notify_end(const Job& job, Delivery::Kind how) {
     if (state_.counts.waiting_for_end > 0) [[unlikely]]
       waits_.end(job.id, how);
   }

@@ -91,9 +91,9 @@ struct Hold {
 struct Wait {
   std::uint32_t client = 0;  // Its index.
   Instant end;
-  WaitFor what = WaitFor::job;
+  WaitFor waits_for = WaitFor::job;
 
-  using Fields = FieldList<&Wait::client, &Wait::end, &Wait::what>;
+  using Fields = FieldList<&Wait::client, &Wait::end, &Wait::waits_for>;
 };
 
 // A wait for the end of a job.

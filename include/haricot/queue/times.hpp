@@ -4,7 +4,7 @@
 // No function fails: if memory is short, nothing is counted.
 //
 // A query of a tube with few ready jobs scans them, so that nothing has to be stored. Above
-// kReadyLookedAt jobs they are counted by age, until only kReadyCounted are left; the gap between
+// kReadyScanned jobs they are counted by age, until only kReadyCounted are left; the gap between
 // the two avoids work when their number fluctuates.
 
 #pragma once
@@ -22,7 +22,7 @@ namespace haricot {
 
 class Times {
  public:
-  static constexpr std::uint32_t kReadyLookedAt = 256;
+  static constexpr std::uint32_t kReadyScanned = 256;
   static constexpr std::uint32_t kReadyCounted = 128;
 
   // Requires: the state outlives this object.

@@ -41,7 +41,7 @@ class Tombstones {
   // changed then. Requires: this tombstone does not have its key.
   [[nodiscard]] bool add(JobRef tombstone_ref, Instant end);
   // Frees the key. Requires: this tombstone has it.
-  void let_go(JobRef tombstone_ref);
+  void release(JobRef tombstone_ref);
 
   static Instant end_of(const Job& tombstone) { return tombstone.created; }
   // Returns the first end; never() if there is no tombstone.

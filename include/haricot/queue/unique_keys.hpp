@@ -44,7 +44,7 @@ class UniqueKeys {
     return jobs_.has(ref, Tag::unique) && jobs_.node<Tag::unique>(ref).job != JobRef::none;
   }
   // Releases the key of the job, if it owns one. Requires: the job has tags.
-  void let_go(JobRef ref);
+  void release(JobRef ref);
 
   // Number of jobs that own their keys.
   std::uint32_t size() const { return nodes_.size(); }

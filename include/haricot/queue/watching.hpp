@@ -81,9 +81,9 @@ class Watching {
   // or announces what it has taken. If there are clients with many watches, this scans the tubes
   // itself.
   std::uint32_t reserve_steps(const Client& client) const {
-    const std::uint32_t looks = client.watches_.are_many() ? 1 : client.watches_.list_.size();
-    const std::uint32_t told = clients_with_many_ == 0 ? 0 : most_told(client);
-    return 2 * looks + told * QueueState::kStepsPerJob;
+    const std::uint32_t scans = client.watches_.are_many() ? 1 : client.watches_.list_.size();
+    const std::uint32_t notified = clients_with_many_ == 0 ? 0 : most_notified(client);
+    return 2 * scans + notified * QueueState::kStepsPerJob;
   }
   // Returns the steps of giving a job of the tube to the client that waits there and of notifying
   // the watchers. O(1).
@@ -95,7 +95,7 @@ class Watching {
   static std::uint32_t ignore_steps(const Client& client);
 
   // Requires: allocate_deliveries() was called since the last wait began.
-  void start_waiting(Client& client, Instant wait_end, WaitFor what);
+  void start_waiting(Client& client, Instant wait_end, WaitFor waits_for);
   void end_wait(Client& client);
   // Sets the end of the client's wait.
   void end_wait_by(Client& client, Instant end);
@@ -130,7 +130,7 @@ class Watching {
   [[gnu::cold, gnu::noinline]] Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
   [[gnu::cold, gnu::noinline]] void announce_to_many(Tube& tube);
   static void update_offer(Client& client, Watch& watch);
-  [[gnu::cold, gnu::noinline]] static std::uint32_t most_told(const Client& client);
+  [[gnu::cold, gnu::noinline]] static std::uint32_t most_notified(const Client& client);
   [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
   [[gnu::cold, gnu::noinline]] static void charge_weighted(Client& client, Tube& tube);
 

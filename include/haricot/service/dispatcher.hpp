@@ -48,7 +48,7 @@ class Dispatcher {
   // Counts a command in its `cmd-` key. run() and begin_put() call it.
   void count(Verb verb) { context_.count(verb); }
   // Uncounts a command that run() has counted and that will run again.
-  void count_less(Verb verb) { --context_.counts.verbs[static_cast<std::size_t>(verb)]; }
+  void uncount(Verb verb) { --context_.counts.verbs[static_cast<std::size_t>(verb)]; }
 
   // Returns true if a body of that many bytes is answered JOB_TOO_BIG.
   bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info().job_bytes_max; }
@@ -62,7 +62,7 @@ class Dispatcher {
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
   // Copies the tags of the last put out of its line, which the caller is about to overwrite.
-  void let_line_go() { tags_.let_line_go(); }
+  void release_line() { tags_.release_line(); }
   void forget_put(const PutPlan& plan) {
     if (plan.has_tags) [[unlikely]]
       tags_.forget(plan.id);

@@ -16,11 +16,11 @@ namespace haricot {
 class PendingTags {
  public:
   // Keeps the tags of the put with that id. `text` and `tags` refer to its line, which remains
-  // valid until let_line_go(). Returns false if memory is short; nothing has changed then.
+  // valid until release_line(). Returns false if memory is short; nothing has changed then.
   // Requires: none are kept for the id.
   [[nodiscard]] bool keep(JobId id, std::string_view text, const JobTags& tags);
   // Copies the tags that were kept last out of their line, unless that is done.
-  void let_line_go() {
+  void release_line() {
     if (is_in_line_) [[unlikely]]
       copy_last();
   }

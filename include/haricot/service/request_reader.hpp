@@ -47,7 +47,7 @@ static_assert(sizeof(PutPlan) == 40, "a new field belongs into the list");
 struct RequestPiece {
   enum class Kind : std::uint8_t {
     nothing,           // The input has no complete piece. No byte is used.
-    thrown_away,       // A part of a discarded line or body.
+    discarded,         // A part of a discarded line or body.
     part_of_body,      // A part of a large body, copied into the memory of the body.
     line,              // A command line: `text`, without its CR LF.
     end_of_long_line,  // The end of a line that is too long.

@@ -45,7 +45,7 @@ class Session {
   static constexpr std::size_t kOutputBytesAtLimit = 512;
 
   Session(void* owner, CommandSet commands, Instant now)
-      : client_(this), owner_(owner), came_(now), still_since_(now) {
+      : client_(this), owner_(owner), opened_(now), idle_since_(now) {
     idle.active = now;
     requests.commands = commands;
     requests.reader.allow_batch_lines(commands != CommandSet::standard);
@@ -99,9 +99,9 @@ class Session {
   }
   // Returns the number of command lines that were run or refused.
   std::uint64_t commands_run() const { return commands_run_; }
-  CoarseInstant came() const { return came_; }
+  CoarseInstant opened_at() const { return opened_; }
   // Returns the time of the last input, or of the last begin or end of a wait if that is later.
-  CoarseInstant still_since() const { return still_since_; }
+  CoarseInstant idle_since() const { return idle_since_; }
 
   // For the parts of the service -----------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Session {
     return client_.is_busy() || client_.held_jobs() > 0 || is_held_back() || to_run.linked();
   }
 
-  void mark_still(Instant now) { still_since_ = CoarseInstant(now); }
+  void restart_idle_time(Instant now) { idle_since_ = CoarseInstant(now); }
   void count_command() { ++commands_run_; }
   void uncount_command() { --commands_run_; }
 
@@ -182,11 +182,11 @@ class Session {
   void* owner_;
   Output output_;
   std::uint64_t commands_run_ = 0;
-  CoarseInstant came_;
-  CoarseInstant still_since_;
+  CoarseInstant opened_;
+  CoarseInstant idle_since_;
 
  public:
-  using FactFields = FieldList<&Session::commands_run_, &Session::came_, &Session::still_since_>;
+  using FactFields = FieldList<&Session::commands_run_, &Session::opened_, &Session::idle_since_>;
 
   // Nodes of the parts ---------------------------------------------------------------------------
 

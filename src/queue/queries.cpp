@@ -1,4 +1,4 @@
-#include "haricot/queue/looks.hpp"
+#include "haricot/queue/queries.hpp"
 
 #include <algorithm>
 
@@ -33,32 +33,32 @@ void add_first(const Heap& heap, std::uint32_t count, std::vector<JobRef>& found
 
 }  // namespace
 
-JobRef Looks::peek_ready(const Client& client) const {
+JobRef Queries::peek_ready(const Client& client) const {
   return client.used().ready.empty() ? JobRef::none : client.used().ready.top().job;
 }
 
-JobRef Looks::peek_delayed(const Client& client) const {
+JobRef Queries::peek_delayed(const Client& client) const {
   return client.used().delayed.empty() ? JobRef::none : client.used().delayed.top().job;
 }
 
-JobRef Looks::peek_buried(const Client& client) const {
+JobRef Queries::peek_buried(const Client& client) const {
   return client.used().first_buried;
 }
 
-TubeDetail Looks::detail(const Tube& tube, Instant now) {
+TubeDetail Queries::detail(const Tube& tube, Instant now) {
   state_.now = now;
   return times_.detail(tube);
 }
 
-ScanResult Looks::scan(JobId from, std::uint32_t count, const Tube* tube,
-                       std::optional<JobState> state, std::vector<JobRef>& found) {
+ScanResult Queries::scan(JobId from, std::uint32_t count, const Tube* tube,
+                         std::optional<JobState> state, std::vector<JobRef>& found) {
   const std::size_t before = found.size();
   found.reserve(before + count);
   ScanResult result;
   JobRef ref = state_.jobs.first_from(from);
-  for (; ref != JobRef::none && count > 0 && result.looked_at < kScanned;
+  for (; ref != JobRef::none && count > 0 && result.scanned < kScanned;
        ref = state_.jobs.first_from(state_.jobs[ref].id + 1)) {
-    ++result.looked_at;
+    ++result.scanned;
     const Job& job = state_.jobs[ref];
     if (tube != nullptr && job.tube != tube->ref) continue;
     if (state && job.state() != *state) continue;
@@ -66,14 +66,14 @@ ScanResult Looks::scan(JobId from, std::uint32_t count, const Tube* tube,
     found.push_back(ref);
     --count;
   }
-  state_.steps += std::uint64_t{result.looked_at} * 2 +
-                  (found.size() - before) * turn_limits::kStepsPerFoundJob;
+  state_.steps +=
+      std::uint64_t{result.scanned} * 2 + (found.size() - before) * turn_limits::kStepsPerFoundJob;
   if (ref != JobRef::none) result.next = state_.jobs[ref].id;
   return result;
 }
 
-void Looks::list(const Tube& tube, JobState state, std::uint32_t count,
-                 std::vector<JobRef>& found) {
+void Queries::list(const Tube& tube, JobState state, std::uint32_t count,
+                   std::vector<JobRef>& found) {
   CHECK(state != JobState::reserved);
   const std::size_t before = found.size();
   found.reserve(before + count);
@@ -94,8 +94,8 @@ void Looks::list(const Tube& tube, JobState state, std::uint32_t count,
   state_.steps += (found.size() - before) * turn_limits::kStepsPerFoundJob;
 }
 
-std::uint64_t Looks::scan_clients(std::uint64_t from, std::uint32_t count,
-                                  std::vector<const Client*>& found) {
+std::uint64_t Queries::scan_clients(std::uint64_t from, std::uint32_t count,
+                                    std::vector<const Client*>& found) {
   const std::size_t before = found.size();
   found.reserve(before + count);
   const std::uint64_t end = state_.clients.end();
@@ -110,13 +110,13 @@ std::uint64_t Looks::scan_clients(std::uint64_t from, std::uint32_t count,
   return ref < end ? ref : 0;
 }
 
-std::optional<JobReport> Looks::report(JobId id, Instant now) const {
+std::optional<JobReport> Queries::report(JobId id, Instant now) const {
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return std::nullopt;
   return report(ref, now);
 }
 
-JobReport Looks::report(JobRef ref, Instant now) const {
+JobReport Queries::report(JobRef ref, Instant now) const {
   const Job& job = state_.jobs[ref];
   const Tube& tube = state_.tubes[job.tube];
   Instant deadline = now;

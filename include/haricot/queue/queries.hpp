@@ -21,10 +21,10 @@
 
 namespace haricot {
 
-class Looks {
+class Queries {
  public:
   // Requires: all arguments outlive this object.
-  Looks(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
+  Queries(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
       : state_(state), flushes_(flushes), lanes_(lanes), times_(times) {}
 
   // Return the first job of the used tube in that state, in the order of service, or JobRef::none.
