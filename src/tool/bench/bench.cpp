@@ -17,12 +17,12 @@
 #include "tool/bench/comparison.hpp"
 #include "tool/bench/interval_report.hpp"
 #include "tool/bench/load.hpp"
-#include "tool/bench/process_usage.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/address.hpp"
+#include "tool/client/server_process.hpp"
 
 namespace haricot::tool {
 namespace {

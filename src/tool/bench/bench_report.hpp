@@ -8,7 +8,7 @@
 
 #include "tool/bench/bench_options.hpp"
 #include "tool/bench/load.hpp"
-#include "tool/bench/process_usage.hpp"
+#include "tool/client/server_process.hpp"
 
 namespace haricot::tool {
 

@@ -1,4 +1,4 @@
-#include "tool/top/client_screen.hpp"
+// The screen of the connections of a server.
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,8 @@
 
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/client_list.hpp"
-#include "tool/top/figures.hpp"
+#include "tool/top/screen_text.hpp"
+#include "tool/top/screens.hpp"
 
 namespace haricot::tool {
 namespace {

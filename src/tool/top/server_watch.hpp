@@ -1,9 +1,9 @@
-// Takes samples of one server in a thread, so that a silent server delays neither the screen nor
-// the samples of other servers.
+// Requests to servers: samples, each server in a thread, and the data that a screen shows besides.
 
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,8 +13,11 @@
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 #include "tool/client/address.hpp"
+#include "tool/client/errand.hpp"
 #include "tool/client/remote.hpp"
 #include "tool/client/sample.hpp"
+#include "tool/top/top_state.hpp"
+#include "tool/top/top_view.hpp"
 
 namespace haricot::tool {
 
@@ -25,6 +28,8 @@ struct Finding {
   Duration cost;  // Duration of the request.
 };
 
+// Takes samples of one server in a thread, so that a silent server delays neither the screen nor
+// the samples of other servers.
 class ServerWatch final {
  public:
   // Time limit for connecting, which also bounds the destructor.
@@ -65,6 +70,28 @@ class ServerWatch final {
   bool is_over_ = false;
   std::optional<Finding> finding_;
   std::thread thread_;
+};
+
+// Data of one server that a screen shows besides its sample, requested over a separate connection:
+// the next jobs of a tube or the connections, and the abilities of the server.
+class Details final {
+ public:
+  // Requires: both outlive the object. A key may change the view while a server is being asked.
+  Details(Errand& errand, const TopView& view);
+
+  // Asks this server of the errand for the data that the view shows, at most `jobs` jobs of each
+  // state. On failure sets the trouble of `state`. Returns the time taken.
+  Duration ask(std::size_t server, std::size_t jobs, TopState& state);
+
+ private:
+  // Return false if the server failed.
+  bool ask_for_jobs(Remote& server, std::size_t count, TopState& state);
+  bool ask_for_clients(Remote& server, TopState& state);
+
+  Errand& errand_;
+  const TopView& view_;
+  // True for each server whose abilities are known on this connection.
+  std::vector<bool> has_abilities_;
 };
 
 }  // namespace haricot::tool

@@ -16,17 +16,13 @@
 #include "os/clock.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
+#include "tool/client/server_process.hpp"
 #include "tool/client/subjects.hpp"
-#include "tool/top/details.hpp"
-#include "tool/top/key_reader.hpp"
-#include "tool/top/server_memory.hpp"
-#include "tool/top/server_sum.hpp"
+#include "tool/top/screens.hpp"
 #include "tool/top/server_watch.hpp"
 #include "tool/top/terminal.hpp"
-#include "tool/top/top_batch.hpp"
-#include "tool/top/top_screen.hpp"
+#include "tool/top/top_state.hpp"
 #include "tool/top/top_view.hpp"
-#include "tool/top/tube_screen.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -1,12 +1,13 @@
-#include "tool/top/top_batch.hpp"
+// The output of `haricot top` without a terminal.
 
 #include <optional>
 #include <utility>
 
 #include "haricot/base/json.hpp"
 #include "tool/cli/safe_text.hpp"
-#include "tool/top/figures.hpp"
-#include "tool/top/server_sum.hpp"
+#include "tool/top/screen_text.hpp"
+#include "tool/top/screens.hpp"
+#include "tool/top/top_state.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/top/client_screen.hpp"
+#include "tool/top/screens.hpp"
 
 #include <gtest/gtest.h>
 

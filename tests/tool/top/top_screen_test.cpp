@@ -1,11 +1,9 @@
-#include "tool/top/top_screen.hpp"
+#include "tool/top/screens.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "tool/top/top_batch.hpp"
 
 namespace haricot::tool {
 namespace {

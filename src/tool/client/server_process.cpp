@@ -1,9 +1,11 @@
-#include "tool/top/server_memory.hpp"
+#include "tool/client/server_process.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,11 @@
 
 namespace haricot::tool {
 namespace {
+
+std::uint64_t nanoseconds(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
 
 // Returns the text of a small file in /proc; empty if it cannot be read.
 std::string text_of(const std::string& path) {
@@ -47,6 +54,36 @@ std::optional<double> age_of(const std::string& folder) {
 }
 
 }  // namespace
+
+std::optional<ProcessUsage> usage_of(pid_t pid) {
+  ProcessUsage usage;
+  clockid_t clock{};
+  timespec used{};
+  if (pid <= 0 || ::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) {
+    return std::nullopt;
+  }
+  usage.cpu_ns = nanoseconds(used);
+
+  // The name, in parentheses, may contain anything. utime and stime are words 12 and 13 after it.
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const std::string stat = text_of(folder + "/stat");
+  const std::size_t name_end = stat.rfind(')');
+  unsigned long long user = 0;
+  unsigned long long system = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(stat.c_str() + name_end + 1,
+                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2) {
+    return std::nullopt;
+  }
+  const auto tick_ns = 1'000'000'000U / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  usage.user_ns = user * tick_ns;
+  usage.system_ns = system * tick_ns;
+
+  unsigned long long pages = 0;
+  if (std::sscanf(text_of(folder + "/statm").c_str(), "%*u %llu", &pages) != 1) return std::nullopt;
+  usage.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return usage;
+}
 
 std::optional<std::uint64_t> server_memory(const StatsText& stats) {
   constexpr double kAgeSecondsMax = 60;  // Allows for a slow start with a large binlog.

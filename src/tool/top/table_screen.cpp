@@ -1,10 +1,11 @@
-#include "tool/top/top_table.hpp"
+// The table of tubes.
 
 #include <algorithm>
 #include <string>
 
 #include "tool/cli/safe_text.hpp"
-#include "tool/top/figures.hpp"
+#include "tool/top/screen_text.hpp"
+#include "tool/top/screens.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -196,6 +197,24 @@ ScreenLine table_row(const TableLayout& layout, const TubeStats& tube,
   if (layout.has_words) add_words(line, marks);
   line.fit(layout.columns);
   return line;
+}
+
+std::vector<Mark> marks_of(const TubeStats& tube, const History& history) {
+  const std::uint64_t own_watches = tube.name == "default" ? 1 : 0;
+  std::vector<Mark> marks;
+  if (tube.ready > 0 && tube.reserved == 0 && tube.watching && *tube.watching <= own_watches) {
+    marks.push_back(Mark::no_worker);
+  }
+  if (tube.buried > 0) marks.push_back(Mark::buried);
+  if (history.is_growing(tube.name)) marks.push_back(Mark::growing);
+  if (tube.paused_s > 0) marks.push_back(Mark::paused);
+  return marks;
+}
+
+std::size_t mark_words_columns() {
+  std::size_t columns = 0;
+  for (const MarkRow& row : kMarks) columns += (columns > 0 ? 2 : 0) + row.word.size();
+  return columns;
 }
 
 }  // namespace haricot::tool

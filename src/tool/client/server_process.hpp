@@ -1,4 +1,4 @@
-// CPU time and memory that a local process has used.
+// CPU time and memory of a process on this machine, such as a server.
 
 #pragma once
 
@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+
+#include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
 
@@ -20,5 +22,9 @@ struct ProcessUsage {
 
 // Returns nothing if there is no such process.
 std::optional<ProcessUsage> usage_of(pid_t pid);
+
+// Returns the resident memory in bytes of the process that sent `stats`. Returns nothing unless
+// host name, process id and age of a local process match them.
+std::optional<std::uint64_t> server_memory(const StatsText& stats);
 
 }  // namespace haricot::tool

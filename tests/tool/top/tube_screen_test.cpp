@@ -1,10 +1,10 @@
-#include "tool/top/chart.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "tool/top/screens.hpp"
 
 namespace haricot::tool {
 namespace {
