@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "os/process.hpp"
-#include "tool/cli/flags.hpp"
+#include "tool/cli/command_line.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
-#include "tool/cli/suggestion.hpp"
 
 namespace {
 

@@ -7,9 +7,8 @@
 #include <string_view>
 
 #include "os/unix_address.hpp"
-#include "tool/cli/flags.hpp"
+#include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/client/address.hpp"
 #include "web/http/message.hpp"
 

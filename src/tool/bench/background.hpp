@@ -13,7 +13,7 @@
 #include "tool/bench/bench_options.hpp"
 #include "tool/bench/bench_tubes.hpp"
 #include "tool/client/address.hpp"
-#include "tool/client/dialogue.hpp"
+#include "tool/client/remote.hpp"
 
 namespace haricot::tool {
 

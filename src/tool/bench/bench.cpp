@@ -19,7 +19,6 @@
 #include "tool/bench/load.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/server_process.hpp"

@@ -8,7 +8,7 @@
 
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "tool/cli/flags.hpp"
+#include "tool/cli/command_line.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -24,7 +24,7 @@
 #include "tool/bench/histogram.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/answer_parser.hpp"
-#include "tool/client/dialogue.hpp"
+#include "tool/client/remote.hpp"
 
 namespace haricot::tool {
 

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "tool/binlog/binlog_commands.hpp"
-#include "tool/cli/flags.hpp"
+#include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
-#include "tool/cli/suggestion.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -9,8 +9,6 @@
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/folder_jobs.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/progress.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {

@@ -6,7 +6,6 @@
 #include "tool/binlog/folder_jobs.hpp"
 #include "tool/binlog/new_folder.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/progress.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {

@@ -11,8 +11,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/folder_jobs.hpp"
-#include "tool/binlog/job_line.hpp"
-#include "tool/cli/held_order.hpp"
+#include "tool/cli/job_line.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 

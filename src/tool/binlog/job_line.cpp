@@ -1,4 +1,4 @@
-#include "tool/binlog/job_line.hpp"
+#include "tool/cli/job_line.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -16,7 +16,7 @@
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
 #include "tool/binlog/binlog_commands.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/cli/flags.hpp"
+#include "tool/cli/command_line.hpp"
 
 #include <limits>
 #include <utility>
@@ -7,7 +7,6 @@
 #include "haricot/base/flag_text.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "tool/cli/suggestion.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/cli/held_order.hpp"
+#include "tool/cli/job_line.hpp"
 
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -277,4 +277,28 @@ std::string JobMove::stays() const {
   return job_called(id_) + " stays in tube " + from_;
 }
 
+std::string_view name_of(Place place) {
+  switch (place) {
+    case Place::ready:
+      return "ready";
+    case Place::delayed:
+      return "delayed";
+    case Place::buried:
+      return "buried";
+  }
+  return {};
+}
+
+bool PlaceFlags::has(Place place) const {
+  switch (place) {
+    case Place::ready:
+      return ready;
+    case Place::delayed:
+      return delayed;
+    case Place::buried:
+      return buried;
+  }
+  return false;
+}
+
 }  // namespace haricot::tool

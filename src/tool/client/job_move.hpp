@@ -1,14 +1,8 @@
-// Moves one job to another tube of its server; at every moment the job is in at least one of the
-// two.
-//
-// The protocol has no command for it. The job is reserved, to keep workers away, put into the other
-// tube, and then deleted; between put and deletion it is in both. A held job is peeked at instead
-// of reserved, because a reserved job would no longer wait for its group if the move failed.
-//
-// JobMove has no connection: it returns the next commands and is given the answers.
+// The states of a job that a client can reach, and a move of a job to another tube.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,12 +10,27 @@
 #include <utility>
 #include <vector>
 
-#include "tool/client/place.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/remote.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
+
+// The states in which every client can reach a job. A reserved job is reachable only by its holder.
+enum class Place : std::uint8_t { ready, delayed, buried };
+inline constexpr Place kPlaces[] = {Place::ready, Place::delayed, Place::buried};
+
+std::string_view name_of(Place place);
+
+struct PlaceFlags {
+  bool ready = false;
+  bool delayed = false;
+  bool buried = false;
+
+  bool has(Place place) const;
+  std::size_t count() const { return (ready ? 1U : 0U) + (delayed ? 1U : 0U) + (buried ? 1U : 0U); }
+};
+inline constexpr PlaceFlags kAllPlaces = {true, true, true};
 
 // Initial delay of a copy that will be buried, so that no worker gets it in between.
 inline constexpr std::uint64_t kDelayBeforeBuryS = 3600;
@@ -34,6 +43,14 @@ std::uint64_t remaining_delay_s(std::uint64_t time_left_s);
 // after. Returns nothing if a worker held it in between, or the statistics are incomplete.
 std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& after);
 
+// Moves one job to another tube of its server; at every moment the job is in at least one of the
+// two.
+//
+// The protocol has no command for it. The job is reserved, to keep workers away, put into the other
+// tube, and then deleted; between put and deletion it is in both. A held job is peeked at instead
+// of reserved, because a reserved job would no longer wait for its group if the move failed.
+//
+// JobMove has no connection: it returns the next commands and is given the answers.
 class JobMove final {
  public:
   enum class Outcome : std::uint8_t {

@@ -1,10 +1,14 @@
 #include "tool/client/list_page.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -63,6 +67,66 @@ std::optional<ListPage> parse_list_page(std::string_view answer, std::string_vie
   }
   if (!lines.empty() && !add_item(lines, page)) return std::nullopt;
   return has_list ? std::optional(std::move(page)) : std::nullopt;
+}
+
+std::optional<JobPage> parse_job_page(std::string_view answer) {
+  std::optional<ListPage> page = parse_list_page(answer, "jobs");
+  if (!page) return std::nullopt;
+  return JobPage{.next = page->next, .jobs = std::move(page->items)};
+}
+
+bool ask_bodies(Remote& server, std::span<StatsText> jobs,
+                const std::function<void(StatsText& job, std::string_view body)>& take) {
+  std::string commands;
+  for (const StatsText& job : jobs) {
+    commands += "peek " + std::to_string(job.number("id").value_or(0)) + "\r\n";
+  }
+  std::size_t at = 0;
+  const auto take_answer = [&](const Answer& answer) {
+    CHECK(at < jobs.size());
+    StatsText& job = jobs[at++];
+    // A job that is not found was deleted meanwhile.
+    if (answer.code == ReplyCode::found) take(job, answer.body);
+  };
+  return server.ask("peek", commands, jobs.size(), take_answer);
+}
+
+void append_cell(std::string& line, std::string_view text, std::size_t width) {
+  if (!line.empty()) line += ' ';
+  line.append(width - std::min(width, text.size()), ' ');
+  line += text;
+}
+
+std::string titles_of(std::span<const ListColumn> columns) {
+  std::string line;
+  for (const ListColumn& column : columns) append_cell(line, column.title, column.width);
+  return line;
+}
+
+std::string row_of(std::span<const ListColumn> columns, const StatsText& item) {
+  std::string line;
+  for (const ListColumn& column : columns) {
+    const std::string* value = item.find(column.key);
+    append_cell(line, value == nullptr ? "-" : safe_word(*value), column.width);
+  }
+  return line;
+}
+
+bool ask_clients(Remote& server, std::uint64_t from, std::uint64_t page_items,
+                 const std::function<bool(ListPage& page)>& take) {
+  while (true) {
+    const std::string command = "list-clients " + std::to_string(from) + " " +
+                                std::to_string(std::min(page_items, kPageItemsMax));
+    const std::optional<Response> response = server.ask(command, ReplyCode::ok);
+    if (!response) return false;
+    std::optional<ListPage> page = parse_list_page(response->body, "clients");
+    if (!page || (page->next != 0 && page->next <= from)) {
+      server.cannot_read(command);
+      return false;
+    }
+    if (!take(*page) || page->next == 0) return true;
+    from = page->next;
+  }
 }
 
 }  // namespace haricot::tool

@@ -1,10 +1,18 @@
 #include "tool/client/remote.hpp"
 
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "os/clock.hpp"
+#include "tool/cli/interrupt.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -145,6 +153,163 @@ std::optional<std::vector<std::string>> Remote::ask_list() {
   std::optional<std::vector<std::string>> names = parse_list(response->body);
   if (!names) cannot_read("list-tubes");
   return names;
+}
+
+namespace {
+
+constexpr std::size_t kBufferBytes = 256 * 1024;
+// Progress in bytes that renews the deadline: a peer that moves them in time is slow, not stuck.
+constexpr std::size_t kProgressBytes = 64 * 1024;
+
+// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
+bool begins_answer(std::string_view line) {
+  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
+  return line.find_first_not_of(kBytes) == std::string_view::npos;
+}
+
+int timeout_ms(Duration patience) {
+  constexpr std::int64_t kMax = 1'000'000'000;
+  return static_cast<int>(std::min(patience.count() / 1'000'000, kMax));
+}
+
+}  // namespace
+
+std::string describe_unexpected(std::string_view command, const Answer& answer) {
+  std::string text(command);
+  if (answer.code == ReplyCode::reserved && !answer.body_matches) {
+    return text + " returned another body than was put";
+  }
+  if (answer.line.empty()) return text + " was answered with an empty line";
+  text += " was answered: ";
+  for (const char c : answer.line.substr(0, 100)) text += c >= ' ' && c <= '~' ? c : '?';
+  return text;
+}
+
+bool Dialogue::open(const Address& address, std::string& error) {
+  socket_ = address.connect(error, patience_);
+  parser_.restart();
+  foreign_words_.clear();
+  buffer_.resize(kBufferBytes);
+  return static_cast<bool>(socket_);
+}
+
+bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                   const Check& check, std::string& error) {
+  CHECK(socket_);
+  mark_progress(0, true);
+  is_answering_ = false;
+  while (!commands.empty() || answers > 0) {
+    if (!commands.empty() && !send_some(commands, error)) return false;
+    if (!wait(!commands.empty(), error)) {
+      error.insert(0, "no answer to " + std::string(name) + ": ");
+      return false;
+    }
+    if (!receive(name, answers, check, error)) return false;
+  }
+  return true;
+}
+
+bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                   ReplyCode code, std::string& error) {
+  return run(
+      name, commands, answers, [code](const Answer& answer) { return answer.code == code; }, error);
+}
+
+void Dialogue::mark_progress(std::size_t bytes, bool is_answer) {
+  bytes_moved_ += bytes;
+  if (!is_answer && bytes_moved_ < kProgressBytes) return;
+  bytes_moved_ = 0;
+  deadline_ = os::read_clock() + patience_;
+}
+
+bool Dialogue::send_some(std::string_view& commands, std::string& error) {
+  const ssize_t sent = ::send(socket_.get(), commands.data(), commands.size(), MSG_NOSIGNAL);
+  if (sent > 0) {
+    CHECK(static_cast<std::size_t>(sent) <= commands.size());
+    commands.remove_prefix(static_cast<std::size_t>(sent));
+    mark_progress(static_cast<std::size_t>(sent), false);
+  }
+  if (sent >= 0 || errno == EAGAIN || errno == EINTR) return true;
+  error = std::string("cannot send: ") + std::strerror(errno);
+  return false;
+}
+
+// Waits until the socket is readable, or also writable if `to_send` is set.
+bool Dialogue::wait(bool to_send, std::string& error) {
+  std::vector<pollfd> wanted = {
+      {socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0}};
+  for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
+  while (true) {
+    // Reads input that arrived while this process was not scheduled, even after the deadline.
+    const Duration left = std::max(deadline_ - os::read_clock(), Duration{});
+    const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
+    if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
+    if (ready <= 0) {
+      error = is_answering_ ? "the server stopped in the middle of the answer"
+                            : "the server sent nothing in time";
+      if (ready < 0) error = std::strerror(errno);
+      if (!begins_answer(parser_.unfinished_line())) foreign_words_ = parser_.unfinished_line();
+      return false;
+    }
+    if (wanted[0].revents != 0) return true;
+    if (!on_ready_()) {
+      error = "aborted";
+      return false;
+    }
+  }
+}
+
+bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Check& check,
+                       std::string& error) {
+  const ssize_t received = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
+  if (received < 0) {
+    if (errno == EAGAIN || errno == EINTR) return true;
+    error = std::string("cannot receive: ") + std::strerror(errno);
+    return false;
+  }
+  if (received == 0) {
+    foreign_words_ = parser_.unfinished_line();
+    error = "the server closed the connection during " + std::string(name);
+    return false;
+  }
+  std::string_view bytes(buffer_.data(), static_cast<std::size_t>(received));
+  const std::uint64_t answers_before = answers;
+  is_answering_ = false;
+  while (!bytes.empty()) {
+    Answer answer;
+    const AnswerParser::Result result = parser_.next(bytes, answer);
+    is_answering_ = result == AnswerParser::Result::more;
+    if (is_answering_) break;
+    // Bodies are not compared here, but a check may still set body_matches.
+    if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
+    if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
+      answer.body_matches = true;
+      error = describe_unexpected(name, answer);
+      return false;
+    }
+    --answers;
+  }
+  CHECK(answers <= answers_before);
+  mark_progress(static_cast<std::size_t>(received), answers < answers_before);
+  return true;
+}
+
+void Dialogue::finish() {
+  if (socket_) drain_to_end(socket_.get(), os::read_clock() + patience_);
+  socket_.reset();
+}
+
+void drain_to_end(int socket, Instant deadline) {
+  ::shutdown(socket, SHUT_WR);
+  char ignored[4096];
+  while (true) {
+    const ssize_t received = ::recv(socket, ignored, sizeof ignored, 0);
+    if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return;
+    const Duration left = deadline - os::read_clock();
+    if (left.count() <= 0) return;
+    pollfd wanted{socket, POLLIN, 0};
+    if (received < 0) ::poll(&wanted, 1, timeout_ms(left) + 1);
+  }
 }
 
 }  // namespace haricot::tool

@@ -1,9 +1,12 @@
-// Statistics of a server and its tubes at one moment, and rates between two moments.
+// Statistics of a server and its tubes at one moment, rates between two moments, and sums of
+// several servers.
 
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "haricot/base/time.hpp"
@@ -46,5 +49,16 @@ bool is_wanted(const std::string& name, const std::vector<std::string>& patterns
 // between. The counters of a tube that is new begin at 0.
 ServerRates rates_between(const Sample& before, const Sample& now);
 void set_tube_rates(const Sample& before, Sample& now);
+
+// Returns true if values of this key can be added: numbers of jobs, commands or connections.
+bool is_summable(std::string_view key);
+
+// Adds up the summable keys, in the order of their first occurrence. A key that some servers lack
+// is the sum over the others.
+StatsText sum_of(std::span<const StatsText> servers);
+
+// Returns each tube that at least one server has. A rate is known if it is known at all servers
+// that have the tube. Pause and times are the longest ones.
+std::vector<TubeStats> sum_of_tubes(std::span<const Sample> servers);
 
 }  // namespace haricot::tool

@@ -8,7 +8,7 @@
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

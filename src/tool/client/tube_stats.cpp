@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <span>
 #include <utility>
 
 #include "haricot/base/json.hpp"
-#include "tool/cli/safe_text.hpp"
-#include "tool/client/list_table.hpp"
+#include "tool/cli/output.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
@@ -229,6 +230,15 @@ std::string json_rate(std::optional<double> rate) {
   char text[40];
   std::snprintf(text, sizeof text, "%.3f", *rate);
   return text;
+}
+
+bool is_growing(std::span<const std::uint32_t> ready) {
+  constexpr std::size_t kCountsMin = 4;
+  if (ready.size() < kCountsMin) return false;
+  const std::span<const std::uint32_t> newer = ready.last(ready.size() / 2);
+  const std::span<const std::uint32_t> older = ready.first(ready.size() - newer.size());
+  return *std::min_element(newer.begin(), newer.end()) >
+         *std::max_element(older.begin(), older.end());
 }
 
 }  // namespace haricot::tool

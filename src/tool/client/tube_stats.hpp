@@ -1,9 +1,10 @@
-// Statistics of a tube at one moment, and tables of tubes.
+// Statistics of a tube at one moment, tables of tubes, and growing backlogs.
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,5 +111,11 @@ std::string format_milliseconds(std::uint64_t milliseconds);
 std::string format_rate(std::optional<double> rate);
 // Formats a rate as a JSON number or null.
 std::string json_rate(std::optional<double> rate);
+
+// Detects a growing backlog from the ready jobs of a tube at the last samples: returns true if
+// every count of the newer half exceeds every count of the older half, which includes the middle of
+// an odd number. Returns false for fewer than four counts. `ready` is ordered from oldest to
+// newest.
+bool is_growing(std::span<const std::uint32_t> ready);
 
 }  // namespace haricot::tool

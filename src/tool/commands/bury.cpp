@@ -4,7 +4,6 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/job_taking.hpp"
 #include "tool/commands/tube_choice.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "tool/client/client_list.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/list_page.hpp"
 
 namespace haricot::tool {
 namespace {

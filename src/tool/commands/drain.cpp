@@ -4,7 +4,6 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/watching.hpp"
 
 namespace haricot::tool {

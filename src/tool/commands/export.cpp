@@ -14,12 +14,11 @@
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/held_order.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/job_line.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/job_page.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_search.hpp"
 
 namespace haricot::tool {

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/tube_choice.hpp"
 #include "tool/commands/tube_clearing.hpp"
 

@@ -12,7 +12,7 @@
 #include "haricot/protocol/limits.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_move.hpp"
 #include "tool/client/put_tags.hpp"

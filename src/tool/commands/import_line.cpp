@@ -6,7 +6,7 @@
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "tool/cli/suggestion.hpp"
+#include "tool/cli/command_line.hpp"
 #include "tool/client/job_move.hpp"
 #include "tool/client/json_object.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
-#include "tool/cli/safe_text.hpp"
-#include "tool/client/job_page.hpp"
+#include "tool/cli/output.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
 
 namespace haricot::tool {

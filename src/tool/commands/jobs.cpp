@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "os/clock.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/job_page.hpp"
-#include "tool/client/list_table.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/sample.hpp"
-#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {

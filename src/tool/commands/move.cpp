@@ -8,11 +8,10 @@
 
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/job_page.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_moving.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"

@@ -4,7 +4,6 @@
 
 #include "haricot/base/json.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {

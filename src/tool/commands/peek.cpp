@@ -3,7 +3,6 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_form.hpp"
 #include "tool/commands/tube_choice.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "haricot/base/json.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
 
 namespace haricot::tool {

@@ -15,7 +15,6 @@
 #include "haricot/protocol/limits.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/input_text.hpp"
 
 namespace haricot::tool {

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/job_taking.hpp"
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/commands/job_form.hpp"
 #include "tool/commands/job_taking.hpp"
 

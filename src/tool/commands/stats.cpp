@@ -6,11 +6,10 @@
 
 #include "haricot/base/json.hpp"
 #include "haricot/base/number.hpp"
-#include "tool/cli/safe_text.hpp"
-#include "tool/cli/suggestion.hpp"
+#include "tool/cli/command_line.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
-#include "tool/client/sums.hpp"
+#include "tool/client/sample.hpp"
 
 namespace haricot::tool {
 namespace {

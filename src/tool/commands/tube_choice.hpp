@@ -6,8 +6,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/client/place.hpp"
-#include "tool/client/subjects.hpp"
+#include "tool/client/job_move.hpp"
 #include "tool/commands/job_round.hpp"
 
 namespace haricot::tool {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "os/clock.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/commands/job_round.hpp"
 
 namespace haricot::tool {

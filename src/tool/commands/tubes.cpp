@@ -11,11 +11,9 @@
 
 #include "haricot/base/json.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
-#include "tool/client/subjects.hpp"
-#include "tool/client/sums.hpp"
 #include "tool/client/tube_stats.hpp"
 
 namespace haricot::tool {

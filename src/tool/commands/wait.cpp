@@ -10,7 +10,6 @@
 
 #include "os/clock.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "os/clock.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 

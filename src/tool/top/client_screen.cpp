@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "tool/cli/safe_text.hpp"
-#include "tool/client/client_list.hpp"
+#include "tool/cli/output.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"
 

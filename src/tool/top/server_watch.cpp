@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "os/clock.hpp"
-#include "tool/client/client_list.hpp"
-#include "tool/client/job_page.hpp"
+#include "tool/client/list_page.hpp"
 #include "tool/top/top_state.hpp"
 
 namespace haricot::tool {

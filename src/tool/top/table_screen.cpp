@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"
 

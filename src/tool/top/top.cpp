@@ -17,7 +17,6 @@
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
 #include "tool/client/server_process.hpp"
-#include "tool/client/subjects.hpp"
 #include "tool/top/screens.hpp"
 #include "tool/top/server_watch.hpp"
 #include "tool/top/terminal.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "haricot/base/json.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"
 #include "tool/top/top_state.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tool/client/growth.hpp"
-#include "tool/client/sums.hpp"
+#include "tool/client/sample.hpp"
+#include "tool/client/tube_stats.hpp"
 
 namespace haricot::tool {
 

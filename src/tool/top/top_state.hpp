@@ -34,7 +34,7 @@ class History {
   // Returns the numbers from the oldest to the newest; empty if the tube is unknown. Larger numbers
   // appear as 4294967295. Valid until the next add().
   std::span<const std::uint32_t> ready(const std::string& tube) const;
-  // Returns true if the backlog grew over the last ten samples (tool/client/growth.hpp).
+  // Returns true if the backlog grew over the last ten samples (tool/client/tube_stats.hpp).
   bool is_growing(const std::string& tube) const;
   // Returns the time from the oldest of the last `samples` samples to the newest.
   Duration span_of(std::size_t samples) const;

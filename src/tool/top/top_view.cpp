@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "tool/cli/flags.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/command_line.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 
 namespace haricot::tool {

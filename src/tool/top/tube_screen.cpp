@@ -6,7 +6,7 @@
 #include <span>
 
 #include "haricot/base/check.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/work/work_run.hpp"
 #include "tool/work/worker.hpp"
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "haricot/base/check.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 

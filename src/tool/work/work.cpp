@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "haricot/base/name_bytes.hpp"
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/work/crew.hpp"
 #include "tool/work/work_plan.hpp"

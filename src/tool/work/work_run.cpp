@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 

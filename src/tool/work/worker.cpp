@@ -10,7 +10,7 @@
 
 #include "haricot/base/check.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/stats_text.hpp"
 

@@ -6,7 +6,6 @@
 
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/json.hpp"
-#include "tool/client/job_page.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
 

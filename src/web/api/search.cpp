@@ -6,8 +6,8 @@
 #include "haricot/base/json.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/base/utf8.hpp"
-#include "tool/client/job_page.hpp"
 #include "tool/client/json_object.hpp"
+#include "tool/client/list_page.hpp"
 #include "web/api/jobs.hpp"
 #include "web/api/messages.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "tool/client/growth.hpp"
+#include "tool/client/tube_stats.hpp"
 
 namespace haricot::web {
 namespace {

@@ -128,7 +128,8 @@ class History final {
   std::map<std::string, ServerTracks, std::less<>> servers_;
 };
 
-// Returns true if the backlog grew over the two minutes up to the step (tool/client/growth.hpp).
+// Returns true if the backlog grew over the two minutes up to the step
+// (tool/client/tube_stats.hpp).
 bool is_growing(const Track& track, std::int64_t step);
 
 }  // namespace haricot::web

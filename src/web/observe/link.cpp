@@ -11,7 +11,7 @@
 
 #include "haricot/base/check.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/safe_text.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::web {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/binlog/job_line.hpp"
+#include "tool/cli/job_line.hpp"
 
 #include <gtest/gtest.h>
 

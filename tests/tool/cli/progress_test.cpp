@@ -1,4 +1,4 @@
-#include "tool/cli/progress.hpp"
+#include "tool/cli/output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

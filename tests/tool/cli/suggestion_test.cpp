@@ -1,4 +1,4 @@
-#include "tool/cli/suggestion.hpp"
+#include "tool/cli/command_line.hpp"
 
 #include <gtest/gtest.h>
 

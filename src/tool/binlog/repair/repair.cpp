@@ -20,8 +20,6 @@
 #include "tool/binlog/new_folder.hpp"
 #include "tool/binlog/repair/guesses.hpp"
 #include "tool/cli/output.hpp"
-#include "tool/cli/progress.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
