@@ -1,11 +1,12 @@
-// The flags of a subcommand, as a table: each row has a flag's name, its help and a function for
-// its value.
+// The flags of a subcommand, and suggestions for mistyped words. The flags are a table: each row
+// has a flag's name, its help and a function for its value.
 //
 // A flag has a long name (`--count=5`, `--count 5`) and perhaps a letter (`-n5`, `-n 5`; letters
 // without a value can be joined). All other words are operands, and so is every word after `--`.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -83,5 +84,20 @@ std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::u
 std::function<bool(std::string_view)> set_seconds(std::uint64_t& to);
 // Accepts any tube name that the protocol allows.
 std::function<bool(std::string_view)> set_tube(std::string& to);
+
+// Returns the number of letters to add, remove, replace, or exchange with the next letter, to turn
+// one word into the other. O(product of both lengths).
+std::size_t typing_distance(std::string_view from, std::string_view to);
+
+// Returns the word nearest to the mistyped one, the first if there are several, or an empty string
+// if none is near. A near word differs by one change, or by two if it has six letters or more;
+// leading hyphens are not counted.
+std::string_view nearest_word(std::string_view mistyped, std::span<const std::string_view> words);
+
+// Returns the sentence for an error message: " (did you mean tubes?)"; empty if there is no
+// suggestion. It suggests our word for a word of other tools (find: jobs --match TEXT), the only
+// word that begins with the mistyped one, or the nearest word, in this order. `words` are all words
+// that may stand there; flags include their hyphens.
+std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words);
 
 }  // namespace haricot::tool

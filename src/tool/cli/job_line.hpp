@@ -1,11 +1,14 @@
-// A job as one line of text or JSON.
+// Jobs as lines of text or JSON, and the order of the lines.
 
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace haricot::tool {
 
@@ -41,5 +44,17 @@ std::string to_text(const TombstoneLine& tombstone);
 // line end.
 std::string to_json(const JobLine& job);
 std::string to_json(const TombstoneLine& tombstone);
+
+// Groups of a job, for held_order().
+struct HeldJob {
+  std::string group;  // Group of the job; empty if it has none.
+  std::string after;  // Group that the job waits for.
+};
+
+// Returns the order in which held jobs (`--after`) have to be put again, so that each is held
+// again: the indices of the jobs, each once. A job comes after the members of the group that it
+// waits for; otherwise the given order is kept. If jobs wait for each other, the first of them in
+// the given order comes first.
+std::vector<std::size_t> held_order(std::span<const HeldJob> jobs);
 
 }  // namespace haricot::tool
