@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -338,6 +339,13 @@ void Load::close() {
     if (connection.socket) drain_to_end(connection.socket.get(), deadline);
     connection.socket.reset();
   }
+}
+
+BenchTubes::BenchTubes() : prefix_("haricot-bench-" + std::to_string(::getpid()) + "-") {
+  char text[20];
+  const auto now = static_cast<std::uint64_t>(os::read_clock().count());
+  prefix_.append(text, std::to_chars(text, text + sizeof text, now, 16).ptr);
+  prefix_ += '-';
 }
 
 }  // namespace haricot::tool

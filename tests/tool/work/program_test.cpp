@@ -1,4 +1,4 @@
-#include "tool/work/outlet.hpp"
+#include "tool/work/program.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
