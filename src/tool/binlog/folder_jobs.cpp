@@ -1,12 +1,24 @@
 #include "tool/binlog/folder_jobs.hpp"
 
-#include <algorithm>
-#include <new>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "os/clock.hpp"
+#include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -113,6 +125,105 @@ std::uint64_t FolderJobs::jobs_in(const binlog::Segment& segment) const {
 
 std::string_view state_name(JobState state) {
   return name_of(state == JobState::reserved ? JobState::ready : state);
+}
+
+namespace {
+
+// Creates or opens an empty folder and locks it like a server.
+bool take_empty_folder(const std::string& path, os::FolderDisk& disk, os::FolderLock& lock,
+                       std::string& error) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    error = "cannot create " + path + ": " + std::strerror(errno);
+    return false;
+  }
+  std::vector<std::string> names;
+  if (!disk.open(path) || disk.list(names) != haricot::binlog::DiskStatus::ok) {
+    error = disk.last_error();
+    return false;
+  }
+  if (!names.empty()) {
+    error = path + " is not empty";
+    return false;
+  }
+  if (lock.take(disk.descriptor()) != os::LockStatus::taken) {
+    error = "cannot lock " + path;
+    return false;
+  }
+  return true;
+}
+
+RestoredJob restored(const Engine& engine, JobRef ref) {
+  const Job& job = engine.jobs()[ref];
+  RestoredJob result{.id = job.id,
+                     .created = job.created,
+                     .priority = job.priority,
+                     .delay_s = job.delay_s,
+                     .ttr_s = job.ttr_s,
+                     .state = job.state()};
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    const std::uint64_t count = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+    result.counters[i] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
+  }
+  result.tags = engine.jobs().tags(ref);
+  return result;
+}
+
+// Restores a job in the other engine and records it in the binlog.
+bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
+  const JournaledJob job = from.journaled(ref);
+  const bool is_held = from.jobs().is_held(ref);
+  NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
+  if (!body.blob) body.bytes = from.jobs().body(ref);
+  const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
+  if (made == JobRef::none) return false;
+  const bool is_placed =
+      is_held ? to.restoring().place_held(made) : to.restoring().place(made, job.deadline);
+  return is_placed && binlog.record_restored(made);
+}
+
+// Restores a tombstone in the other engine and records it in the binlog.
+bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
+                    haricot::binlog::Binlog& binlog) {
+  const JobRef made = to.restoring().restore_tombstone(from.tombstone(tombstone_ref));
+  return made != JobRef::none && to.restoring().place_tombstone(made) == PlacedKey::taken &&
+         binlog.record_restored_tombstone(made);
+}
+
+}  // namespace
+
+bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to, bool is_quiet,
+                         std::string& error) {
+  os::survive_file_size_limit();
+  os::FolderDisk disk;
+  os::FolderLock lock;
+  if (!take_empty_folder(to, disk, lock, error)) return false;
+  haricot::binlog::BinlogOptions options;
+  options.sync = haricot::binlog::SyncPolicy::interval;
+  haricot::binlog::Binlog binlog(disk, options);
+  Engine copies(folder_jobs.now(), binlog);
+  copies.restoring().end(folder_jobs.report().next_id);
+  if (!binlog.open(copies, folder_jobs.wall_offset(), folder_jobs.now(), os::random_bits(), {},
+                   error)) {
+    return false;
+  }
+  Progress progress("copied", is_quiet);
+  bool good = true;
+  for (const JobRef ref : folder_jobs.with_buried_last()) {
+    good = good && copy_job(folder_jobs.engine(), ref, copies, binlog);
+    progress.show(os::read_clock(), copies.jobs().size(), folder_jobs.engine().jobs().size());
+  }
+  for (const JobRef tombstone_ref : folder_jobs.engine().jobs().tombstones_by_id()) {
+    good = good && copy_tombstone(folder_jobs.engine(), tombstone_ref, copies, binlog);
+  }
+  progress.clear();
+  good = good && binlog.remember_last_id();
+  good = binlog.close(folder_jobs.now()) && good;
+  while (const auto notice = binlog.next_notice()) {
+    complain(binlog::to_sentence(*notice));
+  }
+  if (!good) error = "not all jobs could be written to " + to;
+  return good;
 }
 
 }  // namespace haricot::tool

@@ -1,4 +1,5 @@
-// The jobs of a binlog folder, restored in memory. The folder is only read.
+// The jobs of a binlog folder, restored in memory, and written to a new folder. The folder is only
+// read.
 
 #pragma once
 
@@ -63,5 +64,10 @@ class FolderJobs {
 
 // Returns ready, delayed or buried.
 std::string_view state_name(JobState state);
+
+// Writes all jobs and tombstones to a folder that is new or empty. Returns false and sets `error`
+// on failure. May throw std::bad_alloc.
+[[nodiscard]] bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to,
+                                       bool is_quiet, std::string& error);
 
 }  // namespace haricot::tool

@@ -17,7 +17,6 @@
 #include "haricot/binlog/format/file_name.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/folder_jobs.hpp"
-#include "tool/binlog/new_folder.hpp"
 #include "tool/binlog/repair/guesses.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
