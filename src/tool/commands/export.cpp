@@ -1,8 +1,11 @@
 // haricot export: writes all jobs as lines of JSON.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -19,7 +22,8 @@
 #include "tool/client/errand.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
-#include "tool/commands/job_search.hpp"
+#include "tool/client/remote.hpp"
+#include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -43,6 +47,170 @@ constexpr std::string_view kAdvice =
 // Bounds of the bodies that are requested at once.
 constexpr std::size_t kPeeksMax = 100;
 constexpr std::uint64_t kPeekBytesMax = 1024 * 1024;
+
+// Finds the jobs of a server that cannot list them, by asking for each possible id.
+
+// Servers assign ids in ascending order. So the search puts a delayed job into a tube of its own,
+// deletes it, and asks for the ids below it in descending order. It ends when it has found as many
+// jobs as the server has, or at id 1. A server in drain mode accepts no job, but gets no new jobs
+// either: there the search ascends from id 1 until it has found all jobs.
+//
+// A call that returns nothing or false has set failure() of the server.
+class JobSearch final {
+ public:
+  // Finds jobs of these tubes, or of all tubes if `tubes` is empty. Requires: `server` outlives the
+  // object.
+  JobSearch(Remote& server, std::vector<std::string> tubes)
+      : server_(server), tubes_(std::move(tubes)) {}
+
+  // Shows progress: `done` of `all` ids; 0 if unknown.
+  using Show = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+  // Returns the ids of the jobs in ascending order. A job is included if it exists during the whole
+  // call.
+  std::optional<std::vector<std::uint64_t>> find(const Show& show);
+
+  // Returns the statistics of those jobs that still exist and are in one of the tubes, in order.
+  // Costs a round trip.
+  std::optional<std::vector<StatsText>> ask_jobs(std::span<const std::uint64_t> ids);
+
+ private:
+  [[nodiscard]] bool find_bound();
+  [[nodiscard]] bool add_next();
+  // Returns true if found_ has all jobs that existed when the call began; nothing if the server
+  // failed.
+  std::optional<bool> has_all();
+  std::optional<std::uint64_t> count_jobs();
+  [[nodiscard]] bool drop_gone();
+
+  Remote& server_;
+  std::vector<std::string> tubes_;
+  std::uint64_t bound_ = 0;  // Upper bound of the ids, exclusive; 0 in drain mode.
+  std::uint64_t asked_ = 0;  // Number of ids asked for: from bound_ down, or from 1 up.
+  std::vector<std::uint64_t> found_;
+};
+
+// Number of ids that are requested at once.
+constexpr std::uint64_t kIdsPerRound = 1000;
+
+std::optional<std::vector<StatsText>> JobSearch::ask_jobs(std::span<const std::uint64_t> ids) {
+  std::string commands;
+  for (const std::uint64_t id : ids) commands += "stats-job " + std::to_string(id) + "\r\n";
+  std::vector<StatsText> jobs;
+  ReplyCode refusal = ReplyCode::none;
+  std::string refused;
+  const auto take = [&](const Answer& answer) {
+    if (answer.code == ReplyCode::not_found) return;
+    std::optional<StatsText> job;
+    if (answer.code == ReplyCode::ok) job = StatsText::parse(answer.body);
+    const std::string* tube = job ? job->find("tube") : nullptr;
+    if (tube == nullptr || !job->number("id")) {
+      refusal = answer.code;
+      refused = std::string(answer.line);
+      return;
+    }
+    if (!tubes_.empty() && std::find(tubes_.begin(), tubes_.end(), *tube) == tubes_.end()) return;
+    jobs.push_back(std::move(*job));
+  };
+  if (!server_.ask("stats-job", commands, ids.size(), take)) return std::nullopt;
+  if (refusal == ReplyCode::none) return jobs;
+  server_.refuse("stats-job", refusal, refused);
+  return std::nullopt;
+}
+
+bool JobSearch::find_bound() {
+  const std::string tube = "haricot-export-" + std::to_string(::getpid());
+  if (!server_.ask("use " + tube, ReplyCode::now_using)) return false;
+  // The longest delay, so that no worker gets the job, even one that watches all tubes.
+  const auto put = server_.ask_together("put", "put 4294967295 4294967295 1 0\r\n\r\n", 1);
+  if (!put) return false;
+  const Response& answer = put->front();
+  if (answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new) {
+    bound_ = answer.number;
+    if (!server_.ask("delete " + std::to_string(bound_), ReplyCode::deleted)) return false;
+  } else if (answer.code != ReplyCode::draining) {
+    server_.refuse("put", answer.code, answer.line);
+    return false;
+  }
+  return server_.ask("use default", ReplyCode::now_using).has_value();
+}
+
+std::optional<std::uint64_t> JobSearch::count_jobs() {
+  std::vector<std::string> commands{"stats"};
+  if (!tubes_.empty()) {
+    commands.clear();
+    for (const std::string& tube : tubes_) commands.push_back("stats-tube " + tube);
+  }
+  std::uint64_t count = 0;
+  for (const std::string& command : commands) {
+    bool is_there = false;
+    const std::optional<StatsText> stats = server_.ask_stats(command, is_there);
+    if (!stats) return std::nullopt;
+    for (const std::string_view state : {"ready", "reserved", "delayed", "buried"}) {
+      count += stats->number("current-jobs-" + std::string(state)).value_or(0);
+    }
+  }
+  return count;
+}
+
+bool JobSearch::add_next() {
+  std::uint64_t first = asked_ + 1;
+  std::uint64_t count = kIdsPerRound;
+  if (bound_ != 0) {
+    const std::uint64_t left = bound_ - 1 - asked_;
+    count = std::min(count, left);
+    first = left - count + 1;
+  }
+  std::vector<std::uint64_t> ids(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = first + i;
+  const auto jobs = ask_jobs(ids);
+  if (!jobs) return false;
+  for (const StatsText& job : *jobs) found_.push_back(*job.number("id"));
+  asked_ += count;
+  return true;
+}
+
+bool JobSearch::drop_gone() {
+  std::vector<std::uint64_t> left;
+  for (std::size_t at = 0; at < found_.size(); at += kIdsPerRound) {
+    const std::size_t count = std::min<std::size_t>(kIdsPerRound, found_.size() - at);
+    const auto jobs = ask_jobs(std::span(found_).subspan(at, count));
+    if (!jobs) return false;
+    for (const StatsText& job : *jobs) left.push_back(*job.number("id"));
+  }
+  found_ = std::move(left);
+  return true;
+}
+
+// Returns true if all jobs are found. Counts the jobs first, and then asks again for the found
+// ones. A found job cannot come back. So if as many as counted still exist, they are all jobs of
+// the moment of the count.
+std::optional<bool> JobSearch::has_all() {
+  const std::optional<std::uint64_t> count = count_jobs();
+  if (!count) return std::nullopt;
+  if (found_.size() < *count) return false;
+  if (!drop_gone()) return std::nullopt;
+  return found_.size() >= *count;
+}
+
+std::optional<std::vector<std::uint64_t>> JobSearch::find(const Show& show) {
+  if (!find_bound()) return std::nullopt;
+  // While jobs come and go, has_all() may ask for all found jobs again. So call it only after
+  // asking for as many new ids.
+  std::uint64_t next_look = 0;
+  while (bound_ == 0 || asked_ + 1 < bound_) {
+    if (asked_ >= next_look) {
+      const std::optional<bool> is_over = has_all();
+      if (!is_over) return std::nullopt;
+      if (*is_over) break;
+      next_look = asked_ + found_.size();
+    }
+    if (!add_next()) return std::nullopt;
+    show(asked_, bound_);
+  }
+  std::sort(found_.begin(), found_.end());
+  return std::move(found_);
+}
 
 class Export {
  public:

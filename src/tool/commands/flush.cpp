@@ -3,8 +3,7 @@
 #include <string_view>
 
 #include "tool/client/errand.hpp"
-#include "tool/commands/tube_choice.hpp"
-#include "tool/commands/tube_clearing.hpp"
+#include "tool/commands/job_actions.hpp"
 
 namespace haricot::tool {
 namespace {

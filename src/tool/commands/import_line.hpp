@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "tool/client/put_tags.hpp"
-#include "tool/commands/tube_choice.hpp"
+#include "tool/commands/job_actions.hpp"
 
 namespace haricot::tool {
 

@@ -1,20 +1,21 @@
 // haricot move: moves the jobs of a tube into another tube of the same server.
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/job_move.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
-#include "tool/commands/job_moving.hpp"
-#include "tool/commands/job_round.hpp"
-#include "tool/commands/tube_choice.hpp"
+#include "tool/commands/job_actions.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -38,6 +39,50 @@ struct Choice {
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
   bool quiet = false;
 };
+
+// Moves jobs of a tube to another tube of an errand's server (tool/client/job_move.hpp).
+class JobMover final {
+ public:
+  // Requires: the tubes differ, and the connection is open.
+  JobMover(Errand& errand, std::string from, std::string to, PlaceFlags places)
+      : errand_(errand),
+        support_(errand.server()),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        places_(places) {}
+
+  // Moves a job; `tags` are its tags, which the copy keeps. Prints messages for the operator. After
+  // Outcome::failed the server's failure() has the reason.
+  JobMove::Outcome move(std::uint64_t id, const PutTags& tags);
+
+ private:
+  Errand& errand_;
+  TagSupport support_;
+  std::string from_;
+  std::string to_;
+  PlaceFlags places_;
+};
+
+JobMove::Outcome JobMover::move(std::uint64_t id, const PutTags& tags) {
+  if (!support_.takes(tags)) return JobMove::Outcome::failed;
+  Remote& server = errand_.server();
+  JobMove move(id, from_, to_, tags, places_);
+  while (!move.is_over()) {
+    std::string commands;
+    for (const std::string& command : move.commands()) commands += command;
+    const auto answers = server.ask_together(move.name(), commands, move.commands().size());
+    if (answers) {
+      move.take(*answers);
+    } else {
+      move.lose();
+    }
+  }
+  for (const std::string& message : move.messages()) errand_.warn(message);
+  if (const auto& refused = move.refused()) {
+    server.refuse(refused->command, refused->code, refused->line);
+  }
+  return move.outcome();
+}
 
 class Move {
  public:

@@ -3,8 +3,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
-#include "tool/commands/job_round.hpp"
-#include "tool/commands/job_taking.hpp"
+#include "tool/commands/job_actions.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "tool/client/errand.hpp"
-#include "tool/commands/job_form.hpp"
-#include "tool/commands/job_taking.hpp"
+#include "tool/commands/job_actions.hpp"
 
 namespace haricot::tool {
 namespace {
