@@ -107,7 +107,7 @@ class Progress(GroupTest):
                          ("ready 0, reserved 0, delayed 0, buried 0, held after it 0\n", DONE))
 
 
-class Carry(GroupTest):
+class Transfer(GroupTest):
     def put_stages(self):
         """Puts three stages. Each gets another job after the next stage was put."""
         self.put("fetch", "--group", "fetched")
@@ -201,6 +201,23 @@ class Carry(GroupTest):
                          {"part": False, "held": True, "not held": False, "not": False})
         self.refused(NO, '"held" is neither true nor false', "import",
                      stdin=json.dumps(line | {"held": 1}).encode())
+
+
+class Watching(OperatorTest):
+    """Tests drain and group, which poll."""
+
+    def test_a_closed_pipe_ends_them(self):
+        commands = [["drain"]] + ([["group", "g", "--wait", "forever"]] if self.has("grp") else [])
+        for words in commands:
+            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
+            process = subprocess.Popen([TOOL, "-a", self.server.address, *words, "-i", "10ms"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            self.assertIn("ready ", process.stdout.readline())
+            process.stdout.close()
+            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
+            self.assertEqual(process.wait(DEADLINE_S), NO)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from carry_test import BYTES, CarryTest, Relay
-from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, wait_until
+from operator_server import DONE, NO_SERVER, REFUSED, USAGE, wait_until
+from transfer_case import BYTES, Relay, TransferTest
 
 
-class Move(CarryTest):
+class Move(TransferTest):
     def test_a_job_keeps_its_properties(self):
         self.fill()
         self.put_bytes(BYTES, "mail")

@@ -16,10 +16,10 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from carry_test import CarryTest, Relay
 from key_relay import KeyRelay
 from operator_case import BINARY, FLAGS, TOOL
 from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Scripted, Server, run, wait_until
+from transfer_case import Relay, TransferTest
 
 FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k"),
                "grp": ("--group", "g"), "aft": ("--after", "g")}
@@ -29,7 +29,7 @@ def line(**members):
     return json.dumps(members).encode() + b"\n"
 
 
-class TagTest(CarryTest):
+class TagTest(TransferTest):
     def needs(self, *tags):
         for tag in tags:
             if not self.has(tag):

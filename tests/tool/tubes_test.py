@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tests haricot tubes.
+"""Tests haricot tubes against any beanstalk server.
 
     tubes_test.py HARICOT SERVER [FLAG...]
 """
 
 import pathlib
 import socket
+import subprocess
 import sys
 import threading
 import unittest
@@ -13,8 +14,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import BINARY, FLAGS, OperatorTest
-from operator_server import NO, NO_SERVER, USAGE, Server, wait_until
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL
+from operator_server import DEADLINE_S, DONE, NO, NO_SERVER, REFUSED, Server, USAGE, wait_until
 
 
 class Tubes(OperatorTest):
@@ -130,6 +131,41 @@ class Tubes(OperatorTest):
                     answers += client.recv(65536)
             tubes = self.good_json("tubes", "-i0")["sum"]
         self.assertEqual([tube["name"] for tube in tubes], ["default", *names])
+
+
+class Columns(OperatorTest):
+    def order(self, *words):
+        rows = self.good("tubes", "-i", "0", *words).splitlines()
+        return [row.split()[-1] for row in rows[1:] if row.split()[-1] != "default"]
+
+    def test_the_columns_of_times_sort(self):
+        if not self.has("stats-tube-detail"):
+            for column in ("oldest", "wait", "work"):
+                self.refused(REFUSED, "does not know stats-tube-detail: it is beanstalkd", "tubes",
+                             "-i", "0", "--sort", column)
+            return
+        # The tube z has the older job, and jobs with longer times of waiting and work.
+        detail = lambda key: int(self.server.stat(key, "stats-tube-detail z"))
+        for _ in range(2):
+            self.server.put("x", "z")
+        wait_until(lambda: detail("age-oldest-ready") >= 1)
+        with subprocess.Popen([TOOL, "-a", self.server.address, "work", "-qt", "z", "-c", "1", "--",
+                               "sleep", "0.1"]) as worker:
+            self.assertEqual(worker.wait(DEADLINE_S), DONE)
+        for _ in range(2):
+            self.server.put("x", "a")
+        self.good("reserve", "a", "--then", "delete")
+        self.server.put("x", "none")  # The job was never reserved.
+        self.good("delete", "-qy", "none", "--all")
+        self.server.put("x", "none", delay=100)
+        self.assertGreater(detail("work-time-p50"), 0)
+        for column in ("oldest", "wait", "work"):
+            self.assertEqual(self.order("--sort", column), ["z", "a", "none"])
+            self.assertEqual(self.order("--sort", column, "--reverse"), ["none", "a", "z"])
+
+    def test_a_wrong_column_is_answered_with_the_columns(self):
+        self.refused(USAGE, "paused, tube, oldest, wait or work", "tubes", "--sort", "brew")
+        self.refused(USAGE, "delete/s, paused or tube", "top", "--sort", "oldest")
 
 
 if __name__ == "__main__":

@@ -171,22 +171,5 @@ class Wait(OperatorTest):
         self.assertEqual(process.wait(DEADLINE_S), LOCAL)
 
 
-class Watching(OperatorTest):
-    """Tests drain and group, which poll."""
-
-    def test_a_closed_pipe_ends_them(self):
-        commands = [["drain"]] + ([["group", "g", "--wait", "forever"]] if self.has("grp") else [])
-        for words in commands:
-            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
-            process = subprocess.Popen([TOOL, "-a", self.server.address, *words, "-i", "10ms"],
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            self.addCleanup(process.wait)
-            self.addCleanup(process.kill)
-            self.assertIn("ready ", process.stdout.readline())
-            process.stdout.close()
-            self.server.ask("put 0 0 9 1" + (" grp:g" if words[0] == "group" else ""), "x")
-            self.assertEqual(process.wait(DEADLINE_S), NO)
-
-
 if __name__ == "__main__":
     unittest.main()

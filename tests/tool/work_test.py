@@ -183,6 +183,15 @@ class Work(WorkTest):
         self.refused(NO_SERVER, "", "work", "--", "true")
 
 
+    def test_the_time_of_an_answer_is_no_time_of_a_program(self):
+        self.server.put("x")
+        words = ["work", "--wait", "0", "--timeout", "30s"]
+        status, _, error = self.haricot(*words, "true")
+        self.assertEqual(status, DONE)
+        self.assertIn("--timeout limits answers of the server; to limit a program use --max-time", error)
+        for more in (["--quiet"], ["--max-time", "5"]):
+            self.assertNotIn("--max-time ends", self.haricot(*words, *more, "true")[2])
+
     def test_a_server_in_drain_mode_has_its_jobs_done(self):
         for body in ("false", "true", "true"):
             self.server.put(body)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cuts the connection of a subcommand in the middle of an answer, after various numbers of bytes.
 
-    cut_test.py HARICOT SERVER [FLAG...]
+    lost_connection_test.py HARICOT SERVER [FLAG...]
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the subcommands that reserve jobs like a worker, against any beanstalk server.
+"""Tests haricot reserve and haricot release against any beanstalk server.
 
-    take_test.py HARICOT SERVER [FLAG...]
+    reserve_release_test.py HARICOT SERVER [FLAG...]
 """
 
 import json

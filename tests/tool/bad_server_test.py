@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the messages of subcommands if no server answers, or a program that is not a beanstalk server.
 
-    trouble_test.py HARICOT
+    bad_server_test.py HARICOT
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the tags of jobs that are exported, imported, copied and moved.
 
-    carry_tags_test.py HARICOT SERVER [FLAG...]
+    tags_export_test.py HARICOT SERVER [FLAG...]
 """
 
 import json
@@ -14,13 +14,13 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from carry_test import Relay
 from operator_case import BINARY, FLAGS, TOOL
 from operator_server import DONE, NO, REFUSED, Server, run
 from tags_test import TagTest, line
+from transfer_case import Relay
 
 
-class Carry(TagTest):
+class Transfer(TagTest):
     def put_tagged(self):
         self.needs("try", "con")
         tags = ("--tries", "5", "--concurrency", "12:3")
