@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests words on the command line: tubes in both forms, empty words, times, and completion; against any beanstalk server.
+"""Tests words on the command line against any beanstalk server: tubes in both forms, empty words, times, completion.
 
     command_line_test.py HARICOT SERVER [FLAG...]
 """
