@@ -10,15 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "os/exit_status.hpp"
-#include "os/inherited.hpp"
 #include "os/log.hpp"
-#include "os/new.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
-#include "os/server_settings.hpp"
 #include "os/server_start.hpp"
-#include "os/start_check.hpp"
+#include "os/service_manager.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "os/folder_fence.hpp"
 #include "os/folder_lock.hpp"
 #include "os/log.hpp"
-#include "os/notify.hpp"
+#include "os/service_manager.hpp"
 
 namespace haricot::os {
 

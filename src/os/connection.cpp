@@ -10,7 +10,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/memory.hpp"
-#include "os/listener.hpp"
+#include "os/address.hpp"
 
 namespace haricot::os {
 namespace {

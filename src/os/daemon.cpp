@@ -15,6 +15,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "os/address.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 

@@ -18,9 +18,8 @@
 #include "os/connection.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
-#include "os/notify.hpp"
 #include "os/poller.hpp"
-#include "os/send_shares.hpp"
+#include "os/service_manager.hpp"
 
 namespace haricot::os {
 

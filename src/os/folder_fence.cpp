@@ -24,7 +24,7 @@
 #include "haricot/binlog/read/replay.hpp"
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
-#include "os/file_calls.hpp"
+#include "os/folder_files.hpp"
 
 namespace haricot::os {
 namespace {

@@ -1,23 +1,149 @@
 #include "os/folder_files.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "os/file_calls.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 #include "os/folder_lock.hpp"
 
 namespace haricot::os {
+
+// System calls on open files and folders ----------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kPiecesMax = 1024;  // Maximum pieces of a pwritev.
+static_assert(kPiecesMax <= IOV_MAX);
+
+// Takes space by writing zeros. Checks the free space first: on a full disk, each refused put would
+// otherwise write megabytes of zeros only to free them again.
+int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
+  CHECK(from <= to);
+  struct statvfs space {};
+  if (::fstatvfs(file, &space) == 0 && space.f_blocks > 0 && space.f_frsize > 0 &&
+      space.f_bavail < (to - from) / space.f_frsize) {
+    return ENOSPC;
+  }
+  static constexpr std::array<char, 4096> kZeros{};
+  std::array<std::string_view, kPiecesMax> pieces;
+  pieces.fill({kZeros.data(), kZeros.size()});
+  while (from < to) {
+    const std::uint64_t count = std::min<std::uint64_t>((to - from) / kZeros.size(), kPiecesMax);
+    const std::string_view rest(kZeros.data(), std::min<std::uint64_t>(to - from, kZeros.size()));
+    const int error = count > 0 ? write_all(file, from, std::span(pieces).first(count))
+                                : write_all(file, from, std::span(&rest, 1));
+    if (error != 0) return error;
+    from += count > 0 ? count * kZeros.size() : rest.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+const char* reason_of(int error) {
+  if (error == kNoPlainFile) return "it is not a regular file";
+  if (error == ELOOP) return "it is a symbolic link, which haricotd does not follow";
+  return std::strerror(error);
+}
+
+int write_all(int file, std::uint64_t offset, std::span<const std::string_view> pieces) {
+  std::array<iovec, kPiecesMax> batch;  // Only the used part is initialized.
+  std::size_t index = 0;                // The first piece that is not completely written.
+  std::size_t written = 0;              // Number of its bytes that are written.
+  while (true) {
+    std::size_t count = 0;
+    for (std::size_t i = index; i < pieces.size() && count < kPiecesMax; ++i) {
+      const std::string_view rest = pieces[i].substr(i == index ? written : 0);
+      if (rest.empty()) continue;
+      batch[count++] = iovec{const_cast<char*>(rest.data()), rest.size()};
+    }
+    if (count == 0) return 0;
+    const ssize_t done =
+        ::pwritev(file, batch.data(), static_cast<int>(count), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return EIO;  // No progress and no error: repeating might never end.
+    offset += static_cast<std::uint64_t>(done);
+    written += static_cast<std::size_t>(done);
+    while (index < pieces.size() && written >= pieces[index].size()) {
+      written -= pieces[index++].size();
+    }
+  }
+}
+
+int size_of(int file, std::uint64_t& bytes) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return errno;
+  bytes = static_cast<std::uint64_t>(status.st_size);
+  return 0;
+}
+
+int cut(int file, std::uint64_t bytes) {
+  int result = 0;
+  do {
+    result = ::ftruncate(file, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+int list_names(Descriptor folder, std::vector<std::string>& names) {
+  names.clear();
+  DIR* const entries = folder ? ::fdopendir(folder.get()) : nullptr;
+  if (entries == nullptr) return errno;
+  folder.release();
+  errno = 0;
+  int error = 0;
+  try {
+    while (const dirent* const entry = ::readdir(entries)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    error = errno;
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  }
+  ::closedir(entries);
+  return error;
+}
+
+int rename_to_free_name(int folder, const char* from, const char* to) {
+  if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (::linkat(folder, from, folder, to, 0) != 0) return errno;
+  return ::unlinkat(folder, from, 0) == 0 ? 0 : errno;
+}
+
+int take_space(int file, std::uint64_t from, std::uint64_t to) {
+  int result = 0;
+  do {
+    result = ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  const bool cannot = errno == EOPNOTSUPP || errno == ENOSYS;
+  return cannot ? write_zeros(file, from, to) : errno;
+}
+
+// Reading a folder --------------------------------------------------------------------------------
+
 namespace {
 
 using binlog::DiskStatus;
@@ -202,6 +328,119 @@ DiskStatus FolderFiles::read_open(int file, FileBytes& bytes, const std::string&
     size = size_now;
   }
   return fail(EBUSY, "read", name);  // Another process keeps writing to it.
+}
+
+// A snapshot --------------------------------------------------------------------------------------
+
+DiskStatus FolderSnapshot::take() {
+  constexpr int kTriesMax = 1000;  // A try takes about as long as reading the newest file.
+  for (int i = 0; i < kTriesMax; ++i) {
+    const Try result = try_to_take();
+    is_taken_ = result == Try::good;
+    if (is_taken_) return DiskStatus::ok;
+    release();
+    if (result == Try::failed) return DiskStatus::failed;
+  }
+  return files_.fail_because("the files of " + files_.path() + " change too quickly to be read");
+}
+
+void FolderSnapshot::release() {
+  is_taken_ = false;
+  kept_.clear();
+  newest_ = {};
+}
+
+binlog::FolderNote FolderSnapshot::note() const {
+  return is_taken_ ? note_ : FolderLock::note_in(files_.descriptor());
+}
+
+FolderSnapshot::Try FolderSnapshot::try_to_take() {
+  note_ = note();
+  std::vector<std::uint64_t> numbers;
+  if (!find_numbers(numbers)) return Try::failed;
+  kept_.resize(numbers.size());
+  if (kept_.empty()) return Try::good;
+  for (std::size_t i = 0; i < kept_.size(); ++i) kept_[i].number = numbers[i];
+  if (!open_kept()) return Try::changed;
+  const File& newest = kept_.back();
+  const std::string name = binlog::binlog_file_name(newest.number);
+  const bool is_read =
+      !newest.file || files_.read_open(newest.file.get(), newest_, name) == DiskStatus::ok;
+  if (!find_numbers(numbers)) return Try::failed;
+  if (numbers.empty() || numbers.back() != newest.number) return Try::changed;
+  // A list may lack a file that gets its name meanwhile, even if it has a newer one.
+  const bool are_kept = std::all_of(numbers.begin(), numbers.end(), [this](std::uint64_t number) {
+    return std::any_of(kept_.begin(), kept_.end(),
+                       [number](const File& held) { return held.number == number; });
+  });
+  if (!are_kept || note() != note_) return Try::changed;
+  return is_read ? Try::good : Try::failed;
+}
+
+// Finds the numbers of the existing files, in ascending order. Returns false on failure: see
+// last_error().
+bool FolderSnapshot::find_numbers(std::vector<std::uint64_t>& numbers) {
+  std::vector<std::string> names;
+  if (files_.list(names) != DiskStatus::ok) return false;
+  numbers.clear();
+  for (const std::string& name : names) {
+    if (const auto number = binlog::binlog_file_number(name)) numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return true;
+}
+
+// Opens the newest file, then the others from the oldest on, because that is removed first. Returns
+// false if one of them is gone.
+bool FolderSnapshot::open_kept() {
+  File* before = nullptr;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    File& held = i == 0 ? kept_.back() : kept_[i - 1];
+    const std::string name = binlog::binlog_file_name(held.number);
+    Descriptor file = files_.open_file(name.c_str(), O_RDONLY | kOpenFlags);
+    if (!file && errno == ENOENT) return false;
+    if (!file && (errno == EMFILE || errno == ENFILE)) {
+      // The rest is read by name, which needs one descriptor.
+      if (before != nullptr) before->file = Descriptor();
+      return true;
+    }
+    struct stat status {};
+    const bool is_plain = file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    if (is_plain) held.file = std::move(file);
+    before = &held;
+  }
+  return true;
+}
+
+void FolderSnapshot::replace_names(std::vector<std::string>& names) const {
+  std::erase_if(names, [](const std::string& name) { return binlog::binlog_file_number(name); });
+  for (const File& file : kept_) names.push_back(binlog::binlog_file_name(file.number));
+}
+
+// Returns null if no such file is kept.
+const FolderSnapshot::File* FolderSnapshot::kept_named(const std::string& name) const {
+  const auto number = binlog::binlog_file_number(name);
+  const auto file = std::find_if(kept_.begin(), kept_.end(),
+                                 [number](const File& held) { return held.number == number; });
+  return file == kept_.end() ? nullptr : &*file;
+}
+
+DiskStatus FolderSnapshot::read(const std::string& name, FileBytes& bytes) {
+  if (!binlog::binlog_file_number(name)) return files_.read(name, bytes);
+  const File* const file = kept_named(name);
+  if (file == nullptr) return files_.fail(ENOENT, "read", name);
+  if (!file->file) return files_.read(name, bytes);
+  if (file != &kept_.back()) return files_.read_open(file->file.get(), bytes, name);
+  if (!bytes.resize(newest_.size())) return files_.fail(ENOMEM, "read", name);
+  const std::string_view kept = newest_.view();
+  if (!kept.empty()) std::memcpy(bytes.data(), kept.data(), kept.size());
+  return DiskStatus::ok;
+}
+
+DiskStatus FolderSnapshot::read_ends(const std::string& name, binlog::FileEnds& ends) {
+  const File* const kept = kept_named(name);
+  if (kept == nullptr || !kept->file) return files_.read_ends(name, ends);
+  return files_.read_ends_open(kept->file.get(), ends, name);
 }
 
 }  // namespace haricot::os

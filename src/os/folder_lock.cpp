@@ -14,7 +14,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
-#include "os/file_calls.hpp"
+#include "os/folder_files.hpp"
 
 namespace haricot::os {
 namespace {

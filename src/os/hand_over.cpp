@@ -1,120 +1,133 @@
 #include "os/hand_over.hpp"
 
-#include <cerrno>
-#include <iterator>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
 #include <utility>
 
-#include "os/connection.hpp"
+#include "haricot/base/check.hpp"
+#include "os/clock.hpp"
 
 namespace haricot::os {
 namespace {
 
-// Belongs to the format and never changes.
-constexpr std::uint32_t kServer = 200;
-
-std::string name_of(StateVersions versions) {
-  const std::string last = std::to_string(versions.last);
-  return versions.first == versions.last ? last : std::to_string(versions.first) + " to " + last;
-}
+constexpr const char* kBusy = "unfinished work takes too long, or the disk fails";
 
 }  // namespace
 
-bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-          const Listener* take_over_socket, const BinlogFolder* binlog,
-          std::vector<NamedDescriptor>& parts, std::string& error) {
-  ParcelWriter parcel;
-  if (!parcel.open(error)) return false;
-  const auto take = [](void* to, std::string_view bytes) {
-    return static_cast<ParcelWriter*>(to)->write(bytes);
-  };
-  StateWriter writer({take, &parcel});
-  std::vector<int> descriptors;
-  const auto write = [&](const Listener& listener) {
-    listener.write(writer);
-    descriptors.push_back(listener.descriptor());
-  };
-  writer.value(identity.version);
-  writer.begin(kServer);
-  writer.value(identity);
-  writer.value(static_cast<std::uint32_t>(daemon.listeners().size()));
-  writer.value(take_over_socket != nullptr);
-  for (const Listener& listener : daemon.listeners()) write(listener);
-  if (take_over_socket != nullptr) write(*take_over_socket);
-  if (binlog != nullptr) descriptors.push_back(binlog->folder_descriptor());
-  for (Session* session = service.first_session(); session != nullptr;
-       session = service.session_after(*session)) {
-    descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
+Succession::Succession(Daemon& daemon, Service& service, BinlogFolder* binlog,
+                       TakeOverSocket* socket, Notifier& notifier, Log& log,
+                       ServerIdentity identity, bool to_manager)
+    : daemon_(daemon),
+      service_(service),
+      binlog_(binlog),
+      socket_(socket),
+      notifier_(notifier),
+      log_(log),
+      identity_(std::move(identity)),
+      to_manager_(to_manager) {}
+
+int Succession::serve() {
+  for (Listener& listener : daemon_.listeners()) listener.own_file();
+  if (socket_ != nullptr) socket_->listener().own_file();
+  while (daemon_.run() == Daemon::End::paused) answer_next();
+  return end();
+}
+
+// The next server is on the socket, and may end at any moment. Until it has confirmed that it owns
+// everything, this one can continue.
+void Succession::answer_next() {
+  std::string error;
+  CHECK(socket_ != nullptr);  // Only the socket pauses the daemon.
+  begin("socket");
+  if (give_to_next(error)) leave();
+  socket_->refuse(error);
+  refuse(error);
+}
+
+int Succession::end() {
+  std::string error;
+  notifier_.stopping();
+  const bool hands_over = to_manager_ && notifier_.is_open();
+  if (hands_over) begin("signal");
+  const bool is_at_rest = hands_over && daemon_.come_to_rest(kPatience);
+  const bool is_all_kept = binlog_ == nullptr || binlog_->close();
+  daemon_.send_last_answers();
+  if (hands_over) {
+    if (!is_at_rest || !is_all_kept) {
+      error = kBusy;
+    } else if (give_to_manager(error)) {
+      leave();
+    }
+    refuse(error);
   }
-  const Bodies bodies = identity.folder.empty() ? Bodies::in_state : Bodies::in_journal;
-  service.transfer().write(writer, bodies);
-  if (!writer.end()) {
+  log_.event(Level::info, "stopped", {{"jobs", service_.engine().jobs().size()}});
+  return is_all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+bool Succession::give_to_next(std::string& error) {
+  std::vector<NamedDescriptor> parts;
+  const bool is_at_rest = daemon_.come_to_rest(kPatience);
+  if (!is_at_rest || (binlog_ != nullptr && !binlog_->settle(kPatience))) {
+    error = kBusy;
+    return false;
+  }
+  if (!pack_all(parts, error) || !socket_->give(parts, kPatienceWithNext, notifier_, error)) {
+    return false;
+  }
+  if (binlog_ != nullptr) binlog_->release_lock();
+  return true;
+}
+
+bool Succession::give_to_manager(std::string& error) {
+  std::vector<NamedDescriptor> parts;
+  if (!pack_all(parts, error)) return false;
+  bool is_stored = true;
+  for (const NamedDescriptor& part : parts) {
+    is_stored = is_stored && notifier_.store(part.name, part.descriptor.get());
+  }
+  if (is_stored && notifier_.wait_until_read()) return true;
+  error = "the service manager does not accept the state";
+  return false;
+}
+
+bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& error) {
+  try {
+    identity_.rested_at = daemon_.rested_at();
+    if (binlog_ != nullptr) identity_.folder = binlog_->identity();
+    const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
+    return pack(daemon_, service_, identity_, socket, binlog_, parts, error);
+  } catch (const std::bad_alloc&) {
     error = "not enough memory for the state";
     return false;
   }
-  return parcel.add(descriptors, error) && parcel.finish(parts, error);
 }
 
-TakeOver::TakeOver(Parcel parcel)
-    : parcel_(std::make_unique<Parcel>(std::move(parcel))), reader_(parcel_->state()) {}
-
-std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                       Fault& fault, std::string& error) {
-  fault = Fault::damaged;
-  std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
-  std::vector<Descriptor> descriptors;
-  if (!parcel || !parcel->copy_descriptors(descriptors, error)) {
-    if (errno == EMFILE || errno == ENOMEM) fault = Fault::no_resources;
-    return std::nullopt;
-  }
-  TakeOver result(std::move(*parcel));
-  std::uint32_t& version = result.identity_.version;
-  result.reader_.value(version);
-  if (version < versions.first || version > versions.last) {
-    fault = Fault::other_version;
-    error = "the state has version " + std::to_string(version) + ", and this program reads " +
-            name_of(versions);
-  } else if (!result.reader_.is_whole() || !result.read_head(descriptors)) {
-    error = "the state is damaged";
-  } else {
-    return result;
-  }
-  return std::nullopt;
+void Succession::begin(const char* why) {
+  began_ = read_clock();
+  log_.event(Level::info, "handing-over",
+             {{"why", why},
+              {"connections", service_.engine().counts().clients},
+              {"jobs", service_.engine().jobs().size()}});
+  log_.flush();
 }
 
-bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
-  std::uint32_t listeners = 0;
-  bool has_take_over_socket = false;
-  if (!reader_.begin(kServer)) return false;
-  reader_.value(identity_);
-  reader_.value(listeners);
-  reader_.value(has_take_over_socket);
-  const bool has_folder = !identity_.folder.empty();
-  const std::size_t before_sockets =
-      std::size_t{listeners} + (has_take_over_socket ? 1 : 0) + (has_folder ? 1 : 0);
-  if (!reader_.is_good() || before_sockets > descriptors.size()) return false;
-  auto at = descriptors.begin();
-  for (std::uint32_t i = 0; i < listeners; ++i, ++at) {
-    listeners_.push_back(Listener::from_other(reader_, std::move(*at)));
-  }
-  if (has_take_over_socket) {
-    take_over_socket_ = Listener::from_other(reader_, std::move(*at));
-    ++at;
-  }
-  if (has_folder) folder_ = std::move(*at++);
-  sockets_.assign(std::make_move_iterator(at), std::make_move_iterator(descriptors.end()));
-  return reader_.is_good();
+void Succession::refuse(const std::string& why) {
+  log_.event(Level::warning, "hand-over-refused",
+             {{"message", why}, {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
+  log_.flush();
 }
 
-ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant now) {
-  using Read = ServiceTransfer::Read;
-  ServiceTransfer transfer = service.transfer();
-  const Read queue = transfer.read_queue(reader_);
-  if (queue == Read::broken) return queue;
-  for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
-    Descriptor socket = i < sockets_.size() ? std::move(sockets_[i]) : Descriptor();
-    if (!daemon.take_over(std::move(socket), transfer, reader_)) return Read::broken;
-  }
-  return transfer.finish(reader_, now) ? queue : Read::broken;
+// The next server begins when the socket closes, which happens last here.
+void Succession::leave() {
+  log_.event(Level::info, "handed-over",
+             {{"connections", service_.engine().counts().clients},
+              {"jobs", service_.engine().jobs().size()},
+              {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
+  log_.event(Level::info, "stopped", {{"jobs", service_.engine().jobs().size()}});
+  log_.flush();
+  ::_exit(EXIT_SUCCESS);
 }
 
 }  // namespace haricot::os

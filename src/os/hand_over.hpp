@@ -1,100 +1,62 @@
-// Hands a running server over to the next process, and takes over from the previous one.
-//
-//   version | server, listeners | the service with its sessions           the state of a parcel
-//   listeners' sockets, the folder of the binlog if there is one,
-//   then the sockets of the sessions in their order                       its descriptors
+// Ends a server and hands it over to the next one: via a service manager, which keeps the state in
+// between, or via a socket, on which the next server asks for it.
 
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
-#include "os/listener.hpp"
-#include "os/notify.hpp"
-#include "os/parcel.hpp"
+#include "os/log.hpp"
+#include "os/sealed_state.hpp"
+#include "os/service_manager.hpp"
+#include "os/take_over_socket.hpp"
 
 namespace haricot::os {
 
-// Versions of the format that a program reads. It writes the last one.
-struct StateVersions {
-  std::uint32_t first = 0;
-  std::uint32_t last = 0;
-};
-
-// Data of a server in a parcel, besides its service.
-struct ServerIdentity {
-  std::uint32_t version = 0;  // Version of the format; comes first.
-  std::string addresses;      // Addresses that it was asked to listen on.
-  std::string folder;         // Identity of its binlog's folder on the machine; empty: no binlog.
-
-  // Key of the hashes of names. Clients that read tubes page by page continue in that order.
-  std::array<std::uint64_t, 2> hash_key{};
-  Instant rested_at = {};  // Nothing was read since then.
-
-  using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder,
-                           &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
-};
-
-// Packs the server into a parcel; `take_over_socket` and `binlog` may be null. On failure returns
-// false and sets `error`, and nothing has been given away. Requires: the daemon is at rest, and its
-// journal is durable.
-[[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-                        const Listener* take_over_socket, const BinlogFolder* binlog,
-                        std::vector<NamedDescriptor>& parts, std::string& error);
-
-class TakeOver {
+class Succession {
  public:
-  enum class Fault : std::uint8_t {
-    damaged,
-    other_version,
-    no_resources,  // Memory or descriptors are short. A later try may succeed.
-  };
-  // Opens the parts that were passed. On failure returns nothing, and sets `fault` and `error`. May
-  // throw std::bad_alloc.
-  static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                      Fault& fault, std::string& error);
+  // Requires: all arguments outlive this object; `binlog` and `socket` may be null. `identity`: the
+  // folder of the binlog is added at the hand-over. `to_manager`: hand everything to the service
+  // manager at the end, if there is one.
+  Succession(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
+             Notifier& notifier, Log& log, ServerIdentity identity, bool to_manager);
+  Succession(const Succession&) = delete;
+  Succession& operator=(const Succession&) = delete;
 
-  // Identity of the previous server.
-  const ServerIdentity& identity() const { return identity_; }
-  // Its listeners, and its take-over socket if it had one. Their files still belong to it.
-  std::vector<Listener>& listeners() { return listeners_; }
-  std::optional<Listener>& take_over_socket() { return take_over_socket_; }
-  std::size_t connections() const { return sockets_.size(); }
-  const std::vector<NamedDescriptor>& parts() const { return parcel_->parts(); }
-
-  // Reads the jobs from the folder of the previous server, so that the state has their bodies and
-  // names no folder: for a server with another folder, or none. Does not change the folder. Returns
-  // false and sets `error` on failure. May throw std::bad_alloc.
-  [[nodiscard]] bool bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
-  // Reads into a service without sessions, whose journal has restored its jobs. May throw
-  // std::bad_alloc, which leaves the service as `broken` does.
-  [[nodiscard]] ServiceTransfer::Read read(Daemon& daemon, Service& service, Instant now);
+  // Serves until the server has to end, and returns the exit status. If another server has taken
+  // over by then, ends the process itself, because the files and sockets that are closed on the way
+  // out belong to the other server. Requires: the daemon is open.
+  int serve();
 
  private:
-  explicit TakeOver(Parcel parcel);
-  bool read_head(std::vector<Descriptor>& descriptors);
+  // How long a server finishes its work, so that the next one need not; and how long the next one
+  // may take to get ready.
+  static constexpr Duration kPatience = Duration::seconds(5);
+  static constexpr Duration kPatienceWithNext = Duration::seconds(10);
 
-  std::unique_ptr<Parcel> parcel_;
-  StateReader reader_;
-  // Input of the reader; null: the parcel's state.
-  std::unique_ptr<std::string> state_with_bodies_;
+  int end();
+  void answer_next();
+  bool give_to_next(std::string& error);
+  bool give_to_manager(std::string& error);
+  bool pack_all(std::vector<NamedDescriptor>& parts, std::string& error);
+  void begin(const char* why);
+  void refuse(const std::string& why);
+  [[noreturn]] void leave();
+
+  Daemon& daemon_;
+  Service& service_;
+  BinlogFolder* binlog_;
+  TakeOverSocket* socket_;
+  Notifier& notifier_;
+  Log& log_;
   ServerIdentity identity_;
-  Descriptor folder_;  // Folder of the binlog.
-  std::vector<Listener> listeners_;
-  std::optional<Listener> take_over_socket_;
-  std::vector<Descriptor> sockets_;
+  const bool to_manager_;
+  Instant began_;
 };
 
 }  // namespace haricot::os

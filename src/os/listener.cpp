@@ -13,13 +13,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "haricot/base/number.hpp"
-#include "os/unix_address.hpp"
+#include "os/address.hpp"
 
 namespace haricot::os {
 namespace {
@@ -53,17 +52,6 @@ bool is_answered(const sockaddr_un& address, int type) {
   const int result =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return result == 0 || errno != ECONNREFUSED;
-}
-
-std::string address_name(const sockaddr* address, socklen_t length) {
-  char host[NI_MAXHOST];
-  char port[NI_MAXSERV];
-  if (::getnameinfo(address, length, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "?";
-  }
-  const bool v6 = address->sa_family == AF_INET6;
-  return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
 std::string bound_name(int descriptor) {
@@ -152,45 +140,6 @@ bool listen_beside(int descriptor, const addrinfo& at, const std::vector<Listene
 }
 
 }  // namespace
-
-Addresses addresses_to_listen_on(const std::string& host, const std::string& port,
-                                 std::string& error) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int result = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); result != 0) {
-    error = "cannot find " + host + " port " + port + ": " + ::gai_strerror(result);
-    found = nullptr;
-  }
-  return {found, &::freeaddrinfo};
-}
-
-bool is_missing_address(int reason) {
-  return reason == EAFNOSUPPORT || reason == EADDRNOTAVAIL;
-}
-
-bool may_be_socket(const std::string& path, bool& is_there, std::string& error) {
-  struct stat status {};
-  is_there = false;
-  if (!is_unix_path(path)) {
-    error = "the path of a unix socket must have 1 to 107 bytes: " + path;
-    return false;
-  }
-  is_there = ::lstat(path.c_str(), &status) == 0;
-  if (!is_there || S_ISSOCK(status.st_mode)) return true;
-  error = path + " exists and is not a socket";
-  return false;
-}
-
-std::string peer_name(int descriptor) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getpeername(descriptor, generic, &length) != 0) return "gone";
-  return address.ss_family == AF_UNIX ? "unix" : address_name(generic, length);
-}
 
 std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
                                      std::string& error, std::vector<Listener>* last) {

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <sys/types.h>
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,21 +15,6 @@
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
-
-// Returns the address of a socket's peer, for the log and list-clients: `127.0.0.1:4711`, `unix`.
-// Always printable ASCII without quotes.
-std::string peer_name(int descriptor);
-
-// Checks that Listener::open() shares with --check.
-
-using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-// Resolves a host and a port to listen on. Returns null on failure; `error` says why.
-Addresses addresses_to_listen_on(const std::string& host, const std::string& port,
-                                 std::string& error);
-// Returns true if a socket failed for this reason because the machine lacks the address.
-bool is_missing_address(int reason);
-// Returns true if the path has a valid length and leads to nothing, or to a socket (`is_there`).
-bool may_be_socket(const std::string& path, bool& is_there, std::string& error);
 
 class Listener {
  public:

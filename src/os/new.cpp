@@ -4,7 +4,7 @@
 // Other threads (that of Syncer) get uncounted memory. If they free memory of the main thread, it
 // is put on a list, which the main thread frees at its next allocation.
 
-#include "os/new.hpp"
+#include "os/process.hpp"
 
 #include <atomic>
 #include <cstddef>

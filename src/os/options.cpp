@@ -9,8 +9,7 @@
 #include "haricot/base/flag_text.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/number.hpp"
-#include "os/port.hpp"
-#include "os/unix_address.hpp"
+#include "os/address.hpp"
 
 namespace haricot::os {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "haricot/protocol/limits.hpp"
 #include "haricot/service/server_info.hpp"
-#include "os/log_line.hpp"
+#include "os/log.hpp"
 
 namespace haricot::os {
 

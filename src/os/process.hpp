@@ -35,6 +35,10 @@ void ignore_children();
 // Makes malloc return large pieces of memory to the system as soon as they are free.
 void give_large_memory_back();
 
+// Counts the memory of this thread from now on (haricot/base/memory.hpp). Called first in main().
+// Linked into haricotd only (new.cpp): the tool and the tests use their library's operator new.
+void count_memory();
+
 // Changes to a user permanently: its supplementary groups, its group, itself. On failure returns
 // false and sets `error`, and `no_such_user` if that is the reason; the process has to end then.
 [[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);

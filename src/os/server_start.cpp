@@ -1,23 +1,257 @@
 #include "os/server_start.hpp"
 
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <new>
 #include <utility>
 
 #include "haricot/base/memory.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/binlog/read/folder_facts.hpp"
+#include "haricot/binlog/read/folder_plan.hpp"
 #include "haricot/queue/journal.hpp"
-#include "os/exit_status.hpp"
-#include "os/inherited.hpp"
-#include "os/new.hpp"
+#include "os/address.hpp"
+#include "os/connection.hpp"
+#include "os/descriptor.hpp"
+#include "os/disk.hpp"
+#include "os/folder_lock.hpp"
+#include "os/hand_over.hpp"
+#include "os/listener.hpp"
 #include "os/process.hpp"
 #include "os/sandbox.hpp"
-#include "os/server_settings.hpp"
-#include "os/succession.hpp"
+#include "os/service_manager.hpp"
 
 namespace haricot::os {
+
+LogStyle log_style(const Options& options) {
+  return {.format = options.log_format,
+          .level = options.verbosity > 0 ? Level::debug : Level::info,
+          .for_journal = is_journal(STDERR_FILENO)};
+}
+
+binlog::BinlogOptions binlog_options(const Options& options) {
+  constexpr std::uint64_t kLongest = 1'000'000'000;  // Milliseconds: more than a week.
+  binlog::BinlogOptions result;
+  result.file_bytes = options.binlog_bytes_max;
+  result.open_files_max = SpareDescriptors::share_of(descriptor_limit());
+  result.sync_interval =
+      Duration::milliseconds(static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
+  result.sync = binlog::SyncPolicy::interval;
+  if (options.binlog_sync_ms == 0) result.sync = binlog::SyncPolicy::every_turn;
+  if (!options.binlog_sync) result.sync = binlog::SyncPolicy::never;
+  result.strict = options.binlog_strict;
+  return result;
+}
+
+ServerInfo server_info(const Options& options, std::string_view version) {
+  ServerInfo info;
+  info.job_bytes_max = options.job_bytes_max;
+  info.binlog_bytes_max = options.binlog_bytes_max;
+  info.compat = options.compat;
+  info.limits = options.limits;
+  info.commands = options.commands;
+  info.haricot_version = version;
+  describe_process(info);
+  info.address_of = &Connection::address_of;
+  return info;
+}
+
+// A check -----------------------------------------------------------------------------------------
+
+namespace {
+
+bool fail(const std::string& what, std::string& error) {
+  error = what + ": " + std::strerror(errno);
+  return false;
+}
+
+// This process holds no lock, so opening the file drops none.
+bool can_lock(const FolderDisk& disk, const std::string& path, std::string& error) {
+  FolderLock lock;
+  if (lock.can_open(disk.descriptor())) return true;
+  error = lock.why_not(path);
+  return false;
+}
+
+// Reads the signatures of the files, and no jobs.
+bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error) {
+  if (::faccessat(disk.descriptor(), ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
+    return fail("cannot write to " + path, error);
+  }
+  disk.files().expect_writers();
+  binlog::FolderFacts facts;
+  if (disk.snapshot().take() != binlog::DiskStatus::ok) {
+    error = disk.last_error();
+    return false;
+  }
+  if (!binlog::gather_facts(disk, disk.snapshot().note(), 0, facts, error)) return false;
+  error = binlog::plan_folder(facts).refusal;
+  return error.empty();
+}
+
+// Returns true if a unix socket exists at the path, whether or not a server answers, or can be
+// made.
+bool can_listen_at(const std::string& path, std::string& error) {
+  bool is_there = false;
+  if (!may_be_socket(path, is_there, error)) return false;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
+  return fail("cannot listen on " + path, error);
+}
+
+// Binds a socket that does not listen, and so does not disturb a server. Returns true if the
+// address is in use.
+bool can_bind(const addrinfo& address) {
+  const Descriptor socket(
+      ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
+  if (!socket) return false;
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  return ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 || errno == EADDRINUSE;
+}
+
+// Like Listener::open(): a name may have addresses that this machine lacks, but not only such.
+bool can_listen_on(const std::string& listen, const std::string& port, std::string& error) {
+  if (listen.starts_with(kUnixPrefix))
+    return can_listen_at(listen.substr(kUnixPrefix.size()), error);
+  const Addresses found = addresses_to_listen_on(listen, port, error);
+  if (!found) return false;
+  bool has_one = false;
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    if (can_bind(*at)) {
+      has_one = true;
+      continue;
+    }
+    const bool is_missing = is_missing_address(errno);
+    std::string message = "cannot listen on ";
+    message.append(listen).append(":").append(port);
+    (void)fail(message, error);
+    if (!is_missing) return false;
+  }
+  if (has_one) error.clear();
+  return has_one;
+}
+
+bool can_listen(const Options& options, std::string& error) {
+  if (!can_listen_on(options.listen, options.port, error)) return false;
+  for (const std::string& address : options.listen_also) {
+    if (!can_listen_on(address, options.port, error)) return false;
+  }
+  const std::string& path = options.take_over_socket;
+  return path.empty() || can_listen_at(path, error);
+}
+
+// Checks in the order of a start, so that the first failure is the one that a start would report.
+int check_in_order(const Options& options, std::string& error) {
+  const bool has_binlog = !options.binlog_folder.empty();
+  const std::string& folder = options.binlog_folder;
+  FolderDisk disk;
+  if (has_binlog && !disk.open(folder)) {
+    error = disk.last_error();
+    return kExitBinlog;
+  }
+  if (has_binlog && !can_lock(disk, folder, error)) return kExitBinlog;
+  if (!can_listen(options, error)) return kExitCannotListen;
+  bool no_such_user = false;
+  if (!options.user.empty() && !become_user(options.user, error, no_such_user)) {
+    return no_such_user ? kExitNoUser : EXIT_FAILURE;
+  }
+  if (has_binlog && !can_use_files(disk, folder, error)) return kExitBinlog;
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int check_start(const Options& options, std::string& error) {
+  try {
+    return check_in_order(options, error);
+  } catch (const std::bad_alloc&) {
+    return EXIT_FAILURE;
+  }
+}
+
+// Sockets -----------------------------------------------------------------------------------------
+
+namespace {
+
+// Opens listeners on all addresses, or moves them out of `last`. Returns none and sets `error` if
+// one address fails.
+std::vector<Listener> open_listeners(const Options& options, std::vector<Listener>* last,
+                                     std::string& error) {
+  std::vector<Listener> all = Listener::open(options.listen, options.port, error, last);
+  for (const std::string& address : options.listen_also) {
+    if (all.empty()) break;
+    std::vector<Listener> more = Listener::open(address, options.port, error, last);
+    if (more.empty()) return {};
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// Returns the inherited sockets, or else listeners on all addresses. Returns none and sets `error`
+// on failure.
+std::vector<Listener> find_listeners(const Options& options, std::vector<NamedDescriptor> sockets,
+                                     TakeOver* last, Log& log, std::string& error) {
+  std::vector<Listener> inherited = Listener::inherit(std::move(sockets), error);
+  if (!inherited.empty() && options.listen_given) {
+    log.event(Level::warning, "flag",
+              {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
+  }
+  if (!inherited.empty() || !error.empty()) return inherited;
+  return open_listeners(options, last == nullptr ? nullptr : &last->listeners(), error);
+}
+
+std::optional<Listener> find_take_over_socket(const Options& options, TakeOver* last,
+                                              std::string& error) {
+  const std::string& path = options.take_over_socket;
+  if (last != nullptr && last->take_over_socket() && last->take_over_socket()->is_at(path)) {
+    return std::exchange(last->take_over_socket(), std::nullopt);
+  }
+  return Listener::open_for_messages(path, options.user, error);
+}
+
+}  // namespace
+
+bool ServerSockets::open(const Options& options, std::vector<NamedDescriptor> inherited,
+                         TakeOver* last, Log& log, std::string& error) {
+  listeners = find_listeners(options, std::move(inherited), last, log, error);
+  if (listeners.empty() || options.take_over_socket.empty()) return !listeners.empty();
+  std::optional<Listener> socket = find_take_over_socket(options, last, error);
+  if (socket) take_over.emplace(std::move(*socket));
+  return socket.has_value();
+}
+
+std::vector<std::string> ServerSockets::removal_folders() const {
+  std::vector<std::string> folders;
+  for (const Listener& listener : listeners) folders.push_back(listener.removal_folder());
+  if (take_over) folders.push_back(take_over->listener().removal_folder());
+  std::erase(folders, "");
+  return folders;
+}
+
+std::string ServerSockets::names() const {
+  std::string names;
+  for (const Listener& listener : listeners) names += (names.empty() ? "" : ",") + listener.name();
+  return names;
+}
+
+std::string addresses_of(const Options& options) {
+  std::string result = options.listen + " " + options.port;
+  for (const std::string& address : options.listen_also) result += " " + address;
+  return result;
+}
+
+// The start ---------------------------------------------------------------------------------------
 
 void log_cannot_start(Log& log, int status, const std::string& message, bool is_state_kept) {
   if (!is_state_kept) {

@@ -12,20 +12,66 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/binlog/binlog_options.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
-#include "os/hand_over.hpp"
-#include "os/last_server.hpp"
+#include "os/listener.hpp"
 #include "os/log.hpp"
-#include "os/notify.hpp"
 #include "os/options.hpp"
-#include "os/server_sockets.hpp"
+#include "os/predecessor.hpp"
+#include "os/sealed_state.hpp"
+#include "os/service_manager.hpp"
+#include "os/take_over_socket.hpp"
 
 namespace haricot::os {
+
+// Exit statuses of haricotd. Most are those of beanstalkd, which scripts of operators know.
+inline constexpr int kExitUsage = 5;
+inline constexpr int kExitBinlog = 10;
+// The state of the previous server stays in its place.
+inline constexpr int kExitNotTakenOver = 20;
+inline constexpr int kExitNoUser = 33;
+inline constexpr int kExitCannotListen = 111;
+
+// Settings of the parts of a server, by its flags -------------------------------------------------
+
+// Returns the style of a log on standard error.
+LogStyle log_style(const Options& options);
+binlog::BinlogOptions binlog_options(const Options& options);
+// Returns the settings of the service, with facts about this process. `version` is haricot's.
+ServerInfo server_info(const Options& options, std::string_view version);
+
+// A check and a start -----------------------------------------------------------------------------
+
+// Checks for --check if a server could start while another one runs: returns the exit status of a
+// start, and the reason in `error`; 0 if the server would serve. Does not bind an address that is
+// in use, takes no lock, and writes nothing. Addresses in use and the lock of the folder count as
+// free, because the server to be replaced has them. Changes the user of the process as a start
+// does, so the process has to end afterwards.
+[[nodiscard]] int check_start(const Options& options, std::string& error);
+
+// The sockets that a server listens on: inherited ones, those of the previous server, or new ones.
+struct ServerSockets {
+  std::vector<Listener> listeners;          // Never empty if open() has succeeded.
+  std::optional<TakeOverSocket> take_over;  // Of --take-over-socket.
+
+  // Takes the inherited sockets, or else listens on the addresses of the flags; listens on the
+  // socket of --take-over-socket. Sockets that `last` has for these addresses are moved out of it;
+  // null: there is no previous server. Returns false and sets `error` on failure.
+  [[nodiscard]] bool open(const Options& options, std::vector<NamedDescriptor> inherited,
+                          TakeOver* last, Log& log, std::string& error);
+  // Returns the folders in which files of sockets have to be removed at the end.
+  std::vector<std::string> removal_folders() const;
+  // Returns the names of the listeners, for the log.
+  std::string names() const;
+};
+
+// Returns the addresses of the flags as one text, which earlier versions compare with their own.
+std::string addresses_of(const Options& options);
 
 // Logs why a server does not start, and the exit status. If a service manager keeps the state of
 // the previous server, adds that the next start has it.

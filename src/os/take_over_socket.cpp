@@ -10,11 +10,11 @@
 #include <span>
 #include <utility>
 
+#include "os/address.hpp"
 #include "os/clock.hpp"
-#include "os/descriptor_message.hpp"
-#include "os/inherited.hpp"
+#include "os/descriptor.hpp"
 #include "os/process.hpp"
-#include "os/unix_address.hpp"
+#include "os/service_manager.hpp"
 
 namespace haricot::os {
 namespace {

@@ -19,8 +19,8 @@
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
 #include "os/listener.hpp"
-#include "os/notify.hpp"
 #include "os/poller.hpp"
+#include "os/service_manager.hpp"
 
 namespace haricot::os {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-#include "os/unix_address.hpp"
+#include "os/address.hpp"
 #include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/address.hpp"

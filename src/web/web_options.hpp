@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "os/log_line.hpp"
+#include "os/log.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "web/serve/web_server.hpp"
 

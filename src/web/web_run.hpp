@@ -9,8 +9,8 @@
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 #include "os/log.hpp"
-#include "os/notify.hpp"
 #include "os/poller.hpp"
+#include "os/service_manager.hpp"
 #include "web/http/exchange.hpp"
 #include "web/web_options.hpp"
 

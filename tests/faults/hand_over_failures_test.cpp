@@ -1,22 +1,30 @@
-// A restart in which a call fails, or in which the old or the new process is killed before a call:
-// for each call. It costs no more than a restart without a hand-over: no acknowledged job is lost
-// or duplicated, and the server serves.
-
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "failing_calls.hpp"
+#include "os/take_over_fixture.hpp"
 #include "planned_failures.hpp"
+#include "support/daemon_fixture.hpp"
 #include "support/hand_over_fixture.hpp"
 #include "support/process_facts.hpp"
 
 namespace haricot::test {
 namespace {
+
+// A restart in which a call fails, or in which the old or the new process is killed before a call:
+// for each call. It costs no more than a restart without a hand-over: no acknowledged job is lost
+// or duplicated, and the server serves.
 
 using faults::kKills;
 using faults::kOneByte;
@@ -319,6 +327,191 @@ INSTANTIATE_TEST_SUITE_P(
                       FailingCall{"Fstat", SocketCall::fstat, {EIO, ENOMEM}},
                       FailingCall{"Sendmsg", SocketCall::sendmsg, {EAGAIN, ECONNREFUSED}}),
     [](const auto& of) { return std::string(of.param.name); });
+
+// Memory fails in a server that has confirmed that it takes over: allocation by allocation, once or
+// for a while. The server before is gone by then, so this one serves, whatever happens.
+
+using faults::PlannedFailures;
+using faults::SocketCall;
+
+constexpr std::uint64_t kAllocationsMax = 1000;
+
+// With and without a binlog; the shortage lasts for a while or not.
+class AgreedTakeOver : public DaemonTest,
+                       public ::testing::WithParamInterface<std::tuple<bool, bool>> {
+ protected:
+  static bool has_binlog() { return std::get<0>(GetParam()); }
+  static bool lasts() { return std::get<1>(GetParam()); }
+  std::string path() const { return folder_.file("next"); }
+  std::string late_path() const { return folder_.file("late"); }
+
+  // All of its memory comes from malloc.
+  ServerOptions options_of_next() {
+    std::vector<std::string> words = arguments_;
+    words.push_back("--take-over=" + late_path());
+    ServerOptions options = options_with(std::move(words));
+    options.binary = LATER_HARICOTD;
+    options.environment = calls_.environment();
+    return options;
+  }
+  void begin() {
+    calls_.open(folder_.file("failing"));
+    last_ = std::make_unique<ServerProcess>();
+    std::vector<std::string> words = {"--take-over-socket=" + path()};
+    if (has_binlog()) words.insert(words.end(), {"-b", jobs_.path(), "-f", "0"});
+    ServerOptions options = options_with(words);
+    options.binary = LATER_HARICOTD;
+    ASSERT_TRUE(last_->start(options)) << last_->failure();
+    arguments_ = {"-l", "127.0.0.1", "-p", std::to_string(last_->port())};
+    arguments_.insert(arguments_.end(), words.begin(), words.end());
+    client_ = std::make_unique<WireClient>();
+    ASSERT_TRUE(client_->connect(*last_));
+    ASSERT_EQ(client_->put("held", 0, 0, 600), "INSERTED 1\r\n");
+    ASSERT_EQ(client_->ask("reserve"), "RESERVED 1 4\r\nheld\r\n");
+  }
+  // Takes everything over, while that allocation after the confirmation fails. Returns whether the
+  // server makes so many.
+  bool take_over_without(std::uint64_t number) {
+    Relay relay;
+    auto next = std::make_unique<ServerProcess>();
+    const bool is_ready = relay.begin(path(), late_path()) && next->launch(options_of_next()) &&
+                          relay.pass_parts() && relay.end_first();
+    EXPECT_TRUE(is_ready) << next->standard_error() << last_->standard_error();
+    EXPECT_EQ(last_->wait_exit(), kGood);
+    calls_.plan(SocketCall::malloc, ENOMEM, number,
+                lasts() ? std::numeric_limits<std::uint64_t>::max() : number);
+    EXPECT_TRUE(relay.let_next_begin());
+    constexpr int kShortage = 30;
+    if (lasts()) ::poll(nullptr, 0, kShortage);
+    EXPECT_TRUE(lasts() || client_->ask("touch 1") == "TOUCHED\r\n") << next->standard_error();
+    const bool was_hit = calls_.end();
+    ::unlink(late_path().c_str());
+    EXPECT_TRUE(next->running()) << next->standard_error();
+    last_ = std::move(next);
+    return was_hit;
+  }
+  // Changes may be refused until the binlog has begun a file.
+  void expect_to_serve() {
+    ASSERT_EQ(client_->ask("touch 1"), "TOUCHED\r\n") << last_->standard_error();
+    std::string put;
+    ASSERT_TRUE(eventually([&] {
+      put = client_->put("new");
+      return put != "INTERNAL_ERROR\r\n" && put != "OUT_OF_MEMORY\r\n";
+    })) << last_->standard_error();
+    ASSERT_TRUE(put.starts_with("INSERTED ")) << put;
+    EXPECT_EQ(client_->ask("delete " + put.substr(9, put.size() - 11)), "DELETED\r\n");
+  }
+
+  PlannedFailures calls_;
+  TemporaryFolder jobs_;
+  std::unique_ptr<ServerProcess> last_;  // The one that serves.
+  std::vector<std::string> arguments_;
+  Client client_;
+};
+
+INSTANTIATE_TEST_SUITE_P(With, AgreedTakeOver,
+                         ::testing::Combine(::testing::Bool(), ::testing::Bool()),
+                         [](const auto& with) {
+                           return std::string(std::get<0>(with.param) ? "ABinlog" : "NoBinlog") +
+                                  (std::get<1>(with.param) ? "Lasting" : "Once");
+                         });
+
+TEST_P(AgreedTakeOver, ServesWithoutMemoryToo) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
+  ASSERT_NO_FATAL_FAILURE(begin());
+  std::uint64_t number = 1;
+  for (bool was_hit = true; was_hit; ++number) {
+    SCOPED_TRACE("allocation " + std::to_string(number));
+    ASSERT_LT(number, kAllocationsMax);
+    was_hit = take_over_without(number);
+    ASSERT_FALSE(HasFailure());
+    ASSERT_NO_FATAL_FAILURE(expect_to_serve());
+  }
+  // The folder has all later records.
+  last_->kill_hard();
+  if (!has_binlog()) return;
+  ASSERT_TRUE(last_->start(options_with({"-b", jobs_.path()})));
+  WireClient again;
+  ASSERT_TRUE(again.connect(*last_));
+  EXPECT_EQ(again.ask("peek 1"), "FOUND 1 4\r\nheld\r\n");
+  EXPECT_EQ(again.ask("peek 2"), "NOT_FOUND\r\n");
+}
+
+// A restart while the wall clock is far ahead: held jobs have a deadline a hundred years later,
+// which may be beyond the last time that there is.
+
+struct Year {
+  int number;
+  const char* begin;  // In seconds since 1970.
+};
+constexpr Year kYears[] = {{2200, "7258118400"}, {2255, "8993721600"}};
+
+enum class Way : std::uint8_t { manager, socket, kill };
+constexpr const char* kWayNames[] = {"Manager", "Socket", "Kill"};
+
+class LateClock : public HandOverTest,
+                  public ::testing::WithParamInterface<std::tuple<Year, Way, bool>> {
+ protected:
+  static Way way() { return std::get<Way>(GetParam()); }
+  static bool has_folder() { return std::get<bool>(GetParam()); }
+  std::string path() const { return folder_.file("next"); }
+
+  // The manager passes each of them to the next server as well.
+  void set_clock() {
+    const char* known = std::getenv("ASAN_OPTIONS");
+    environment_ = {
+        std::string(faults::kWallClockSeconds) + "=" + std::get<Year>(GetParam()).begin,
+        std::string("LD_PRELOAD=") + HARICOT_FAILING_CALLS_LIBRARY,
+        std::string("ASAN_OPTIONS=verify_asan_link_order=0:") + (known == nullptr ? "" : known)};
+  }
+  void replace() {
+    if (way() == Way::manager) return restart();
+    if (way() == Way::kill) {
+      server_.kill_hard();
+      manager_.catch_up();
+      return start_again();
+    }
+    ServerOptions options = at_address(address_);
+    options.arguments.push_back("--take-over=" + path());
+    ASSERT_TRUE(next_.launch(options));
+    ASSERT_EQ(server_.wait_exit(), kGood) << next_.standard_error();
+  }
+
+  ServerProcess next_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, LateClock,
+                         ::testing::Combine(::testing::ValuesIn(kYears),
+                                            ::testing::Values(Way::manager, Way::socket, Way::kill),
+                                            ::testing::Bool()),
+                         [](const auto& of) {
+                           return "In" + std::to_string(std::get<Year>(of.param).number) + "By" +
+                                  kWayNames[static_cast<int>(std::get<Way>(of.param))] +
+                                  (std::get<bool>(of.param) ? "WithAFolder" : "InMemory");
+                         });
+
+TEST_P(LateClock, HeldJobsStayHeldUntilTheirGroupEnds) {
+  if (way() == Way::kill && !has_folder()) return;
+  set_clock();
+  std::vector<std::string> flags = {"--take-over-socket=" + path()};
+  if (has_folder()) flags.insert(flags.end(), {"-b", folder_.path(), "-f", "0"});
+  start_first(flags);
+  Client client = connect();
+  ASSERT_EQ(client->ask("put 0 0 600 4 grp:g\r\nhead"), "INSERTED 1\r\n");
+  ASSERT_EQ(client->ask("put 0 0 600 5 aft:g\r\nafter"), "INSERTED 2\r\n");
+  ASSERT_EQ(client->ask("put 0 1000 600 7\r\ndelayed"), "INSERTED 3\r\n");
+  const std::string said = server_.standard_error();
+  ASSERT_NE(said.find("time=" + std::to_string(std::get<Year>(GetParam()).number)),
+            std::string::npos)
+      << said;
+  ASSERT_NO_FATAL_FAILURE(replace());
+  if (way() == Way::kill) client = connect_again();
+  const std::string report = client->ask("stats");
+  EXPECT_EQ(report_number(report, "current-jobs-ready"), 1U);
+  EXPECT_EQ(report_number(report, "current-jobs-delayed"), 2U);
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  EXPECT_EQ(client->ask("reserve-with-timeout 5"), "RESERVED 2 5\r\nafter\r\n");
+}
 
 }  // namespace
 }  // namespace haricot::test

@@ -1,20 +1,27 @@
-// Every allocation fails once, alone or with all others until its step is over, in a scenario with
-// every command. The server does not end, leak, or contradict its answers.
-
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "failing_memory.hpp"
+#include "fuzz/transfer_play.hpp"
 #include "haricot/base/memory.hpp"
 #include "haricot/protocol/command.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/service/service.hpp"
+#include "haricot/service/service_transfer.hpp"
 #include "scenario.hpp"
 #include "trial.hpp"
 
 namespace haricot::faults {
 namespace {
+
+// Every allocation fails once, alone or with all others until its step is over, in a scenario with
+// every command. The server does not end, leak, or contradict its answers.
 
 struct MemoryCase {
   const char* name;
@@ -108,6 +115,128 @@ TEST(FailingMemory, SeesEveryWayToAskForIt) {
   EXPECT_EQ(allocations_failed(), 1U);
   calm_memory();
 }
+
+// Every allocation fails once, alone or with all later ones, while a server writes its state and
+// while the next one reads it.
+
+constexpr std::uint64_t kAllocationsMax = 20'000;
+constexpr std::uint64_t kAllLater = ~std::uint64_t{0};
+
+// Returns the state of a server with all kinds of data, with a checksum.
+std::string known_state() {
+  std::string state = fuzz::known_state(false);
+  return state += "----";
+}
+
+class Reading {
+ public:
+  using Read = ServiceTransfer::Read;
+
+  Read read(const std::string& state) {
+    StateReader reader(state);
+    ServiceTransfer transfer = service_.transfer();
+    try {
+      if (transfer.read_queue(reader) != Read::good) return Read::broken;
+      for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+        Session* session = nullptr;
+        if (!transfer.read_session(reader, &owners_.at(i), false, now_, session)) {
+          return Read::broken;
+        }
+        ++sessions_;
+      }
+      return transfer.finish(reader, now_) ? Read::good : Read::broken;
+    } catch (const std::bad_alloc&) {
+      return Read::broken;
+    }
+  }
+  // An owner whose session was not read is gone: no session may refer to it.
+  void expect_no_session_without_owner() {
+    Session* session = service_.first_session();
+    for (; session != nullptr; session = service_.session_after(*session)) {
+      EXPECT_LT(static_cast<char*>(session->owner()), owners_.data() + sessions_);
+    }
+  }
+  Service& service() { return service_; }
+
+ private:
+  Instant now_ = Instant::at(3'000'000'000);
+  ServerInfo info_;
+  NoJournal no_journal_;
+  Service service_{info_, no_journal_, now_};
+  std::array<char, 100> owners_{};
+  std::size_t sessions_ = 0;
+};
+
+class TransferMemory : public ::testing::TestWithParam<bool> {};
+
+TEST_P(TransferMemory, OfTheReader) {
+  const std::string state = known_state();
+  std::uint64_t nth = 1;
+  for (bool was_hit = true; was_hit && nth < kAllocationsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    Memory::give_all_back();
+    const std::int64_t held = live_allocations();
+    {
+      Reading reading;
+      plan_memory({nth, GetParam() ? kAllLater : nth});
+      ServiceTransfer::Read read;
+      {
+        const UnderTest under_test;
+        read = reading.read(state);
+      }
+      was_hit = allocations_failed() > 0;
+      calm_memory();
+      if (!was_hit) {
+        EXPECT_EQ(read, ServiceTransfer::Read::good);
+      }
+      reading.expect_no_session_without_owner();
+      if (read == ServiceTransfer::Read::good) reading.service().engine().check_invariants();
+    }
+    Memory::give_all_back();
+    EXPECT_EQ(live_allocations(), held) << "a leak";
+  }
+  EXPECT_GT(nth, 50U);
+  EXPECT_LT(nth, kAllocationsMax);
+}
+
+TEST_P(TransferMemory, OfTheWriter) {
+  const auto count = [](void* bytes, std::string_view more) {
+    *static_cast<std::size_t*>(bytes) += more.size();
+    return true;
+  };
+  const std::string state = known_state();
+  Reading reading;
+  ASSERT_EQ(reading.read(state), ServiceTransfer::Read::good);
+  std::uint64_t nth = 1;
+  for (bool was_hit = true; was_hit && nth < kAllocationsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    const std::int64_t held = live_allocations();
+    std::size_t bytes = 0;
+    plan_memory({nth, GetParam() ? kAllLater : nth});
+    bool is_written = false;
+    try {
+      const UnderTest under_test;
+      StateWriter writer({count, &bytes});
+      reading.service().transfer().write(writer, Bodies::in_state);
+      is_written = writer.end();
+    } catch (const std::bad_alloc&) {
+    }
+    was_hit = allocations_failed() > 0;
+    calm_memory();
+    EXPECT_EQ(is_written, !was_hit);
+    if (is_written) {
+      EXPECT_EQ(bytes, state.size());
+    }
+    EXPECT_EQ(live_allocations(), held) << "a leak";
+    reading.service().engine().check_invariants();
+  }
+  EXPECT_GT(nth, 2U);
+  EXPECT_LT(nth, kAllocationsMax);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, TransferMemory, ::testing::Bool(), [](const auto& of) {
+  return of.param ? std::string("Lasting") : std::string("Once");
+});
 
 }  // namespace
 }  // namespace haricot::faults

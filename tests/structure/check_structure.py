@@ -173,7 +173,7 @@ WITHOUT_TEST = {
 # records of the binlog, which have to survive a reboot, and for the id of an instance if the system has no
 # random numbers.
 WALL_CLOCK = re.compile(r"CLOCK_REALTIME|\bgettimeofday\b|\bsystem_clock\b|[^_\w.:]time\(")
-MAY_READ_WALL_CLOCK = {"src/os/process.cpp", "src/os/clock.cpp"}
+MAY_READ_WALL_CLOCK = {"src/os/process.cpp", "src/os/clock.hpp"}
 
 # tests/support has the code that tests of several folders share. These folders may also include others:
 SHARED_TESTS = "support"

@@ -12,8 +12,7 @@
 #include <memory>
 
 #include "haricot/base/check.hpp"
-#include "os/port.hpp"
-#include "os/unix_address.hpp"
+#include "os/address.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <utility>
 
+#include "os/address.hpp"
 #include "os/clock.hpp"
 #include "web/http/message.hpp"
 
