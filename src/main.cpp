@@ -40,8 +40,8 @@ void print_state_versions() {
 // user before it enters the sandbox, which denies both.
 int serve(const os::Options& options, os::Log& log) {
   os::ServerStart start(options, {HARICOT_VERSION, kStateVersions}, log);
-  const bool is_ready = start.open_folder() && start.find_last_server() && start.open_sockets() &&
-                        start.become_user() && start.bring_jobs();
+  const bool is_ready = start.open_folder() && start.find_predecessor() && start.open_sockets() &&
+                        start.become_user() && start.move_jobs();
   if (!is_ready) return start.exit_status();
   start.enter_sandbox();
   return start.serve();
@@ -69,7 +69,7 @@ const char* program_name(const char* path) {
 // Reports wrong flags. The error comes last, because scripts and people read the last line. If a
 // service manager keeps a state, the error is logged instead.
 int report_mistake(const char* name, const os::Options& options, const std::string& error) {
-  if (os::take_inherited().parcel.empty()) {
+  if (os::take_passed_descriptors().state.empty()) {
     std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
   } else {
     os::Log log(STDERR_FILENO, os::log_style(options));

@@ -111,7 +111,7 @@ bool FolderRun::begin_run(std::uint64_t random, bool has_to, std::string& error)
   begin_in_note(store_id, state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random));
   if (!begin_first_file(has_to, error)) return false;
   if (!restored_.record_all()) {
-    error = "not all jobs of the previous server could be written: ";
+    error = "not all jobs of the predecessor could be written: ";
     error += stream_.refusal().why().empty() ? kNoSpace : stream_.refusal().why();
     return false;
   }

@@ -123,7 +123,7 @@ bool BinlogFolder::keep_alive_while_settling(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
-  (void)folder.tell_of_wait(now);
+  (void)folder.log_wait(now);
   return !is_asked_to_end();
 }
 
@@ -132,16 +132,16 @@ bool BinlogFolder::pass_fence() {
   constexpr std::chrono::milliseconds kPatience{100};
   if (!fence_) return true;
   const Instant began = read_clock();
-  bool was_told = false;
+  bool is_logged = false;
   while (!fence_->is_fenced() && !fence_->is_fresh()) {
     (void)disk_.syncer().check_fence(kPatience);
     fence_->fence_if_stuck();
     notifier_.keep_alive(read_clock());
-    was_told = tell_of_wait(began) || was_told;
+    is_logged = log_wait(began) || is_logged;
   }
   fence_->fence_if_stuck();
   if (fence_->is_fenced()) return false;
-  if (was_told) {
+  if (is_logged) {
     const Duration waited = read_clock() - began;
     log_.event(Level::info, "volume-answers", {{"milliseconds", milliseconds_of(waited)}});
   }
@@ -150,7 +150,7 @@ bool BinlogFolder::pass_fence() {
 
 // Logs a wait at the first check that fails, or that takes longer than a healthy volume needs, and
 // then at intervals. Returns true if it has logged it.
-bool BinlogFolder::tell_of_wait(Instant began) {
+bool BinlogFolder::log_wait(Instant began) {
   const Instant now = read_clock();
   const std::string failure = fence_->failure();
   if (fence_->is_fenced() || (failure.empty() && now - began < kLateCheck)) return false;
@@ -187,9 +187,9 @@ void BinlogFolder::log_fenced() {
 
 void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
   using Kind = binlog::Problem::Kind;
-  std::uint64_t told = 0;
+  std::uint64_t problems = 0;
   for (const binlog::Problem& problem : report.problems) {
-    if (++told > kDamageLinesMax) continue;
+    if (++problems > kDamageLinesMax) continue;
     const std::string& file = problem.file;
     switch (problem.kind) {
       case Kind::damaged:
@@ -235,12 +235,12 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
         break;
     }
   }
-  if (told > kDamageLinesMax) {
-    log_.event(Level::warning, "binlog-more-damage", {{"lines", told - kDamageLinesMax}});
+  if (problems > kDamageLinesMax) {
+    log_.event(Level::warning, "binlog-more-damage", {{"lines", problems - kDamageLinesMax}});
   }
 }
 
-void BinlogFolder::tell(const binlog::Notice& notice) {
+void BinlogFolder::log_notice(const binlog::Notice& notice) {
   using Kind = binlog::Notice::Kind;
   switch (notice.kind) {
     case Kind::no_space:
@@ -323,7 +323,7 @@ void BinlogFolder::after_turn() {
   // Without a sync, because no turn waits for the disk. A note that is lost with the power loses
   // protection, not jobs.
   if (disk_.place().has_taken_lock_anew()) disk_.write_note(binlog_.note());
-  while (const auto notice = binlog_.next_notice()) tell(*notice);
+  while (const auto notice = binlog_.next_notice()) log_notice(*notice);
 }
 
 // Called while a stop waits for syncs. On a slow disk they may take longer than a service manager

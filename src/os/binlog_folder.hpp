@@ -34,7 +34,7 @@ class BinlogFolder {
   // Takes the lock of the folder: before open(), or before begin() if a server that ends has it
   // until then.
   [[nodiscard]] bool take_lock(std::string& error);
-  // Releases the lock for the next server. The next take_lock() has to be that of another process.
+  // Releases the lock for the successor. The next take_lock() has to be that of another process.
   void release_lock() { lock_.release(); }
   // Lets that user open the lock's file later. Only root can do this; for others it has no effect.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
@@ -100,9 +100,9 @@ class BinlogFolder {
   static void on_waiting(void* self);
   static bool keep_alive_while_settling(void* self);
   Opened open_fence(std::string& error);
-  bool tell_of_wait(Instant began);
+  bool log_wait(Instant began);
   void log_damage(const binlog::ReplayReport& report);
-  void tell(const binlog::Notice& notice);
+  void log_notice(const binlog::Notice& notice);
 
   Log& log_;
   Notifier& notifier_;

@@ -23,7 +23,7 @@ namespace haricot::os {
 namespace {
 
 constexpr Duration kAcceptPause = Duration::milliseconds(100);
-constexpr Duration kComplaintInterval = Duration::seconds(6);  // Ten lines a minute.
+constexpr Duration kLogInterval = Duration::seconds(6);  // Ten lines a minute.
 constexpr Duration kDrainingInterval = Duration::seconds(1);
 constexpr Duration kMemoryInterval = Duration::seconds(30);
 constexpr Duration kOversizedInterval = Duration::seconds(60);
@@ -44,10 +44,10 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
       binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
-      accept_complaint_(kComplaintInterval, now_),
-      oversized_complaint_(kOversizedInterval, now_),
-      limit_complaint_(kComplaintInterval, now_),
-      memory_complaint_(kMemoryInterval, now_) {
+      accept_log_limit_(kLogInterval, now_),
+      oversized_log_limit_(kOversizedInterval, now_),
+      limit_log_limit_(kLogInterval, now_),
+      memory_log_limit_(kMemoryInterval, now_) {
   if (verbosity >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
@@ -165,8 +165,8 @@ void Daemon::send_last_answers() {
 }
 
 // Long work takes many turns. After a turn without work, the next one waits for the journal.
-bool Daemon::come_to_rest(Duration patience) {
-  constexpr Duration kLook = Duration::milliseconds(5);
+bool Daemon::quiesce(Duration patience) {
+  constexpr Duration kPollInterval = Duration::milliseconds(5);
   const Instant end = read_clock() + patience;
   const ServiceTransfer transfer = service_.transfer();
   is_after_rest_ = true;
@@ -181,7 +181,7 @@ bool Daemon::come_to_rest(Duration patience) {
     service_.end_turn(now_);
     send_answers();
     const bool has_work = service_.engine().steps() != steps_before;
-    if (!has_work) (void)notifier_.wait_for(sync_source_.descriptor, kLook);
+    if (!has_work) (void)notifier_.wait_for(sync_source_.descriptor, kPollInterval);
   }
   return true;
 }
@@ -288,8 +288,8 @@ void Daemon::close(Connection& connection) {
   log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
   service_.close(connection.session(), now_);
   poller_.remove(connection);
-  // A parcel may have a duplicate of the socket, so closing it does not reach the client. A server
-  // that has not begun only closes its duplicate, because the connection is not its own yet.
+  // A sealed state may have a duplicate of the socket, so closing it does not reach the client. A
+  // server that has not begun only closes its duplicate, because the connection is not its own yet.
   if (has_begun_) ::shutdown(connection.descriptor, SHUT_RDWR);
   delete &connection;
   if (!accepting_) resume_accepting();
@@ -336,7 +336,7 @@ bool Daemon::accept_one(int listener) {
 
 void Daemon::take_in(Descriptor socket, bool is_unix) {
   if (!service_.admit_connection()) {
-    complain_of_limit();
+    log_connection_limit();
     return;  // Closes the socket.
   }
   auto* connection = new (std::nothrow) Connection(on_connection_, std::move(socket));
@@ -366,7 +366,7 @@ void Daemon::pause_accepting(int error) {
   accepting_ = false;
   accept_again_ = now_ + kAcceptPause;
   for (EventSource& listener : listener_sources_) poller_.change(listener, 0);
-  if (!accept_complaint_.take(now_)) return;
+  if (!accept_log_limit_.take(now_)) return;
   log_.event(Level::warning, "accept-paused",
              {{"error", std::strerror(error)},
               {"connections", service_.engine().counts().clients},
@@ -375,9 +375,9 @@ void Daemon::pause_accepting(int error) {
 }
 
 // Limited, because clients could fill the log.
-void Daemon::complain_of_limit() {
+void Daemon::log_connection_limit() {
   ++refused_;
-  if (!limit_complaint_.take(now_)) return;
+  if (!limit_log_limit_.take(now_)) return;
   log_.event(Level::warning, "connections-refused",
              {{"count", refused_}, {"hint", "the limit of --connections-max is reached"}});
   refused_ = 0;
@@ -430,7 +430,7 @@ void Daemon::log_spent_jobs() {
 // Limited, because a producer could fill the log. But an operator whose jobs have grown has to
 // know.
 void Daemon::log_oversized() {
-  if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
+  if (!service_.has_oversized() || !oversized_log_limit_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
   const char* hint = puts.largest_bytes > kJobBytesMaxLimit
                          ? "no server accepts jobs of this size"
@@ -473,7 +473,7 @@ void Daemon::log_memory() {
     memory_shortage_logged_ = false;
     return;
   }
-  if (!memory_complaint_.take(now_)) return;
+  if (!memory_log_limit_.take(now_)) return;
   log_.event(Level::warning, "memory-full",
              {{"used", engine.memory().used_bytes()},
               {"refused", engine.counts().refused_puts},

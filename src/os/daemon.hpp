@@ -67,8 +67,8 @@ class Daemon {
   // Prepares handing the server over (hand_over.hpp), after run(), which may continue if the
   // hand-over fails. Continues long tasks and answers that wait for the journal; reads nothing, and
   // fires no deadline until run() has read again. Returns false if work is left after `patience`.
-  [[nodiscard]] bool come_to_rest(Duration patience);
-  // Returns the time at which come_to_rest() has ended.
+  [[nodiscard]] bool quiesce(Duration patience);
+  // Returns the time at which quiesce() has ended.
   Instant rested_at() const { return now_; }
   // Called before run(). A server was at rest, so no input of the first turn is late.
   void begin_after_rest() { is_after_rest_ = true; }
@@ -93,7 +93,7 @@ class Daemon {
 
   void advance(bool are_all_ready);
   void take_in(Descriptor socket, bool is_unix);
-  void complain_of_limit();
+  void log_connection_limit();
   void pause_accepting(int error);
   void resume_accepting();
   void send_answers();
@@ -137,10 +137,10 @@ class Daemon {
   bool is_paused_ = false;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  RateLimit accept_complaint_;           // Limits logging of errors of accept.
-  RateLimit oversized_complaint_;        // Limits logging of jobs that are too big.
-  RateLimit limit_complaint_;            // Limits logging of refused connections.
-  RateLimit memory_complaint_;           // Limits logging of shortages of memory.
+  RateLimit accept_log_limit_;           // Limits logging of errors of accept.
+  RateLimit oversized_log_limit_;        // Limits logging of jobs that are too big.
+  RateLimit limit_log_limit_;            // Limits logging of refused connections.
+  RateLimit memory_log_limit_;           // Limits logging of shortages of memory.
   std::uint64_t refused_ = 0;            // Connections refused since the last log line.
   bool draining_logged_ = false;         // The last log line about draining says that it is on.
   Instant log_draining_again_;           // Earliest time of the next one.

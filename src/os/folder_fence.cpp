@@ -158,7 +158,7 @@ FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner,
 }
 
 // Found::failed may pass: a volume that is cut off, or a page that is half written.
-FolderFence::Found FolderFence::look(std::string& why) const {
+FolderFence::Found FolderFence::check_ownership(std::string& why) const {
   // The process that holds the lock gets it again. So does one whose volume has dropped the lock,
   // unless another process has taken it.
   struct flock whole {};
@@ -193,7 +193,7 @@ bool FolderFence::check(Watcher watcher) {
   while (!is_fenced_) {
     const std::int64_t now = read_boot_clock();
     std::string why;
-    switch (look(why)) {
+    switch (check_ownership(why)) {
       case Found::good:
         if (is_fenced_) return false;
         good_at_ = now;

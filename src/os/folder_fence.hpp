@@ -102,7 +102,7 @@ class FolderFence {
   static constexpr std::int64_t kNever = -1;
   enum class Found : std::uint8_t { good, failed, fenced };
 
-  Found look(std::string& why) const;
+  Found check_ownership(std::string& why) const;
   bool check(Watcher watcher);
   void set_failure(std::string why);
 

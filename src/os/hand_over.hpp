@@ -1,5 +1,5 @@
-// Ends a server and hands it over to the next one: via a service manager, which keeps the state in
-// between, or via a socket, on which the next server asks for it.
+// Ends a server and hands it over to its successor: via a service manager, which keeps the state in
+// between, or via a socket, on which the successor asks for it.
 
 #pragma once
 
@@ -18,32 +18,33 @@
 
 namespace haricot::os {
 
-class Succession {
+// A hand-over brings the daemon to rest, seals the state, and gives it away.
+class HandOver {
  public:
   // Requires: all arguments outlive this object; `binlog` and `socket` may be null. `identity`: the
   // folder of the binlog is added at the hand-over. `to_manager`: hand everything to the service
   // manager at the end, if there is one.
-  Succession(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
-             Notifier& notifier, Log& log, ServerIdentity identity, bool to_manager);
-  Succession(const Succession&) = delete;
-  Succession& operator=(const Succession&) = delete;
+  HandOver(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
+           Notifier& notifier, Log& log, ServerIdentity identity, bool to_manager);
+  HandOver(const HandOver&) = delete;
+  HandOver& operator=(const HandOver&) = delete;
 
-  // Serves until the server has to end, and returns the exit status. If another server has taken
-  // over by then, ends the process itself, because the files and sockets that are closed on the way
-  // out belong to the other server. Requires: the daemon is open.
+  // Serves until the server has to end, and returns the exit status. If a successor has taken over
+  // by then, ends the process itself, because the files and sockets that are closed on the way out
+  // belong to the successor. Requires: the daemon is open.
   int serve();
 
  private:
-  // How long a server finishes its work, so that the next one need not; and how long the next one
-  // may take to get ready.
+  // Time for this server to finish its work, so that the successor need not, and time for the
+  // successor to get ready.
   static constexpr Duration kPatience = Duration::seconds(5);
-  static constexpr Duration kPatienceWithNext = Duration::seconds(10);
+  static constexpr Duration kPatienceWithSuccessor = Duration::seconds(10);
 
   int end();
-  void answer_next();
-  bool give_to_next(std::string& error);
+  void answer_successor();
+  bool give_to_successor(std::string& error);
   bool give_to_manager(std::string& error);
-  bool pack_all(std::vector<NamedDescriptor>& parts, std::string& error);
+  bool seal(std::vector<NamedDescriptor>& parts, std::string& error);
   void begin(const char* why);
   void refuse(const std::string& why);
   [[noreturn]] void leave();

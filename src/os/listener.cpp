@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kInherited = " (inherited)";
 
 constexpr std::string_view kOtherUser =
-    ": the previous server has the port as another user; only root can share it";
+    ": the predecessor has the port as another user; only root can share it";
 
 // Maximum number of tries to find a free port for all addresses of a name.
 constexpr int kPortAttemptsMax = 100;
@@ -98,12 +98,12 @@ bool is_bound_to(int descriptor, const addrinfo& wanted) {
 
 // Removes and returns the first listener that matches.
 template <typename IsWanted>
-std::optional<Listener> take_from(std::vector<Listener>* last, const IsWanted& is_wanted) {
-  if (last == nullptr) return std::nullopt;
-  const auto found = std::find_if(last->begin(), last->end(), is_wanted);
-  if (found == last->end()) return std::nullopt;
+std::optional<Listener> take_from(std::vector<Listener>* predecessor, const IsWanted& is_wanted) {
+  if (predecessor == nullptr) return std::nullopt;
+  const auto found = std::find_if(predecessor->begin(), predecessor->end(), is_wanted);
+  if (found == predecessor->end()) return std::nullopt;
   std::optional<Listener> result(std::move(*found));
-  last->erase(found);
+  predecessor->erase(found);
   return result;
 }
 
@@ -142,11 +142,11 @@ bool listen_beside(int descriptor, const addrinfo& at, const std::vector<Listene
 }  // namespace
 
 std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
-                                     std::string& error, std::vector<Listener>* last) {
-  if (!listen.starts_with(kUnixPrefix)) return open_inet(listen, port, error, last);
+                                     std::string& error, std::vector<Listener>* predecessor) {
+  if (!listen.starts_with(kUnixPrefix)) return open_inet(listen, port, error, predecessor);
   const std::string path = listen.substr(kUnixPrefix.size());
   std::optional<Listener> listener =
-      take_from(last, [&](const Listener& each) { return each.is_at(path); });
+      take_from(predecessor, [&](const Listener& each) { return each.is_at(path); });
   const bool is_new = !listener;
   if (is_new) listener = open_unix(path, SOCK_STREAM, error);
   std::vector<Listener> result;
@@ -155,13 +155,13 @@ std::vector<Listener> Listener::open(const std::string& listen, const std::strin
 }
 
 std::vector<Listener> Listener::open_inet(const std::string& host, const std::string& port,
-                                          std::string& error, std::vector<Listener>* last) {
+                                          std::string& error, std::vector<Listener>* predecessor) {
   const Addresses found = addresses_to_listen_on(host, port, error);
   if (!found) return {};
   const in_port_t wanted = *port_field(found->ai_addr);
   for (int attempt = 1;; ++attempt) {
     bool is_taken = false;
-    std::vector<Listener> result = open_all(found.get(), wanted, is_taken, error, last);
+    std::vector<Listener> result = open_all(found.get(), wanted, is_taken, error, predecessor);
     const bool may_choose_again = wanted == 0 && is_taken && attempt < kPortAttemptsMax;
     if (!may_choose_again) return result;
   }
@@ -171,21 +171,21 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
 // missing if IPv6 is off. Every other failure is final: if two servers listened on a name, each
 // client would reach either of them.
 std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& is_taken,
-                                         std::string& error, std::vector<Listener>* last) {
+                                         std::string& error, std::vector<Listener>* predecessor) {
   std::vector<Listener> result;
-  bool has_last = false;
+  bool has_predecessor = false;
   for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
     *port_field(at->ai_addr) = port;
     const std::string name = address_name(at->ai_addr, at->ai_addrlen);
     const bool is_repeated = std::any_of(
         result.begin(), result.end(), [&name](const auto& other) { return other.name() == name; });
     if (is_repeated) continue;  // /etc/hosts may list an address twice.
-    std::optional<Listener> same =
-        take_from(last, [at](const Listener& each) { return is_bound_to(each.descriptor(), *at); });
+    std::optional<Listener> same = take_from(
+        predecessor, [at](const Listener& each) { return is_bound_to(each.descriptor(), *at); });
     if (same) {
       if (port == 0) port = bound_port(same->descriptor());
       result.push_back(std::move(*same));
-      has_last = true;
+      has_predecessor = true;
       continue;
     }
     Descriptor descriptor(
@@ -196,12 +196,12 @@ std::vector<Listener> Listener::open_all(addrinfo* found, in_port_t port, bool& 
     }
     bool listens = descriptor && bind_and_listen(descriptor.get(), *at);
     bool is_of_another_user = false;
-    if (!listens && descriptor && errno == EADDRINUSE && last != nullptr) {
-      is_of_another_user = !take_user_of(*last, descriptor.get());
-      listens = listen_beside(descriptor.get(), *at, *last);
+    if (!listens && descriptor && errno == EADDRINUSE && predecessor != nullptr) {
+      is_of_another_user = !take_user_of(*predecessor, descriptor.get());
+      listens = listen_beside(descriptor.get(), *at, *predecessor);
     }
     if (!listens) {
-      is_taken = errno == EADDRINUSE && !has_last;
+      is_taken = errno == EADDRINUSE && !has_predecessor;
       const bool is_missing = is_missing_address(errno);
       error = failure("cannot listen on " + name);
       if (is_of_another_user) error += kOtherUser;
@@ -269,7 +269,8 @@ std::optional<Listener> Listener::open_for_messages(const std::string& path,
   return listener;
 }
 
-std::vector<Listener> Listener::inherit(std::vector<NamedDescriptor> sockets, std::string& error) {
+std::vector<Listener> Listener::from_passed(std::vector<NamedDescriptor> sockets,
+                                            std::string& error) {
   std::vector<Listener> result;
   for (NamedDescriptor& socket : sockets) {
     const int number = socket.descriptor.get();

@@ -175,7 +175,7 @@ constexpr FlagRow kFlags[] = {
     {{0, "no-hand-over", "", "keep nothing for the next start: a restart ends all connections"},
      &Parser::assign<&Options::hands_over, false>},
     {{0, "take-over-socket", "PATH",
-      "let the next server take everything over, when it asks on this unix socket"},
+      "let the successor take everything over, when it asks on this unix socket"},
      &Parser::socket_path<&Options::take_over_socket>},
     {{0, "take-over", "PATH", "take everything over from the server that listens on this socket"},
      &Parser::socket_path<&Options::take_over>},

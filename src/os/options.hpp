@@ -39,8 +39,8 @@ struct Options {
 
   // Hand connections and jobs to a service manager at the end, for the next start.
   bool hands_over = true;
-  std::string take_over_socket;  // Socket for the next server to take over; empty: none.
-  std::string take_over;         // Socket of the server to take over from; empty: none.
+  std::string take_over_socket;  // Socket on which the successor asks; empty: none.
+  std::string take_over;         // Socket of the predecessor; empty: none.
 
   std::string binlog_folder;  // Empty: none.
   bool binlog_sync = true;

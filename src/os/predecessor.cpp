@@ -11,7 +11,7 @@ namespace haricot::os {
 namespace {
 
 // Sets `was_short` if memory was short, so that a later try may read the same state.
-ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& service,
+ServiceTransfer::Read read_state(PredecessorState& state, Daemon& daemon, Service& service,
                                  bool& was_short) {
   (void)Memory::take_shortage();
   try {
@@ -26,77 +26,76 @@ ServiceTransfer::Read read_state(TakeOver& state, Daemon& daemon, Service& servi
 
 }  // namespace
 
-LastServer::LastServer(Notifier& notifier, Log& log, StateVersions versions)
+Predecessor::Predecessor(Notifier& notifier, Log& log, StateVersions versions)
     : notifier_(notifier), log_(log), versions_(versions), began_(read_clock()) {}
 
-void LastServer::inherit(std::vector<NamedDescriptor> parts) {
+void Predecessor::take_stored(std::vector<NamedDescriptor> parts) {
   for (const NamedDescriptor& part : parts) stored_.push_back(part.name);
-  inherited_ = std::move(parts);
+  parts_ = std::move(parts);
 }
 
-bool LastServer::open(std::string folder, std::string& error) {
+bool Predecessor::open(std::string folder, std::string& error) {
   folder_ = std::move(folder);
-  if (inherited_.empty()) return true;
-  auto fault = TakeOver::Fault::no_resources;
+  if (parts_.empty()) return true;
+  auto fault = PredecessorState::Fault::no_resources;
   try {
-    state_ = TakeOver::open(std::move(inherited_), versions_, fault, error);
+    state_ = PredecessorState::open(std::move(parts_), versions_, fault, error);
   } catch (const std::bad_alloc&) {
     error = kNoMemory;
   }
   if (state_) return true;
   // Without a binlog only the state has the jobs, and another program can read it.
-  if (fault == TakeOver::Fault::no_resources) return false;
-  if (fault == TakeOver::Fault::other_version && folder_.empty()) return false;
+  if (fault == PredecessorState::Fault::no_resources) return false;
+  if (fault == PredecessorState::Fault::other_version && folder_.empty()) return false;
   log_.event(Level::warning, "hand-over-refused", {{"message", error}});
   error.clear();
   // Its sockets would keep this process from listening.
-  forget_stored();
+  remove_stored();
   (void)notifier_.wait_until_read();
   return true;
 }
 
-bool LastServer::ask(const std::string& path, std::string& error) {
+bool Predecessor::ask(const std::string& path, std::string& error) {
   std::vector<NamedDescriptor> parts;
   began_ = read_clock();
   if (!request_.ask(path, parts, notifier_, error)) return false;
-  TakeOver::Fault fault{};
-  state_ = TakeOver::open(std::move(parts), versions_, fault, error);
+  PredecessorState::Fault fault{};
+  state_ = PredecessorState::open(std::move(parts), versions_, fault, error);
   return state_.has_value();
 }
 
-bool LastServer::has_folder(const std::string& identity, std::string& error) const {
+bool Predecessor::has_folder(const std::string& identity, std::string& error) const {
   if (!is_running() || state_->identity().folder == identity) return true;
   if (identity.empty()) {
-    error = "the previous server has a binlog, and this one has no -b";
+    error = "the predecessor has a binlog, and this one has no -b";
   } else if (state_->identity().folder.empty()) {
-    error = "the previous server has no binlog, and this one has -b";
+    error = "the predecessor has no binlog, and this one has -b";
   } else {
-    error = "the previous server has another folder than that of -b";
+    error = "the predecessor has another folder than that of -b";
   }
   return false;
 }
 
-bool LastServer::bring_jobs(const ServerInfo& info, std::string& error) {
+bool Predecessor::move_jobs(const ServerInfo& info, std::string& error) {
   if (!state_ || is_running()) return true;
   const std::string before = state_->identity().folder;
   if (before.empty() || before == folder_) return true;
   bool is_good = false;
   try {
-    is_good = state_->bring_bodies(info, notifier_, error);
+    is_good = state_->add_bodies(info, notifier_, error);
   } catch (const std::bad_alloc&) {
     error = kNoMemory;
   }
   if (!is_good) {
-    error = "cannot move the jobs of the previous server out of its folder: " + error;
+    error = "cannot move the jobs of the predecessor out of its folder: " + error;
     return false;
   }
-  log_.event(
-      Level::info, "jobs-moved",
-      {{"hint", "the folder of the previous server still has the jobs: start no server on it"}});
+  log_.event(Level::info, "jobs-moved",
+             {{"hint", "the folder of the predecessor still has the jobs: start no server on it"}});
   return true;
 }
 
-bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
+bool Predecessor::read(Daemon& daemon, Service& service, std::string& error) {
   if (!state_) return true;
   daemon.begin_after_rest();
   bool was_short = false;
@@ -104,48 +103,48 @@ bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
     case ServiceTransfer::Read::good:
       return true;
     case ServiceTransfer::Read::other_jobs:
-      return may_go_on_without_jobs(service.engine().transfer(), error);
+      return may_continue_without_jobs(service.engine().transfer(), error);
     case ServiceTransfer::Read::broken:
       break;
   }
-  error = was_short ? kNoMemory : "the state of the previous server cannot be used";
+  error = was_short ? kNoMemory : "the state of the predecessor cannot be used";
   if (!is_running() && !was_short) {
     log_.event(Level::warning, "hand-over-refused",
                {{"message", error + ": the next start begins without it"}});
-    forget_stored();
+    remove_stored();
   }
   return false;
 }
 
 // Jobs that are in no folder are not dropped. If both servers have the same folder, its jobs count.
-bool LastServer::may_go_on_without_jobs(const StateTransfer& transfer, std::string& error) {
+bool Predecessor::may_continue_without_jobs(const StateTransfer& transfer, std::string& error) {
   const std::string& before = state_->identity().folder;
   if (is_running()) {
-    error = "the binlog has other jobs than the previous server";
+    error = "the binlog has other jobs than the predecessor";
     return false;
   }
   if (transfer.jobs() == 0) return true;
   if (before != folder_) {
     error = "the folder of -b has other jobs, and cannot take the " +
-            std::to_string(transfer.jobs()) + " jobs of the previous server: name an empty folder";
+            std::to_string(transfer.jobs()) + " jobs of the predecessor: name an empty folder";
     return false;
   }
   log_.event(Level::warning, "hand-over-refused",
-             {{"message", "the binlog has other jobs than the previous server: all are ready"},
+             {{"message", "the binlog has other jobs than the predecessor: all are ready"},
               {"jobs", transfer.jobs()},
               {"holds", transfer.holds_dropped()}});
   return true;
 }
 
-Instant LastServer::rested_at() const {
+Instant Predecessor::rested_at() const {
   return state_ ? std::min(began_, state_->identity().rested_at) : began_;
 }
 
-bool LastServer::agree(std::string& error) {
-  return !is_running() || request_.agree(error);
+bool Predecessor::confirm(std::string& error) {
+  return !is_running() || request_.confirm(error);
 }
 
-void LastServer::forget(Daemon& daemon, const Service& service) {
+void Predecessor::finish(Daemon& daemon, const Service& service) {
   if (!state_) return;
   log_.event(Level::info, "taken-over",
              {{"connections", state_->connections()},
@@ -158,12 +157,12 @@ void LastServer::forget(Daemon& daemon, const Service& service) {
     listener.own_file();
   }
   if (state_->take_over_socket()) state_->take_over_socket()->own_file();
-  forget_stored();
+  remove_stored();
   state_.reset();
 }
 
-void LastServer::forget_stored() {
-  for (const std::string& name : stored_) notifier_.forget_stored(name);
+void Predecessor::remove_stored() {
+  for (const std::string& name : stored_) notifier_.remove_stored(name);
   stored_.clear();
 }
 

@@ -1,5 +1,5 @@
-// The previous server, whose connections and jobs this one takes over. Either a service manager has
-// stored its state, or it still runs, was asked for its state, and waits.
+// The predecessor: the server whose connections and jobs this one takes over. Either it has ended
+// and a service manager has stored its state, or it still runs, was asked for its state, and waits.
 
 #pragma once
 
@@ -19,20 +19,20 @@
 
 namespace haricot::os {
 
-class LastServer {
+class Predecessor {
  public:
   // Requires: the notifier and the log outlive this object. `versions`: versions of a state that
   // can be taken over.
-  LastServer(Notifier& notifier, Log& log, StateVersions versions);
-  LastServer(const LastServer&) = delete;
-  LastServer& operator=(const LastServer&) = delete;
+  Predecessor(Notifier& notifier, Log& log, StateVersions versions);
+  Predecessor(const Predecessor&) = delete;
+  Predecessor& operator=(const Predecessor&) = delete;
 
-  // Takes the parts of a parcel that the service manager has passed; none: it has stored nothing.
-  // The manager keeps them until forget(), unless they are unusable.
-  void inherit(std::vector<NamedDescriptor> parts);
+  // Takes the parts of a state that the service manager has passed; none: it has stored nothing.
+  // The manager keeps them until finish(), unless they are unusable.
+  void take_stored(std::vector<NamedDescriptor> parts);
   // Returns true if the service manager keeps a state.
   bool is_stored() const { return !stored_.empty(); }
-  // Opens the inherited state, for a server with that folder (BinlogFolder::identity(); empty:
+  // Opens the stored state, for a server with that folder (BinlogFolder::identity(); empty:
   // none). A damaged state is reported and dropped, and so is one of another version if a binlog
   // has the jobs. Returns false if this process must not serve; the manager keeps the state for the
   // next try.
@@ -40,48 +40,48 @@ class LastServer {
   // Asks the server that listens at that path for its state. This and all functions with `error`
   // return false on failure, and set `error`.
   [[nodiscard]] bool ask(const std::string& path, std::string& error);
-  // Returns true if the previous server runs. It continues unless this one calls agree().
+  // Returns true if the predecessor runs. It continues unless this server calls confirm().
   bool is_running() const { return request_.is_open(); }
   // Returns the state to take over, or null.
-  TakeOver* state() { return state_ ? &*state_ : nullptr; }
+  PredecessorState* state() { return state_ ? &*state_ : nullptr; }
 
-  // Returns since when no client has been served; without a previous server, when this process
+  // Returns since when no client has been served; without a predecessor, when this process
   // began.
   Instant rested_at() const;
 
   // Checks, before anything is changed, that a server that was asked has that folder; empty: none.
   [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
-  // Reads the jobs from the folder of the previous server, if this server has another one and the
+  // Reads the jobs from the folder of the predecessor, if this server has another one and the
   // manager has stored the state. On failure this process cannot serve. Called before anything is
   // given up that the folder may need.
-  [[nodiscard]] bool bring_jobs(const ServerInfo& info, std::string& error);
+  [[nodiscard]] bool move_jobs(const ServerInfo& info, std::string& error);
   // Takes over its connections and jobs, if there is a state. On failure this process cannot serve.
   // Unless memory was short, the next start begins without the state.
   [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);
   // Confirms the take-over: from then on everything belongs to this server. On failure it still
   // belongs to the other one.
-  [[nodiscard]] bool agree(std::string& error);
-  // Drops the stored state, because this server serves. Listeners that were not taken over are
+  [[nodiscard]] bool confirm(std::string& error);
+  // Removes the stored state, because this server serves. Listeners that were not taken over are
   // closed, after their pending connections are accepted.
-  void forget(Daemon& daemon, const Service& service);
-  // Reports to a previous server that still runs why this one does not take over.
+  void finish(Daemon& daemon, const Service& service);
+  // Reports to a predecessor that still runs why this one does not take over.
   void refuse(std::string_view why) { request_.refuse(why); }
 
  private:
-  static constexpr const char* kNoMemory = "not enough memory for the state of the previous server";
+  static constexpr const char* kNoMemory = "not enough memory for the state of the predecessor";
 
-  void forget_stored();
-  bool may_go_on_without_jobs(const StateTransfer& transfer, std::string& error);
+  void remove_stored();
+  bool may_continue_without_jobs(const StateTransfer& transfer, std::string& error);
 
   Notifier& notifier_;
   Log& log_;
   const StateVersions versions_;
   Instant began_;
-  std::string folder_;                      // Folder of this server.
-  std::vector<NamedDescriptor> inherited_;  // Until open().
-  std::vector<std::string> stored_;         // Names of the parts that the service manager keeps.
+  std::string folder_;                  // Folder of this server.
+  std::vector<NamedDescriptor> parts_;  // Stored ones, until open().
+  std::vector<std::string> stored_;     // Names of the parts that the service manager keeps.
   TakeOverRequest request_;
-  std::optional<TakeOver> state_;
+  std::optional<PredecessorState> state_;
 };
 
 }  // namespace haricot::os

@@ -53,7 +53,7 @@ struct CallFilterOptions {
   FilteredProgram program = FilteredProgram::daemon;
   pid_t self = 0;           // Allows signals to its own threads, for abort().
   bool notifies = false;    // Allows reports to a service manager.
-  bool hands_over = false;  // Allows handing everything over to the next server.
+  bool hands_over = false;  // Allows handing everything over to the successor.
 };
 
 // Returns the program of the filter; empty if there is no list for this machine. Exposed for tests.

@@ -43,13 +43,13 @@ std::string socket_name(std::size_t index) {
 
 }  // namespace
 
-bool ParcelWriter::open(std::string& error) {
+bool SealedStateWriter::open(std::string& error) {
   state_ = Descriptor(::memfd_create("haricot-state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!state_) error = failure("cannot make a file in memory");
   return static_cast<bool>(state_);
 }
 
-bool ParcelWriter::write(std::string_view bytes) {
+bool SealedStateWriter::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(state_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -59,7 +59,7 @@ bool ParcelWriter::write(std::string_view bytes) {
   return true;
 }
 
-bool ParcelWriter::add(std::span<const int> descriptors, std::string& error) {
+bool SealedStateWriter::add(std::span<const int> descriptors, std::string& error) {
   while (!descriptors.empty()) {
     const std::size_t count = std::min(descriptors.size(), DescriptorMessage::kDescriptorsMax);
     if (!add_some(descriptors.first(count), error)) return false;
@@ -70,7 +70,7 @@ bool ParcelWriter::add(std::span<const int> descriptors, std::string& error) {
 
 // Sends a message. The buffer of a socket takes some ten thousand descriptors; then the next pair
 // begins.
-bool ParcelWriter::add_some(std::span<const int> descriptors, std::string& error) {
+bool SealedStateWriter::add_some(std::span<const int> descriptors, std::string& error) {
   const auto count = static_cast<std::uint32_t>(descriptors.size());
   DescriptorMessage message(bytes_of(count), descriptors);
   for (bool is_new = false;; is_new = true) {
@@ -83,7 +83,7 @@ bool ParcelWriter::add_some(std::span<const int> descriptors, std::string& error
   return false;
 }
 
-bool ParcelWriter::begin_pair(std::string& error) {
+bool SealedStateWriter::begin_pair(std::string& error) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     error = failure("cannot make a pair of sockets");
@@ -94,7 +94,7 @@ bool ParcelWriter::begin_pair(std::string& error) {
   return true;
 }
 
-bool ParcelWriter::finish(std::vector<NamedDescriptor>& parts, std::string& error) {
+bool SealedStateWriter::finish(std::vector<NamedDescriptor>& parts, std::string& error) {
   sender_.reset();  // The end of the input marks it as complete.
   if (::fcntl(state_.get(), F_ADD_SEALS, kSeals) != 0) {
     error = failure("cannot seal the file in memory");
@@ -108,11 +108,12 @@ bool ParcelWriter::finish(std::vector<NamedDescriptor>& parts, std::string& erro
   return true;
 }
 
-bool Parcel::is_part(std::string_view name) {
+bool SealedState::is_part(std::string_view name) {
   return name == kStateName || name.starts_with(kSocketName);
 }
 
-std::optional<Parcel> Parcel::open(std::vector<NamedDescriptor> parts, std::string& error) {
+std::optional<SealedState> SealedState::open(std::vector<NamedDescriptor> parts,
+                                             std::string& error) {
   std::vector<NamedDescriptor> in_order;
   errno = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -121,53 +122,53 @@ std::optional<Parcel> Parcel::open(std::vector<NamedDescriptor> parts, std::stri
       return part.name == wanted;
     });
     if (found == parts.end()) {
-      error = "the parcel has no part " + wanted;
+      error = "the state has no part " + wanted;
       return std::nullopt;
     }
     in_order.push_back({wanted, std::move(found->descriptor)});
     found->name.clear();
   }
   if (in_order.empty()) {
-    error = "the parcel is empty";
+    error = "the state is empty";
     return std::nullopt;
   }
-  Parcel parcel(std::move(in_order));
-  if (!parcel.map_state(error)) return std::nullopt;
-  return parcel;
+  SealedState state(std::move(in_order));
+  if (!state.map_state(error)) return std::nullopt;
+  return state;
 }
 
-Parcel::Parcel(Parcel&& other) noexcept
-    : parts_(std::move(other.parts_)), state_(std::exchange(other.state_, {})) {}
+SealedState::SealedState(SealedState&& other) noexcept
+    : parts_(std::move(other.parts_)), bytes_(std::exchange(other.bytes_, {})) {}
 
-Parcel::~Parcel() {
-  if (!state_.empty()) ::munmap(const_cast<char*>(state_.data()), state_.size());
+SealedState::~SealedState() {
+  if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-bool Parcel::map_state(std::string& error) {
+bool SealedState::map_state(std::string& error) {
   const int file = parts_[0].descriptor.get();
   struct stat status {};
   if (::fcntl(file, F_GET_SEALS) != kSeals || ::fstat(file, &status) != 0) {
-    error = "the state in the parcel is not sealed";
+    error = "the state is not sealed";
     return false;
   }
   if (status.st_size == 0) return true;
   const auto bytes = static_cast<std::size_t>(status.st_size);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) {
-    error = failure("cannot map the state in the parcel");
+    error = failure("cannot map the state");
     return false;
   }
-  state_ = {static_cast<const char*>(memory), bytes};
+  bytes_ = {static_cast<const char*>(memory), bytes};
   return true;
 }
 
-bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const {
+bool SealedState::copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const {
   for (std::size_t i = 1; i < parts_.size(); ++i) {
     const int socket = parts_[i].descriptor.get();
     // A peek advances past the bytes that it has returned, without consuming them.
     const int from_first = 0;
     if (::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_first, sizeof from_first) != 0) {
-      error = failure("cannot peek at the sockets of the parcel");
+      error = failure("cannot peek at the sockets of the state");
       return false;
     }
     while (true) {
@@ -178,11 +179,11 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
           ::recvmsg(socket, message.header(), MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
       if (received == 0) break;
       if (received < 0) {
-        error = failure("the parcel is not finished");
+        error = failure("the state is not finished");
         return false;
       }
       if (!message.move_to(copies) || copies.size() - before != count) {
-        error = "cannot receive all descriptors of the parcel: too many are open";
+        error = "cannot receive all descriptors of the state: too many are open";
         errno = EMFILE;
         return false;
       }
@@ -201,24 +202,24 @@ std::string name_of(StateVersions versions) {
   return versions.first == versions.last ? last : std::to_string(versions.first) + " to " + last;
 }
 
-constexpr const char* kReading = "reading the jobs of the folder before";
+constexpr const char* kReadingJobs = "reading the jobs of the predecessor";
 
 bool report_progress(void* notifier, const binlog::ReplayProgress& /*progress*/) {
-  static_cast<Notifier*>(notifier)->takes_time(kReading);
+  static_cast<Notifier*>(notifier)->takes_time(kReadingJobs);
   return true;
 }
 
 }  // namespace
 
-bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-          const Listener* take_over_socket, const BinlogFolder* binlog,
-          std::vector<NamedDescriptor>& parts, std::string& error) {
-  ParcelWriter parcel;
-  if (!parcel.open(error)) return false;
+bool seal_state(Daemon& daemon, Service& service, const ServerIdentity& identity,
+                const Listener* take_over_socket, const BinlogFolder* binlog,
+                std::vector<NamedDescriptor>& parts, std::string& error) {
+  SealedStateWriter state;
+  if (!state.open(error)) return false;
   const auto take = [](void* to, std::string_view bytes) {
-    return static_cast<ParcelWriter*>(to)->write(bytes);
+    return static_cast<SealedStateWriter*>(to)->write(bytes);
   };
-  StateWriter writer({take, &parcel});
+  StateWriter writer({take, &state});
   std::vector<int> descriptors;
   const auto write = [&](const Listener& listener) {
     listener.write(writer);
@@ -242,22 +243,23 @@ bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
     error = "not enough memory for the state";
     return false;
   }
-  return parcel.add(descriptors, error) && parcel.finish(parts, error);
+  return state.add(descriptors, error) && state.finish(parts, error);
 }
 
-TakeOver::TakeOver(Parcel parcel)
-    : parcel_(std::make_unique<Parcel>(std::move(parcel))), reader_(parcel_->state()) {}
+PredecessorState::PredecessorState(SealedState sealed)
+    : sealed_(std::make_unique<SealedState>(std::move(sealed))), reader_(sealed_->bytes()) {}
 
-std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                       Fault& fault, std::string& error) {
+std::optional<PredecessorState> PredecessorState::open(std::vector<NamedDescriptor> parts,
+                                                       StateVersions versions, Fault& fault,
+                                                       std::string& error) {
   fault = Fault::damaged;
-  std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
+  std::optional<SealedState> sealed = SealedState::open(std::move(parts), error);
   std::vector<Descriptor> descriptors;
-  if (!parcel || !parcel->copy_descriptors(descriptors, error)) {
+  if (!sealed || !sealed->copy_descriptors(descriptors, error)) {
     if (errno == EMFILE || errno == ENOMEM) fault = Fault::no_resources;
     return std::nullopt;
   }
-  TakeOver result(std::move(*parcel));
+  PredecessorState result(std::move(*sealed));
   std::uint32_t& version = result.identity_.version;
   result.reader_.value(version);
   if (version < versions.first || version > versions.last) {
@@ -272,7 +274,7 @@ std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, State
   return std::nullopt;
 }
 
-bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
+bool PredecessorState::read_head(std::vector<Descriptor>& descriptors) {
   std::uint32_t listeners = 0;
   bool has_take_over_socket = false;
   if (!reader_.begin(kServer)) return false;
@@ -296,7 +298,7 @@ bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
   return reader_.is_good();
 }
 
-ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant now) {
+ServiceTransfer::Read PredecessorState::read(Daemon& daemon, Service& service, Instant now) {
   using Read = ServiceTransfer::Read;
   ServiceTransfer transfer = service.transfer();
   const Read queue = transfer.read_queue(reader_);
@@ -309,7 +311,7 @@ ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant n
 }
 
 // An engine that never runs takes over the state with the folder's jobs, and writes it with bodies.
-bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error) {
+bool PredecessorState::add_bodies(const ServerInfo& info, Notifier& notifier, std::string& error) {
   FolderDisk disk;
   FolderLock lock;
   if (!disk.open(std::move(folder_))) {
@@ -317,7 +319,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
     return false;
   }
   if (lock.take(disk.descriptor()) != LockStatus::taken) {
-    error = lock.why_not("of the previous server");
+    error = lock.why_not("of the predecessor");
     return false;
   }
   const Instant now = read_clock();
@@ -336,7 +338,7 @@ bool TakeOver::bring_bodies(const ServerInfo& info, Notifier& notifier, std::str
     is_good = transfer.read_session(reader_, this, false, now, session);
   }
   if (!is_good || !transfer.finish(reader_, now, false) || !transfer.is_at_rest()) {
-    error = "the folder of the previous server has other jobs than its state";
+    error = "the folder of the predecessor has other jobs than its state";
     return false;
   }
   auto bytes = std::make_unique<std::string>();

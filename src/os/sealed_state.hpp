@@ -1,3 +1,15 @@
+// The state of a server as its successor gets it: bytes, and the open descriptors.
+//
+//   version | server, listeners | the service with its sessions           bytes
+//   listeners' sockets, the folder of the binlog if there is one,
+//   then the sockets of the sessions in their order                       descriptors
+//
+// It is sealed. The bytes are a sealed memfd. The descriptors are in socket pairs, as unreceived
+// messages whose sender is closed. So the state is two or three descriptors, however many
+// connections there are, and its holder can pass it to another process, or to the descriptor store
+// of a service manager. Reading does not consume it: if a process that has begun to use it ends,
+// the next one finds the same content.
+
 #pragma once
 
 #include <array>
@@ -21,25 +33,17 @@
 
 namespace haricot::os {
 
-// A parcel: the state of a server and its open descriptors, for the process that continues with
-// them.
-//
-// The state is a sealed memfd. The descriptors are in socket pairs, as unreceived messages whose
-// sender is closed. So a parcel is two or three descriptors, however many connections there are,
-// and its holder can pass it to another process, or to a service manager for storage. Reading does
-// not consume it: if a process that has begun to use a parcel ends, the next one finds the same
-// content.
-class ParcelWriter {
+class SealedStateWriter {
  public:
-  // Opens the parcel. This and all functions with `error` return false on failure, and set `error`.
+  // Opens the state. This and all functions with `error` return false on failure, and set `error`.
   // Called once, before any other function.
   [[nodiscard]] bool open(std::string& error);
-  // Appends to the state. Returns false and sets errno if memory is short.
+  // Appends bytes. Returns false and sets errno if memory is short.
   [[nodiscard]] bool write(std::string_view bytes);
   // Appends descriptors, which stay open here. A user can have at most as many of them in the
   // kernel as the sender's limit of open descriptors.
   [[nodiscard]] bool add(std::span<const int> descriptors, std::string& error);
-  // Returns the parts, each with its own name. Afterwards the parcel cannot be changed by any
+  // Returns the parts, each with its own name. Afterwards the state cannot be changed by any
   // process.
   [[nodiscard]] bool finish(std::vector<NamedDescriptor>& parts, std::string& error);
 
@@ -52,31 +56,31 @@ class ParcelWriter {
   Descriptor sender_;  // Sender of the last receiver.
 };
 
-class Parcel {
+class SealedState {
  public:
-  // Returns true if a descriptor that was passed with that name is part of a parcel.
+  // Returns true if a descriptor that was passed with that name is part of a state.
   static bool is_part(std::string_view name);
 
-  // Returns nothing if the parts are not those of one parcel, or another process could still change
+  // Returns nothing if the parts are not those of one state, or another process could still change
   // them; or, with errno ENOMEM, if memory is short.
-  static std::optional<Parcel> open(std::vector<NamedDescriptor> parts, std::string& error);
-  Parcel(Parcel&& other) noexcept;
-  Parcel& operator=(Parcel&&) = delete;
-  ~Parcel();
+  static std::optional<SealedState> open(std::vector<NamedDescriptor> parts, std::string& error);
+  SealedState(SealedState&& other) noexcept;
+  SealedState& operator=(SealedState&&) = delete;
+  ~SealedState();
 
-  // Valid while the parcel exists.
-  std::string_view state() const { return state_; }
+  // Valid while this object exists.
+  std::string_view bytes() const { return bytes_; }
   // Appends duplicates of all descriptors, in the order in which they were added. On failure
   // appends some of them; errno is EMFILE if too many are open here.
   [[nodiscard]] bool copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const;
   const std::vector<NamedDescriptor>& parts() const { return parts_; }
 
  private:
-  explicit Parcel(std::vector<NamedDescriptor> parts) : parts_(std::move(parts)) {}
+  explicit SealedState(std::vector<NamedDescriptor> parts) : parts_(std::move(parts)) {}
   bool map_state(std::string& error);
 
-  std::vector<NamedDescriptor> parts_;  // The state first, then the sockets in their order.
-  std::string_view state_;
+  std::vector<NamedDescriptor> parts_;  // The bytes first, then the sockets in their order.
+  std::string_view bytes_;
 };
 
 // Versions of the format that a program reads. It writes the last one.
@@ -85,7 +89,7 @@ struct StateVersions {
   std::uint32_t last = 0;
 };
 
-// Data of a server in a parcel, besides its service.
+// Data of a server in its state, besides its service.
 struct ServerIdentity {
   std::uint32_t version = 0;  // Version of the format; comes first.
   std::string addresses;      // Addresses that it was asked to listen on.
@@ -99,14 +103,15 @@ struct ServerIdentity {
                            &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
 };
 
-// Packs the server into a parcel; `take_over_socket` and `binlog` may be null. On failure returns
-// false and sets `error`, and nothing has been given away. Requires: the daemon has come to rest,
-// and its journal is durable.
-[[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
-                        const Listener* take_over_socket, const BinlogFolder* binlog,
-                        std::vector<NamedDescriptor>& parts, std::string& error);
+// Writes the state of the server and seals it; `take_over_socket` and `binlog` may be null. On
+// failure returns false and sets `error`, and nothing has been given away. Requires: the daemon is
+// at rest, and its journal is durable.
+[[nodiscard]] bool seal_state(Daemon& daemon, Service& service, const ServerIdentity& identity,
+                              const Listener* take_over_socket, const BinlogFolder* binlog,
+                              std::vector<NamedDescriptor>& parts, std::string& error);
 
-class TakeOver {
+// The state of the predecessor, opened by its successor.
+class PredecessorState {
  public:
   enum class Fault : std::uint8_t {
     damaged,
@@ -115,32 +120,32 @@ class TakeOver {
   };
   // Opens the parts that were passed. On failure returns nothing, and sets `fault` and `error`. May
   // throw std::bad_alloc.
-  static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, StateVersions versions,
-                                      Fault& fault, std::string& error);
+  static std::optional<PredecessorState> open(std::vector<NamedDescriptor> parts,
+                                              StateVersions versions, Fault& fault,
+                                              std::string& error);
 
-  // Identity of the previous server.
+  // Identity of the predecessor.
   const ServerIdentity& identity() const { return identity_; }
   // Its listeners, and its take-over socket if it had one. Their files still belong to it.
   std::vector<Listener>& listeners() { return listeners_; }
   std::optional<Listener>& take_over_socket() { return take_over_socket_; }
   std::size_t connections() const { return sockets_.size(); }
-  const std::vector<NamedDescriptor>& parts() const { return parcel_->parts(); }
 
-  // Reads the jobs from the folder of the previous server, so that the state has their bodies and
+  // Reads the jobs from the folder of the predecessor, so that the state has their bodies and
   // names no folder: for a server with another folder, or none. Does not change the folder. Returns
   // false and sets `error` on failure. May throw std::bad_alloc.
-  [[nodiscard]] bool bring_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
+  [[nodiscard]] bool add_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
   // Reads into a service without sessions, whose journal has restored its jobs. May throw
   // std::bad_alloc, which leaves the service as `broken` does.
   [[nodiscard]] ServiceTransfer::Read read(Daemon& daemon, Service& service, Instant now);
 
  private:
-  explicit TakeOver(Parcel parcel);
+  explicit PredecessorState(SealedState sealed);
   bool read_head(std::vector<Descriptor>& descriptors);
 
-  std::unique_ptr<Parcel> parcel_;
+  std::unique_ptr<SealedState> sealed_;
   StateReader reader_;
-  // Input of the reader; null: the parcel's state.
+  // Input of the reader; null: the bytes of `sealed_`.
   std::unique_ptr<std::string> state_with_bodies_;
   ServerIdentity identity_;
   Descriptor folder_;  // Folder of the binlog.

@@ -184,49 +184,51 @@ int check_start(const Options& options, std::string& error) {
 
 namespace {
 
-// Opens listeners on all addresses, or moves them out of `last`. Returns none and sets `error` if
-// one address fails.
-std::vector<Listener> open_listeners(const Options& options, std::vector<Listener>* last,
+// Opens listeners on all addresses, or moves them out of `predecessor`. Returns none and sets
+// `error` if one address fails.
+std::vector<Listener> open_listeners(const Options& options, std::vector<Listener>* predecessor,
                                      std::string& error) {
-  std::vector<Listener> all = Listener::open(options.listen, options.port, error, last);
+  std::vector<Listener> all = Listener::open(options.listen, options.port, error, predecessor);
   for (const std::string& address : options.listen_also) {
     if (all.empty()) break;
-    std::vector<Listener> more = Listener::open(address, options.port, error, last);
+    std::vector<Listener> more = Listener::open(address, options.port, error, predecessor);
     if (more.empty()) return {};
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;
 }
 
-// Returns the inherited sockets, or else listeners on all addresses. Returns none and sets `error`
-// on failure.
+// Returns the sockets that the service manager has passed, or else listeners on all addresses.
+// Returns none and sets `error` on failure.
 std::vector<Listener> find_listeners(const Options& options, std::vector<NamedDescriptor> sockets,
-                                     TakeOver* last, Log& log, std::string& error) {
-  std::vector<Listener> inherited = Listener::inherit(std::move(sockets), error);
-  if (!inherited.empty() && options.listen_given) {
+                                     PredecessorState* predecessor, Log& log, std::string& error) {
+  std::vector<Listener> passed = Listener::from_passed(std::move(sockets), error);
+  if (!passed.empty() && options.listen_given) {
     log.event(Level::warning, "flag",
               {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
   }
-  if (!inherited.empty() || !error.empty()) return inherited;
-  return open_listeners(options, last == nullptr ? nullptr : &last->listeners(), error);
+  if (!passed.empty() || !error.empty()) return passed;
+  return open_listeners(options, predecessor == nullptr ? nullptr : &predecessor->listeners(),
+                        error);
 }
 
-std::optional<Listener> find_take_over_socket(const Options& options, TakeOver* last,
+std::optional<Listener> find_take_over_socket(const Options& options, PredecessorState* predecessor,
                                               std::string& error) {
   const std::string& path = options.take_over_socket;
-  if (last != nullptr && last->take_over_socket() && last->take_over_socket()->is_at(path)) {
-    return std::exchange(last->take_over_socket(), std::nullopt);
+  if (predecessor != nullptr && predecessor->take_over_socket() &&
+      predecessor->take_over_socket()->is_at(path)) {
+    return std::exchange(predecessor->take_over_socket(), std::nullopt);
   }
   return Listener::open_for_messages(path, options.user, error);
 }
 
 }  // namespace
 
-bool ServerSockets::open(const Options& options, std::vector<NamedDescriptor> inherited,
-                         TakeOver* last, Log& log, std::string& error) {
-  listeners = find_listeners(options, std::move(inherited), last, log, error);
+bool ServerSockets::open(const Options& options, std::vector<NamedDescriptor> passed,
+                         PredecessorState* predecessor, Log& log, std::string& error) {
+  listeners = find_listeners(options, std::move(passed), predecessor, log, error);
   if (listeners.empty() || options.take_over_socket.empty()) return !listeners.empty();
-  std::optional<Listener> socket = find_take_over_socket(options, last, error);
+  std::optional<Listener> socket = find_take_over_socket(options, predecessor, error);
   if (socket) take_over.emplace(std::move(*socket));
   return socket.has_value();
 }
@@ -262,7 +264,7 @@ void log_cannot_start(Log& log, int status, const std::string& message, bool is_
             {{"status", status},
              {"message", message},
              {"hint",
-              "the connections and jobs of the previous server are kept; "
+              "the connections and jobs of the predecessor are kept; "
               "remove the cause, and the next start takes them over"}});
 }
 
@@ -272,7 +274,7 @@ ServerStart::ServerStart(const Options& options, const Program& program, Log& lo
       program_(program),
       log_(log),
       is_confined_(wants_sandbox(options)),
-      last_(notifier_, log, program.state_versions) {
+      predecessor_(notifier_, log, program.state_versions) {
   for (const std::string& warning : options.warnings) {
     log.event(Level::warning, "flag", {{"message", warning}});
   }
@@ -280,14 +282,14 @@ ServerStart::ServerStart(const Options& options, const Program& program, Log& lo
   give_large_memory_back();
   std::string error;
   if (!notifier_.open(error)) log.event(Level::warning, "notify", {{"message", error}});
-  Inherited inherited = take_inherited();
-  last_.inherit(std::move(inherited.parcel));
-  inherited_sockets_ = std::move(inherited.sockets);
+  PassedDescriptors passed = take_passed_descriptors();
+  predecessor_.take_stored(std::move(passed.state));
+  passed_sockets_ = std::move(passed.sockets);
 }
 
 bool ServerStart::fail(int status, const std::string& message) {
-  last_.refuse(message);
-  log_cannot_start(log_, status, message, last_.is_stored());
+  predecessor_.refuse(message);
+  log_cannot_start(log_, status, message, predecessor_.is_stored());
   exit_status_ = status;
   return false;
 }
@@ -305,19 +307,19 @@ bool ServerStart::open_folder() {
   return is_good || fail(kExitBinlog, error);
 }
 
-bool ServerStart::find_last_server() {
+bool ServerStart::find_predecessor() {
   std::string error;
   const std::string identity = folder_ ? folder_->identity() : "";
-  if (!last_.open(identity, error)) return fail(kExitNotTakenOver, error);
+  if (!predecessor_.open(identity, error)) return fail(kExitNotTakenOver, error);
   if (options_.take_over.empty()) return true;
   const bool has_answered =
-      last_.ask(options_.take_over, error) && last_.has_folder(identity, error);
+      predecessor_.ask(options_.take_over, error) && predecessor_.has_folder(identity, error);
   return has_answered || fail(kExitNotTakenOver, error);
 }
 
 bool ServerStart::open_sockets() {
   std::string error;
-  return sockets_.open(options_, std::move(inherited_sockets_), last_.state(), log_, error) ||
+  return sockets_.open(options_, std::move(passed_sockets_), predecessor_.state(), log_, error) ||
          fail(kExitCannotListen, error);
 }
 
@@ -330,11 +332,11 @@ bool ServerStart::become_user() {
          fail(no_such_user ? kExitNoUser : EXIT_FAILURE, error);
 }
 
-bool ServerStart::bring_jobs() {
+bool ServerStart::move_jobs() {
   log_start();
   info_ = server_info(options_, program_.version);
   std::string error;
-  return last_.bring_jobs(info_, error) || fail(kExitNotTakenOver, error);
+  return predecessor_.move_jobs(info_, error) || fail(kExitNotTakenOver, error);
 }
 
 // Logs the version and the configuration. The later event `ready` reports that the server serves.
@@ -378,16 +380,16 @@ int ServerStart::serve() {
   NoJournal no_journal;
   Journal& journal = folder_ ? folder_->journal() : no_journal;
   const HashKey key = hash_key();
-  Service service(info_, journal, last_.rested_at(), key);
+  Service service(info_, journal, predecessor_.rested_at(), key);
   Daemon daemon(service, std::move(sockets_.listeners), log_, notifier_, options_.verbosity,
                 folder());
   ServerIdentity identity{.version = program_.state_versions.last,
                           .addresses = addresses_of(options_),
                           .folder = "",
                           .hash_key = {key.first, key.second}};
-  Succession succession(daemon, service, folder(), socket(), notifier_, log_, std::move(identity),
-                        options_.hands_over);
-  // After these steps nothing may throw: the previous server may have given everything up.
+  HandOver hand_over(daemon, service, folder(), socket(), notifier_, log_, std::move(identity),
+                     options_.hands_over);
+  // After these steps nothing may throw: the predecessor may have given everything up.
   const bool can_serve = restore_jobs(service, daemon) && open(daemon) &&
                          take_over(service, daemon) && begin_records(daemon);
   if (!can_serve) return exit_status_;
@@ -395,15 +397,15 @@ int ServerStart::serve() {
   log_.event(Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log_.flush();
   notifier_.ready("serving");
-  last_.forget(daemon, service);
-  return succession.serve();
+  predecessor_.finish(daemon, service);
+  return hand_over.serve();
 }
 
-// Returns the key of the previous server, or a new one.
+// Returns the key of the predecessor, or a new one.
 HashKey ServerStart::hash_key() {
-  const TakeOver* const last = last_.state();
-  if (last == nullptr) return make_hash_key();
-  return {last->identity().hash_key[0], last->identity().hash_key[1]};
+  const PredecessorState* const predecessor = predecessor_.state();
+  if (predecessor == nullptr) return make_hash_key();
+  return {predecessor->identity().hash_key[0], predecessor->identity().hash_key[1]};
 }
 
 bool ServerStart::restore_jobs(Service& service, Daemon& daemon) {
@@ -420,14 +422,14 @@ bool ServerStart::open(Daemon& daemon) {
   return is_good || fail(EXIT_FAILURE, error);
 }
 
-// After this a previous server that runs has given everything up.
+// After this a predecessor that runs has given everything up.
 bool ServerStart::take_over(Service& service, Daemon& daemon) {
   std::string error;
-  if (!last_.read(daemon, service, error)) return fail(kExitNotTakenOver, error);
-  if (folder_ && last_.is_running() && !folder_->can_begin(error)) {
+  if (!predecessor_.read(daemon, service, error)) return fail(kExitNotTakenOver, error);
+  if (folder_ && predecessor_.is_running() && !folder_->can_begin(error)) {
     return fail(kExitBinlog, error);
   }
-  return last_.agree(error) || fail(kExitNotTakenOver, error);
+  return predecessor_.confirm(error) || fail(kExitNotTakenOver, error);
 }
 
 bool ServerStart::begin_records(Daemon& daemon) {

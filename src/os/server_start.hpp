@@ -1,6 +1,6 @@
 // The start of a server, step by step, and its run.
 //
-// The folder is only read until everything that can fail has succeeded, and a previous server that
+// The folder is only read until everything that can fail has succeeded, and a predecessor that
 // runs has given everything up. Everything that needs privileges comes before enter_sandbox(), and
 // files and requests, which an attacker may have written, are read after it; except that the jobs
 // of another folder are read before, because the sandbox would deny that.
@@ -32,7 +32,7 @@ namespace haricot::os {
 // Exit statuses of haricotd. Most are those of beanstalkd, which scripts of operators know.
 inline constexpr int kExitUsage = 5;
 inline constexpr int kExitBinlog = 10;
-// The state of the previous server stays in its place.
+// The state of the predecessor stays in its place.
 inline constexpr int kExitNotTakenOver = 20;
 inline constexpr int kExitNoUser = 33;
 inline constexpr int kExitCannotListen = 111;
@@ -54,16 +54,17 @@ ServerInfo server_info(const Options& options, std::string_view version);
 // does, so the process has to end afterwards.
 [[nodiscard]] int check_start(const Options& options, std::string& error);
 
-// The sockets that a server listens on: inherited ones, those of the previous server, or new ones.
+// The sockets that a server listens on: those that the service manager
+// has passed, those of the predecessor, or new ones.
 struct ServerSockets {
   std::vector<Listener> listeners;          // Never empty if open() has succeeded.
   std::optional<TakeOverSocket> take_over;  // Of --take-over-socket.
 
-  // Takes the inherited sockets, or else listens on the addresses of the flags; listens on the
-  // socket of --take-over-socket. Sockets that `last` has for these addresses are moved out of it;
-  // null: there is no previous server. Returns false and sets `error` on failure.
-  [[nodiscard]] bool open(const Options& options, std::vector<NamedDescriptor> inherited,
-                          TakeOver* last, Log& log, std::string& error);
+  // Takes the `passed` sockets, or else listens on the addresses of the flags; listens on the
+  // socket of --take-over-socket. Sockets that `predecessor` has for these addresses are moved out
+  // of it; null: there is no predecessor. Returns false and sets `error` on failure.
+  [[nodiscard]] bool open(const Options& options, std::vector<NamedDescriptor> passed,
+                          PredecessorState* predecessor, Log& log, std::string& error);
   // Returns the folders in which files of sockets have to be removed at the end.
   std::vector<std::string> removal_folders() const;
   // Returns the names of the listeners, for the log.
@@ -74,7 +75,7 @@ struct ServerSockets {
 std::string addresses_of(const Options& options);
 
 // Logs why a server does not start, and the exit status. If a service manager keeps the state of
-// the previous server, adds that the next start has it.
+// the predecessor, adds that the next start has it.
 void log_cannot_start(Log& log, int status, const std::string& message, bool is_state_kept);
 
 class ServerStart {
@@ -91,22 +92,22 @@ class ServerStart {
   ServerStart& operator=(const ServerStart&) = delete;
 
   // Steps, in this order. A step that returns false has logged the reason, and has reported it to a
-  // previous server that waits: the process has to end with exit_status().
+  // predecessor that waits: the process has to end with exit_status().
 
   // Opens the folder of the binlog and takes its lock, unless this server takes over from the one
   // that has it.
   [[nodiscard]] bool open_folder();
   // Finds the state that the service manager keeps, or asks the server that runs.
-  [[nodiscard]] bool find_last_server();
+  [[nodiscard]] bool find_predecessor();
   [[nodiscard]] bool open_sockets();
   [[nodiscard]] bool become_user();
-  // Reads the jobs of the previous server, if they are in another folder.
-  [[nodiscard]] bool bring_jobs();
+  // Reads the jobs of the predecessor, if they are in another folder.
+  [[nodiscard]] bool move_jobs();
   int exit_status() const { return exit_status_; }
 
   // Drops all privileges that a turn does not need, if the flags say so.
   void enter_sandbox();
-  // Restores the jobs, takes over from the previous server, and serves. Clients may connect
+  // Restores the jobs, takes over from the predecessor, and serves. Clients may connect
   // meanwhile, and are served afterwards. Returns the exit status.
   int serve();
 
@@ -127,8 +128,8 @@ class ServerStart {
   Log& log_;
   const bool is_confined_;
   Notifier notifier_;
-  LastServer last_;
-  std::vector<NamedDescriptor> inherited_sockets_;
+  Predecessor predecessor_;
+  std::vector<NamedDescriptor> passed_sockets_;
   std::optional<BinlogFolder> folder_;
   ServerSockets sockets_;
   ServerInfo info_;

@@ -45,7 +45,7 @@ std::vector<std::string> split_names(std::string_view text) {
   }
 }
 
-Inherited take_inherited() {
+PassedDescriptors take_passed_descriptors() {
   const char* pid_text = std::getenv("LISTEN_PID");
   const char* count_text = std::getenv("LISTEN_FDS");
   if (pid_text == nullptr || count_text == nullptr) return {};
@@ -60,12 +60,12 @@ Inherited take_inherited() {
   ::unsetenv("LISTEN_FDS");
   ::unsetenv("LISTEN_FDNAMES");
 
-  Inherited result;
+  PassedDescriptors result;
   for (int i = 0; i < *count; ++i) {
     const auto index = static_cast<std::size_t>(i);
     std::string name = index < names.size() ? std::move(names[index]) : std::string();
     const int number = kFirstInherited + i;
-    auto& list = Parcel::is_part(name) ? result.parcel : result.sockets;
+    auto& list = SealedState::is_part(name) ? result.state : result.sockets;
     list.push_back({std::move(name), Descriptor(number)});
     // The users of a missing descriptor reject it, and with it all others.
     if (::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) break;
@@ -196,7 +196,7 @@ bool Notifier::store(std::string_view name, int descriptor) {
   return send(text, descriptor, Urgency::must_arrive);
 }
 
-void Notifier::forget_stored(std::string_view name) {
+void Notifier::remove_stored(std::string_view name) {
   send("FDSTOREREMOVE=1\n" + assignment("FDNAME=", name), Urgency::must_arrive);
 }
 

@@ -22,14 +22,14 @@ std::vector<std::string> split_names(std::string_view text);
 
 // Descriptors that the service manager has passed to this process (LISTEN_PID, LISTEN_FDS,
 // LISTEN_FDNAMES): sockets to listen on, and descriptors that an earlier process has stored there.
-struct Inherited {
+struct PassedDescriptors {
   // In the order in which they were passed. The name is empty if there is none.
   std::vector<NamedDescriptor> sockets;
-  std::vector<NamedDescriptor> parcel;  // See Parcel::is_part().
+  std::vector<NamedDescriptor> state;  // See SealedState::is_part().
 };
 
 // Removes the variables from the environment. Called once: the caller owns the descriptors then.
-Inherited take_inherited();
+PassedDescriptors take_passed_descriptors();
 
 // Reports to the service manager: readiness, status, and that the server is alive.
 //
@@ -68,7 +68,7 @@ class Notifier {
   // the descriptor.
   [[nodiscard]] bool store(std::string_view name, int descriptor);
   // Makes the manager close the descriptors that it keeps under that name.
-  void forget_stored(std::string_view name);
+  void remove_stored(std::string_view name);
   // Waits until the manager has read all messages, for five seconds at most. Returns false if it
   // has not.
   [[nodiscard]] bool wait_until_read();

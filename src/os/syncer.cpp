@@ -117,8 +117,8 @@ bool Syncer::pass_fence() {
 
 void Syncer::wake_main_thread() {
   const std::uint64_t one = 1;
-  const ssize_t told = ::write(completions_.get(), &one, sizeof one);
-  CHECK(told == sizeof one);
+  const ssize_t written = ::write(completions_.get(), &one, sizeof one);
+  CHECK(written == sizeof one);
 }
 
 bool Syncer::check_fence(std::chrono::milliseconds most) {

@@ -30,13 +30,13 @@ constexpr Duration kAnswerPatience = Duration::seconds(30);
 
 using Room = std::array<char, 16 * 1024>;
 
-bool say(int socket, std::string_view words, std::span<const int> descriptors = {}) {
+bool send_message(int socket, std::string_view words, std::span<const int> descriptors = {}) {
   DescriptorMessage message(words, descriptors);
   return ::sendmsg(socket, message.header(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 // Receives a message. Valid as long as the room; empty if there is none now, or never will be.
-std::string_view hear(int socket, Room& room) {
+std::string_view receive_message(int socket, Room& room) {
   const ssize_t bytes = ::recv(socket, room.data(), room.size(), 0);
   return bytes <= 0 ? std::string_view{}
                     : std::string_view(room.data(), static_cast<std::size_t>(bytes));
@@ -44,11 +44,11 @@ std::string_view hear(int socket, Room& room) {
 
 // Waits for a message until `patience` is over or this process is asked to end: that signal is not
 // meant for the next one.
-bool wait_for_words(int socket, Duration patience, Notifier& notifier) {
-  constexpr Duration kLook = Duration::milliseconds(100);
+bool wait_for_message(int socket, Duration patience, Notifier& notifier) {
+  constexpr Duration kPollInterval = Duration::milliseconds(100);
   const Instant end = read_clock() + patience;
   for (Instant now = read_clock(); now < end && !is_asked_to_end(); now = read_clock()) {
-    if (notifier.wait_for(socket, std::min(kLook, end - now))) return true;
+    if (notifier.wait_for(socket, std::min(kPollInterval, end - now))) return true;
   }
   return false;
 }
@@ -86,7 +86,7 @@ void TakeOverSocket::handle_listener(EventSource& source, std::uint32_t) {
 // not get the answer either.
 void TakeOverSocket::handle_peer(EventSource& source, std::uint32_t) {
   Room room;
-  if (hear(source.descriptor, room) != kTakeOver) {
+  if (receive_message(source.descriptor, room) != kTakeOver) {
     close_peer();
   } else if (!may_take_over(source.descriptor)) {
     refuse("only root and the user of the server may take over");
@@ -106,25 +106,26 @@ bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration pa
   }
   const int socket = peer_.get();
   Room room;
-  if (parts.size() > DescriptorMessage::kDescriptorsMax || !say(socket, words, descriptors)) {
-    error = std::string("cannot send the descriptors to the next server: ") + std::strerror(errno);
-  } else if (const bool has_answered = wait_for_words(socket, patience, notifier);
+  if (parts.size() > DescriptorMessage::kDescriptorsMax ||
+      !send_message(socket, words, descriptors)) {
+    error = std::string("cannot send the descriptors to the successor: ") + std::strerror(errno);
+  } else if (const bool has_answered = wait_for_message(socket, patience, notifier);
              is_asked_to_end()) {
     error = "this server is stopping";
   } else if (!has_answered) {
-    error = "the next server does not answer";
+    error = "the successor does not answer";
   } else {
-    const std::string_view answer = hear(socket, room);
-    if (answer == kMine && say(socket, kYours)) return true;
+    const std::string_view answer = receive_message(socket, room);
+    if (answer == kMine && send_message(socket, kYours)) return true;
     error = answer.starts_with(kNo) ? std::string(answer.substr(kNo.size()))
-                                    : "the next server has ended before it was ready";
+                                    : "the successor has ended before it was ready";
   }
   close_peer();
   return false;
 }
 
 void TakeOverSocket::refuse(std::string_view why) {
-  (void)say(peer_.get(), std::string(kNo).append(why));
+  (void)send_message(peer_.get(), std::string(kNo).append(why));
   close_peer();
 }
 
@@ -134,7 +135,7 @@ void TakeOverSocket::close_peer() {
   peer_.reset();
 }
 
-// The next server ---------------------------------------------------------------------------------
+// The successor ---------------------------------------------------------------------------------
 
 bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>& parts,
                           Notifier& notifier, std::string& error) {
@@ -145,7 +146,7 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
     error = "cannot connect to a server on " + path + ": " + std::strerror(errno);
     return false;
   }
-  if (!say(socket.get(), kTakeOver) || !notifier.wait_for(socket.get(), kAnswerPatience)) {
+  if (!send_message(socket.get(), kTakeOver) || !notifier.wait_for(socket.get(), kAnswerPatience)) {
     error = "the server does not answer on " + path;
     return false;
   }
@@ -156,11 +157,11 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
   std::vector<Descriptor> descriptors;
   const bool is_whole = bytes > 0 && message.move_to(descriptors);
   if (words.starts_with(kNo)) {
-    error = "the previous server refuses: " + std::string(words.substr(kNo.size()));
+    error = "the predecessor refuses: " + std::string(words.substr(kNo.size()));
     return false;
   }
   if (!is_whole || !words.starts_with(kParts)) {
-    error = "the previous server exited before it sent anything";
+    error = "the predecessor exited before it sent anything";
     return false;
   }
   const std::vector<std::string> names = split_names(words.substr(kParts.size()));
@@ -172,20 +173,20 @@ bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>&
 }
 
 void TakeOverRequest::refuse(std::string_view why) {
-  if (socket_) (void)say(socket_.get(), std::string(kNo).append(why));
+  if (socket_) (void)send_message(socket_.get(), std::string(kNo).append(why));
   socket_.reset();
 }
 
 // Waits without limit: the server may have given everything up already, so this process must not be
 // the one that ends.
-bool TakeOverRequest::agree(std::string& error) {
+bool TakeOverRequest::confirm(std::string& error) {
   Room room;
-  if (say(socket_.get(), kMine) && hear(socket_.get(), room) == kYours) {
-    while (!hear(socket_.get(), room).empty()) continue;
+  if (send_message(socket_.get(), kMine) && receive_message(socket_.get(), room) == kYours) {
+    while (!receive_message(socket_.get(), room).empty()) continue;
     socket_.reset();
     return true;
   }
-  error = "the previous server no longer waits";
+  error = "the predecessor no longer waits";
   return false;
 }
 

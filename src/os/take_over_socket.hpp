@@ -1,12 +1,12 @@
-// Hands a running server over to another one (--take-over-socket, --take-over).
+// Hands a running server over to its successor (--take-over-socket, --take-over).
 //
-//   next    "take over"
-//   this    "parts NAME:NAME…", with their descriptors, or "no WHY"
-//   next    "mine", or "no WHY"
-//   this    "yours", and closes: from here on the next one has everything
+//   successor      "take over"
+//   predecessor    "parts NAME:NAME…", with their descriptors, or "no WHY"
+//   successor      "mine", or "no WHY"
+//   predecessor    "yours", and closes: from here on the successor has everything
 //
-// The texts are messages of a SOCK_SEQPACKET socket. If the other end closes without them, the next
-// server has not begun, and this one continues.
+// The texts are messages of a SOCK_SEQPACKET socket. If the other end closes without them, the
+// successor has not begun, and this one continues.
 
 #pragma once
 
@@ -38,9 +38,9 @@ class TakeOverSocket {
   // outlives it.
   [[nodiscard]] bool attach(Daemon& daemon, std::string& error);
 
-  // Sends the parts of a parcel to the process that has asked, and waits until it has taken them
-  // over, while reporting to the service manager. On failure returns false and sets `error`: that
-  // process has not taken over and never will, because it was refused.
+  // Sends the parts of a sealed state to the process that has asked, and waits until it has taken
+  // them over, while reporting to the service manager. On failure returns false and sets `error`:
+  // that process has not taken over and never will, because it was refused.
   [[nodiscard]] bool give(const std::vector<NamedDescriptor>& parts, Duration patience,
                           Notifier& notifier, std::string& error);
   // Refuses the request, for this reason.
@@ -61,11 +61,11 @@ class TakeOverSocket {
   EventSource peer_source_{on_peer_, -1};
 };
 
-// The end of the next server. If it is destroyed without agree(), the running server continues.
+// The end of the successor. If it is destroyed without confirm(), the running server continues.
 class TakeOverRequest {
  public:
-  // Asks the server that listens at that path, and waits for the parts of its parcel. This and
-  // agree() return false on failure, and set `error`.
+  // Asks the server that listens at that path, and waits for the parts of its state. This and
+  // confirm() return false on failure, and set `error`.
   [[nodiscard]] bool ask(const std::string& path, std::vector<NamedDescriptor>& parts,
                          Notifier& notifier, std::string& error);
   bool is_open() const { return static_cast<bool>(socket_); }
@@ -73,7 +73,7 @@ class TakeOverRequest {
   void refuse(std::string_view why);
   // Confirms that this server is ready, and waits until the other one has given everything up.
   // Returns false if it has not.
-  [[nodiscard]] bool agree(std::string& error);
+  [[nodiscard]] bool confirm(std::string& error);
 
  private:
   Descriptor socket_;

@@ -61,7 +61,7 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   parts_.engine.transfer().write_client(to, session.client());
 }
 static_assert(sizeof(Session) == 384,
-              "a new field is written above, or is not needed by the next server");
+              "a new field is written above, or is not needed by the successor");
 
 // Reading ----------------------------------------------------------------------------------------
 

@@ -11,8 +11,6 @@ import documents
 EVENT = re.compile(
     r'\b(?:event|append)\(\s*(?:os::)?Level::(\w+),\s*"([a-z-]+)"', re.DOTALL
 )
-# A function of one source that passes names on: the pattern of its calls, and their level.
-PASSED_ON = {"src/os/binlog_folder.cpp": (re.compile(r'\btell\("([a-z-]+)"'), "warning")}
 
 
 def events_of_sources():
@@ -25,9 +23,6 @@ def events_of_sources():
         text = path.read_text(encoding="utf-8")
         calls += len(re.findall(r"\blog_?\.event\(", text))
         for level, name in EVENT.findall(text):
-            found.setdefault(name, set()).add(level)
-        pattern, level = PASSED_ON.get(path.relative_to(documents.ROOT).as_posix(), (None, ""))
-        for name in pattern.findall(text) if pattern else []:
             found.setdefault(name, set()).add(level)
     return found, calls
 

@@ -169,7 +169,7 @@ TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
   });
   if (HasFatalFailure()) return;
   expect_few_sockets();
-  // Until it begins to release the parcel, another start has everything.
+  // Until it begins to release the state, another start has everything.
   EXPECT_GT(went_on, nth / 2);
   EXPECT_GT(nth, 10U);
   EXPECT_LT(nth, kStepsMax);
@@ -456,7 +456,7 @@ class LateClock : public HandOverTest,
   static bool has_folder() { return std::get<bool>(GetParam()); }
   std::string path() const { return folder_.file("next"); }
 
-  // The manager passes each of them to the next server as well.
+  // The manager passes each of them to the successor as well.
   void set_clock() {
     const char* known = std::getenv("ASAN_OPTIONS");
     environment_ = {

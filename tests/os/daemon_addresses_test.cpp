@@ -1,4 +1,4 @@
-// Take-overs in which the next server listens on other addresses.
+// Take-overs in which the successor listens on other addresses.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class OtherAddresses : public HandOverTest,
     ASSERT_TRUE(start_with(manager_.passing(std::move(options)))) << server_.failure();
     port_ = server_.port();
   }
-  // Options of the next server, which is `next_` or started by the manager.
+  // Options of the successor, which is `next_` or started by the manager.
   ServerOptions options_to(const Addresses& addresses) {
     std::vector<std::string> words = words_of(addresses);
     words.insert(words.end(), {"-l", with_path(addresses[0]), "-p", std::to_string(port_)});
@@ -198,7 +198,7 @@ TEST_P(OtherAddresses, MayOverlapWithThoseOfAServerOfAnotherUser) {
   }
 }
 
-// The next server may still fail after opening its listeners.
+// The successor may still fail after opening its listeners.
 TEST_P(OtherAddresses, AreNotListenedOnWhenTheNextServerFails) {
   const auto& [change, by_socket] = GetParam();
   if (!by_socket || change.has_other_port || change.from[0] == "::") return;

@@ -1,5 +1,5 @@
-// The next server is killed, or hangs and is killed, in front of each system call of its start, one
-// after another. Until it has taken everything over, the next start or the previous server has all
+// The successor is killed, or hangs and is killed, in front of each system call of its start, one
+// after another. Until it has taken everything over, the next start or the predecessor has all
 // connections, jobs and holds. Afterwards it is a server that was killed: its log says that it has
 // taken over, and a folder keeps the jobs.
 
@@ -105,7 +105,7 @@ class EachStep : public HandOverTest,
     }
   }
 
-  // Launches the next server, which is the last of `servers_` from then on, and waits until it is
+  // Launches the successor, which is the last of `servers_` from then on, and waits until it is
   // stopped or serves. Returns whether it serves.
   bool launch_next(std::uint64_t number) {
     ServerOptions options = options_of({});
@@ -146,7 +146,7 @@ class EachStep : public HandOverTest,
     if (!HasFailure() && holder_ != nullptr) expect_all();
     return serves;
   }
-  // Another start, or the previous server, has everything; unless the killed one had it.
+  // Another start, or the predecessor, has everything; unless the killed one had it.
   void go_on_after_kill() {
     const std::string said = server().standard_error();
     servers_.pop_back();
@@ -170,7 +170,7 @@ class EachStep : public HandOverTest,
     begin_clients();
     EXPECT_TRUE(holder_->send_line("touch " + ids_[0]));
   }
-  // Returns whether the previous server has answered `yours`. Waits if it is about to decide.
+  // Returns whether the predecessor has answered `yours`. Waits if it is about to decide.
   bool has_given_all() {
     const auto count = [this](std::string_view event) {
       const std::string said = server().standard_error();

@@ -196,7 +196,7 @@ TEST_F(HandOver, AStateOfAnotherVersionIsRefusedAndNoJobIsLost) {
   }
 }
 
-// The manager still has the sockets when the next server closes its own.
+// The manager still has the sockets when the successor closes its own.
 TEST_F(HandOver, ClientsThatLeaveWhileNoServerRunsDoNoHarm) {
   start_first();
   const Client stays = connect();

@@ -112,12 +112,12 @@ enum class Way {
   none,
   manager,       // A service manager keeps the sockets in between.
   deaf_manager,  // It also keeps them afterwards.
-  socket,        // The next server asks on a socket.
+  socket,        // The successor asks on a socket.
   refused,       // It asks, refuses, and keeps its duplicates.
 };
 constexpr const char* kWayNames[] = {"NoRestart", "Manager", "DeafManager", "Socket", "Refused"};
 
-// The flags of the next server.
+// The flags of the successor.
 enum class Next { same, other_address, other_port, smaller_limits };
 constexpr const char* kNextNames[] = {"SameFlags", "OtherAddress", "OtherPort", "SmallerLimits"};
 
@@ -340,8 +340,8 @@ struct Outcome {
   std::string_view words = {};  // In the log of a start that does not serve.
 };
 constexpr Outcome kServes{};
-constexpr Outcome kNoFolderBefore{20, "the previous server has no binlog"};
-constexpr Outcome kOtherFolder{20, "the previous server has another folder"};
+constexpr Outcome kNoFolderBefore{20, "the predecessor has no binlog"};
+constexpr Outcome kOtherFolder{20, "the predecessor has another folder"};
 constexpr Outcome kUnknown{10, "is not known here"};
 constexpr Outcome kFull{10, "not all jobs"};
 constexpr Outcome kOtherJobs{20, "has other jobs"};
@@ -374,7 +374,7 @@ const std::vector<Change> kChanges = {
      {"-b", "EMPTY", "-s", "4096"},
      kServes,
      kNoFolderBefore},
-    {"BinlogOff", Before::in_folder, {}, kServes, {20, "the previous server has a binlog"}},
+    {"BinlogOff", Before::in_folder, {}, kServes, {20, "the predecessor has a binlog"}},
     {"BinlogMoves", Before::in_folder, {"-b", "EMPTY"}, kServes, kOtherFolder},
     {"BinlogOnWithOtherJobs", Before::in_memory, {"-b", "OTHER"}, kOtherJobs, kNoFolderBefore},
     {"BinlogMovesToOtherJobs", Before::in_folder, {"-b", "OTHER"}, kOtherJobs, kOtherFolder},
@@ -510,7 +510,7 @@ class StartTable : public RestartedClients, public ::testing::WithParamInterface
     start_again();
     expect_all();
   }
-  // A next server that does not serve leaves everything to the first one.
+  // A successor that does not serve leaves everything to the first one.
   void expect_outcome_by_socket() {
     const Outcome& outcome = GetParam().by_socket;
     ServerOptions options = changed();

@@ -189,7 +189,8 @@ TEST_F(DaemonSeveralAddresses, ASecondListenReplacesTheFirstAndIsWarnedAbout) {
       << said;
 }
 
-// Inherited sockets -----------------------------------------------------------------------------
+// PassedDescriptors sockets
+// -----------------------------------------------------------------------------
 
 class DaemonInheritedSockets : public DaemonTest {
  protected:

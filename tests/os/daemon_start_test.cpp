@@ -428,7 +428,7 @@ TEST_F(FailedStart, FolderWithOtherJobsIsRefusedAndAllIsKept) {
   start_first();
   begin_clients();
   stop();
-  expect_failed_start({"-b", jobs.path()}, 20, "cannot take the 2 jobs of the previous server");
+  expect_failed_start({"-b", jobs.path()}, 20, "cannot take the 2 jobs of the predecessor");
   start_again();
   expect_all_is_there();
 }

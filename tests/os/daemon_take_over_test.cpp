@@ -311,7 +311,7 @@ TEST_P(TakeOver, WithAUserAndInTheSandboxToo) {
   EXPECT_NE(::access(path().c_str(), F_OK), 0);
 }
 
-// Take-overs that fail: the next server asks for everything, but does not begin.
+// Take-overs that fail: the successor asks for everything, but does not begin.
 
 constexpr ExitStatus kNotTakenOver{.code = 20};
 
@@ -336,7 +336,7 @@ TEST_P(TakeOver, ANextOneThatEndsAtAnyStepLeavesTheServerAsItWas) {
   EXPECT_TRUE(next.hear().starts_with("parts parcel-state:parcel-descriptors-0"));
   next.close();
   EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
-  expect_refusal(server_, "the next server has ended before it was ready");
+  expect_refusal(server_, "the successor has ended before it was ready");
 
   ASSERT_TRUE(next.connect(path()));
   ASSERT_TRUE(next.say("take over"));
@@ -361,7 +361,7 @@ TEST_P(TakeOver, ThePreviousServerContinuesIfTheNextIsKilledBeforeItIsReady) {
     ASSERT_EQ(client->read_answer(), "INSERTED " + std::to_string(i) + "\r\n");
   }
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
-  // The next servers are killed at various points: they have not begun if the first server still
+  // The successors are killed at various points: they have not begun if the first server still
   // answers.
   for (int pause_us = 500; pause_us < 200'000; pause_us *= 2) {
     ServerProcess& before = last();
@@ -452,8 +452,8 @@ TEST_P(TakeOver, UnsupportedRequestsAreRefusedAndTheServerContinues) {
   const std::vector<std::string> address(arguments_.begin(), arguments_.begin() + 4);
   std::vector<std::string> with_other = address;
   with_other.insert(with_other.end(), {"-b", other.path()});
-  const std::string why = GetParam() ? "the previous server has another folder than that of -b"
-                                     : "the previous server has no binlog, and this one has -b";
+  const std::string why = GetParam() ? "the predecessor has another folder than that of -b"
+                                     : "the predecessor has no binlog, and this one has -b";
   const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& reason) {
     ServerProcess& next = launch_next(arguments);
     EXPECT_EQ(next.wait_exit(), kNotTakenOver) << next.standard_error();
@@ -463,7 +463,7 @@ TEST_P(TakeOver, UnsupportedRequestsAreRefusedAndTheServerContinues) {
     next_.pop_back();
   };
   refuses(with_other, why);
-  if (GetParam()) refuses(address, "the previous server has a binlog, and this one has no -b");
+  if (GetParam()) refuses(address, "the predecessor has a binlog, and this one has no -b");
   // An address that is not available: nothing is lost either.
   std::vector<std::string> elsewhere = binlog_;
   elsewhere.insert(elsewhere.end(), {"-l", "203.0.113.1", "-p", "1"});
@@ -501,7 +501,7 @@ TEST_P(TakeOver, AFolderThatTheNextServerCannotWriteIsNotGivenUp) {
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
 }
 
-// No descriptors are left for a parcel: a file in memory, or a pair of sockets.
+// No descriptors are left for a state: a file in memory, or a pair of sockets.
 TEST_P(TakeOver, WithoutDescriptorsAServerEndsAsWithoutAHandOver) {
   const std::string clients = folder_.file("clients");
   const int manager = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

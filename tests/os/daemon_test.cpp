@@ -244,7 +244,7 @@ TEST_F(AfterRest, ReadsABoundedNumberOfConnectionsInATurnAndFiresNoDeadlineBefor
     ASSERT_EQ(clients.back()->put("job", 0, 0, 1), "INSERTED 1\r\n");
     ASSERT_EQ(clients.back()->ask("reserve-job 1"), "RESERVED 1 3\r\njob\r\n");
   });
-  ASSERT_TRUE(daemon_->come_to_rest(Duration::seconds(1)));
+  ASSERT_TRUE(daemon_->quiesce(Duration::seconds(1)));
   for (std::size_t i = 0; i + 1 < kClients; ++i) ASSERT_TRUE(clients[i]->send_line("use t"));
   ASSERT_TRUE(clients.back()->send_line("delete 1"));
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));

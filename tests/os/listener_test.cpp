@@ -296,7 +296,7 @@ int inherit_in_child(const Passed& given, const std::vector<int>& sockets) {
     ::setenv("LISTEN_FDS", given.count.c_str(), 1);
     if (given.names) ::setenv("LISTEN_FDNAMES", given.names->c_str(), 1);
     std::string error;
-    const Listeners listeners = Listener::inherit(take_inherited().sockets, error);
+    const Listeners listeners = Listener::from_passed(take_passed_descriptors().sockets, error);
     int result = error.empty() ? static_cast<int>(listeners.size()) : kError;
     if (!error.empty() && !listeners.empty()) result = 99;
     if (::getenv("LISTEN_FDS") != nullptr) result += kKept;

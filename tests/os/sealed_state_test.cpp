@@ -44,7 +44,7 @@ std::vector<int> numbers(const std::vector<Descriptor>& descriptors) {
 
 std::vector<NamedDescriptor> packed(std::string_view state,
                                     const std::vector<Descriptor>& descriptors) {
-  ParcelWriter writer;
+  SealedStateWriter writer;
   std::string error;
   EXPECT_TRUE(writer.open(error)) << error;
   EXPECT_TRUE(writer.write(state.substr(0, state.size() / 2)));
@@ -55,10 +55,10 @@ std::vector<NamedDescriptor> packed(std::string_view state,
   return parts;
 }
 
-void expect_marks(const Parcel& parcel, std::size_t count) {
+void expect_marks(const SealedState& sealed, std::size_t count) {
   std::vector<Descriptor> copies;
   std::string error;
-  ASSERT_TRUE(parcel.copy_descriptors(copies, error)) << error;
+  ASSERT_TRUE(sealed.copy_descriptors(copies, error)) << error;
   ASSERT_EQ(copies.size(), count);
   for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(mark_of(copies[i]), i + 1);
 }
@@ -78,22 +78,22 @@ class ManyDescriptors : public testing::Test {
 TEST_F(ManyDescriptors, AreTakenOutOfAParcelInTheirOrderAgainAndAgain) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{250}, std::size_t{251}}) {
     std::vector<Descriptor> descriptors = many(count);
-    std::optional<Parcel> parcel;
+    std::optional<SealedState> sealed;
     {
       std::string error;
-      parcel.emplace(*Parcel::open(packed("the state", descriptors), error));
+      sealed.emplace(*SealedState::open(packed("the state", descriptors), error));
     }
-    descriptors.clear();  // Only the parcel has them from now on.
-    EXPECT_EQ(parcel->state(), "the state");
-    EXPECT_EQ(parcel->parts().size(), 2U);
-    for (int time = 0; time < 3; ++time) expect_marks(*parcel, count);
+    descriptors.clear();  // Only the state has them from now on.
+    EXPECT_EQ(sealed->bytes(), "the state");
+    EXPECT_EQ(sealed->parts().size(), 2U);
+    for (int time = 0; time < 3; ++time) expect_marks(*sealed, count);
   }
 }
 
 TEST_F(ManyDescriptors, AreInMoreThanOneSocketWhereTheyAreTooManyForOne) {
   constexpr std::size_t kCount = 1'000;
   const std::vector<Descriptor> descriptors = many(kCount);
-  ParcelWriter writer;
+  SealedStateWriter writer;
   std::string error;
   ASSERT_TRUE(writer.open(error)) << error;
   // Messages fill a socket, not descriptors.
@@ -104,79 +104,79 @@ TEST_F(ManyDescriptors, AreInMoreThanOneSocketWhereTheyAreTooManyForOne) {
   EXPECT_GT(parts.size(), 2U);
   // A service manager passes them in any order.
   std::reverse(parts.begin(), parts.end());
-  const std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
-  ASSERT_TRUE(parcel) << error;
-  expect_marks(*parcel, kCount);
+  const std::optional<SealedState> sealed = SealedState::open(std::move(parts), error);
+  ASSERT_TRUE(sealed) << error;
+  expect_marks(*sealed, kCount);
 }
 
-TEST(Parcel, MayHaveNoDescriptorsAndNoState) {
+TEST(SealedState, MayHaveNoDescriptorsAndNoState) {
   std::string error;
-  const std::optional<Parcel> parcel = Parcel::open(packed("", {}), error);
-  ASSERT_TRUE(parcel) << error;
-  EXPECT_EQ(parcel->state(), "");
-  expect_marks(*parcel, 0);
+  const std::optional<SealedState> sealed = SealedState::open(packed("", {}), error);
+  ASSERT_TRUE(sealed) << error;
+  EXPECT_EQ(sealed->bytes(), "");
+  expect_marks(*sealed, 0);
 }
 
-TEST(Parcel, OfWhichAPartIsMissingIsRefused) {
+TEST(SealedState, OfWhichAPartIsMissingIsRefused) {
   std::string error;
   std::vector<NamedDescriptor> parts = packed("state", many(2));
   parts.erase(parts.begin());
-  EXPECT_FALSE(Parcel::open(std::move(parts), error));
-  EXPECT_EQ(error, "the parcel has no part parcel-state");
-  EXPECT_FALSE(Parcel::open({}, error));
+  EXPECT_FALSE(SealedState::open(std::move(parts), error));
+  EXPECT_EQ(error, "the state has no part parcel-state");
+  EXPECT_FALSE(SealedState::open({}, error));
 
   parts = packed("state", many(2));
   parts[1].name = "parcel-descriptors-1";
-  EXPECT_FALSE(Parcel::open(std::move(parts), error));
-  EXPECT_EQ(error, "the parcel has no part parcel-descriptors-0");
+  EXPECT_FALSE(SealedState::open(std::move(parts), error));
+  EXPECT_EQ(error, "the state has no part parcel-descriptors-0");
 }
 
-TEST(Parcel, ThatIsNotSealedIsRefused) {
+TEST(SealedState, ThatIsNotSealedIsRefused) {
   std::string error;
   std::vector<NamedDescriptor> parts;
   parts.push_back({"parcel-state", marked(10)});
-  EXPECT_FALSE(Parcel::open(std::move(parts), error));
-  EXPECT_EQ(error, "the state in the parcel is not sealed");
+  EXPECT_FALSE(SealedState::open(std::move(parts), error));
+  EXPECT_EQ(error, "the state is not sealed");
 }
 
-TEST(Parcel, WithAnOpenSenderIsUnfinished) {
+TEST(SealedState, WithAnOpenSenderIsUnfinished) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   const Descriptor sender(ends[0]);
   std::vector<NamedDescriptor> parts = packed("state", many(2));
   parts[1].descriptor = Descriptor(ends[1]);
   std::string error;
-  const std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
-  ASSERT_TRUE(parcel) << error;
+  const std::optional<SealedState> sealed = SealedState::open(std::move(parts), error);
+  ASSERT_TRUE(sealed) << error;
   std::vector<Descriptor> copies;
-  EXPECT_FALSE(parcel->copy_descriptors(copies, error));
-  EXPECT_TRUE(error.starts_with("the parcel is not finished")) << error;
+  EXPECT_FALSE(sealed->copy_descriptors(copies, error));
+  EXPECT_TRUE(error.starts_with("the state is not finished")) << error;
 }
 
-TEST(Parcel, ReportsTooFewDescriptors) {
+TEST(SealedState, ReportsTooFewDescriptors) {
   std::string error;
-  const std::optional<Parcel> parcel = Parcel::open(packed("state", many(100)), error);
-  ASSERT_TRUE(parcel) << error;
+  const std::optional<SealedState> sealed = SealedState::open(packed("state", many(100)), error);
+  ASSERT_TRUE(sealed) << error;
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few = before;
   few.rlim_cur = 50;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   std::vector<Descriptor> copies;
-  const bool has_all = parcel->copy_descriptors(copies, error);
+  const bool has_all = sealed->copy_descriptors(copies, error);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_FALSE(has_all);
   EXPECT_LT(copies.size(), 100U);
-  EXPECT_EQ(error, "cannot receive all descriptors of the parcel: too many are open");
+  EXPECT_EQ(error, "cannot receive all descriptors of the state: too many are open");
   copies.clear();
-  expect_marks(*parcel, 100);
+  expect_marks(*sealed, 100);
 }
 
-TEST(Parcel, ANameContainsItsParts) {
+TEST(SealedState, ANameContainsItsParts) {
   for (const NamedDescriptor& part : packed("state", many(1)))
-    EXPECT_TRUE(Parcel::is_part(part.name));
-  EXPECT_FALSE(Parcel::is_part("haricot.socket"));
-  EXPECT_FALSE(Parcel::is_part("parcel"));
+    EXPECT_TRUE(SealedState::is_part(part.name));
+  EXPECT_FALSE(SealedState::is_part("haricot.socket"));
+  EXPECT_FALSE(SealedState::is_part("parcel"));
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST_F(NotifierTest, GivesADescriptorToTheManagerToKeep) {
   const test::TemporaryFolder folder;
   const Descriptor file(::open(folder.file("kept").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_TRUE(notifier_.store("parcel-state", file.get()));
-  notifier_.forget_stored("parcel-state");
+  notifier_.remove_stored("parcel-state");
 
   int number = -1;
   EXPECT_EQ(manager_.receive_with_descriptor(number), "FDSTORE=1\nFDNAME=parcel-state\nFDPOLL=0\n");

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   const pid_t tracer = ::fork();
   if (tracer == 0) {
     const auto options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
-    ::close_range(3, static_cast<unsigned>(traced[1]) - 1, 0);  // Nothing of a parcel.
+    ::close_range(3, static_cast<unsigned>(traced[1]) - 1, 0);  // Nothing of a state.
     if (::ptrace(PTRACE_SEIZE, process, nullptr, options) != 0) {
       report(plan, "cannot trace");
       return EXIT_FAILURE;

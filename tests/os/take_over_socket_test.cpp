@@ -62,7 +62,7 @@ TEST_F(TakeOverSocketTest, TheNextOneGetsThePartsAndBothAgree) {
     std::string error;
     EXPECT_TRUE(request.ask(path(), came, next_notifier_, error)) << error;
     EXPECT_TRUE(request.is_open());
-    has_agreed = request.agree(error);
+    has_agreed = request.confirm(error);
     EXPECT_FALSE(request.is_open());
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
@@ -90,16 +90,16 @@ TEST_F(TakeOverSocketTest, ANextOneThatIsSilentGetsNothingMore) {
     std::vector<NamedDescriptor> came;
     EXPECT_TRUE(request.ask(path(), came, next_notifier_, next_error)) << next_error;
     while (!is_given_up) ::usleep(1000);
-    has_agreed = request.agree(next_error);
+    has_agreed = request.confirm(next_error);
   });
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   std::string error;
   EXPECT_FALSE(socket_->give(parts(), Duration::milliseconds(20), notifier_, error));
-  EXPECT_EQ(error, "the next server does not answer");
+  EXPECT_EQ(error, "the successor does not answer");
   is_given_up = true;
   next.join();
   EXPECT_FALSE(has_agreed);
-  EXPECT_EQ(next_error, "the previous server no longer waits");
+  EXPECT_EQ(next_error, "the predecessor no longer waits");
 }
 
 TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
@@ -112,7 +112,7 @@ TEST_F(TakeOverSocketTest, EachHearsWhyTheOtherDoesNotWantTo) {
   ASSERT_EQ(daemon_.run(), Daemon::End::paused);
   socket_->refuse("not now");
   refused.join();
-  EXPECT_EQ(next_error, "the previous server refuses: not now");
+  EXPECT_EQ(next_error, "the predecessor refuses: not now");
   EXPECT_TRUE(came.empty());
 
   std::thread refusing([&] {
