@@ -21,7 +21,7 @@ void fill_and_empty(World& world) {
   }
 }
 
-TEST(BinlogCompaction, RemovesAFileOnlyWhenTheOneBeforeIsGoneForGood) {
+TEST(BinlogCompaction, RemovesFilesOneAtATime) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);
@@ -40,7 +40,7 @@ TEST(BinlogCompaction, RemovesAFileOnlyWhenTheOneBeforeIsGoneForGood) {
   EXPECT_EQ(removed, 4);
 }
 
-TEST(BinlogCompaction, RemovesAFileOnlyWhenAnIdAboveItsOwnIsDurable) {
+TEST(BinlogCompaction, KeepsAFileUntilAHigherIdIsDurable) {
   SimDisk disk;
   {
     World world(disk, kSmallFiles);
@@ -61,7 +61,7 @@ TEST(BinlogCompaction, RemovesAFileOnlyWhenAnIdAboveItsOwnIsDurable) {
   EXPECT_FALSE(disk.has("binlog.1"));
 }
 
-TEST(BinlogCompaction, ComesToItsEndWithoutSyncsToo) {
+TEST(BinlogCompaction, EndsWithoutSyncsToo) {
   SimDisk disk;
   BinlogOptions options = kSmallFiles;
   options.sync = SyncPolicy::never;
@@ -71,7 +71,7 @@ TEST(BinlogCompaction, ComesToItsEndWithoutSyncsToo) {
   EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
 }
 
-TEST(BinlogCompaction, GoesOnWhenAFileIsGoneAlready) {
+TEST(BinlogCompaction, ContinuesWhenAFileIsGoneAlready) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);
@@ -83,7 +83,7 @@ TEST(BinlogCompaction, GoesOnWhenAFileIsGoneAlready) {
   EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
 }
 
-TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
+TEST(BinlogCompaction, RetriesAFailedRemoval) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);
@@ -100,7 +100,7 @@ class BusyBinlog : public ::testing::TestWithParam<SyncPolicy> {};
 
 INSTANTIATE_TEST_SUITE_P(OfEachPolicy, BusyBinlog, kEachSyncPolicy, name_of_policy);
 
-TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
+TEST_P(BusyBinlog, StaysSmallOnASlowDisk) {
   constexpr std::uint64_t kFileBytes = 16384;
   SimDisk disk;
   World world(disk, {.file_bytes = kFileBytes, .sync = GetParam()});
@@ -119,7 +119,7 @@ TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
 
 // In a busy server the newest file has the highest id but is never durable, so an older file
 // suffices.
-TEST(BinlogCompaction, WaitsForNoIdThatIsHigherThanNeeded) {
+TEST(BinlogCompaction, WaitsForNoHigherIdThanNeeded) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);

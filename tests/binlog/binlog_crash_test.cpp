@@ -169,7 +169,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
   wall = world.wall();
 }
 
-TEST(BinlogCrash, KeepsWhatWasPromisedWhereverItComes) {
+TEST(BinlogCrash, KeepsPromisesAtEveryStep) {
   test::Random random;
 #if defined(__SANITIZE_ADDRESS__)
   constexpr int kDisks = 4;  // Each takes about four times as long.

@@ -67,7 +67,7 @@ void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test:
   wall = world.wall() + 1'000'000;
 }
 
-TEST(BinlogFailureRandom, LosesNothingThatIsHeld) {
+TEST(BinlogFailureRandom, LosesNoHeldJob) {
   test::Random random;
   for (int i = 0; i < 30 && !HasFailure(); ++i) {
     auto disk = std::make_unique<SimDisk>();

@@ -187,7 +187,7 @@ void PrintTo(const Trouble& trouble, std::ostream* out) {
 
 class BinlogFailure : public ::testing::TestWithParam<Trouble> {};
 
-TEST_P(BinlogFailure, LosesNothingThatWasAcknowledged) {
+TEST_P(BinlogFailure, LosesNoAcknowledgedJob) {
   constexpr std::uint64_t kCallsMax = 3000;
   std::uint64_t nth = 1;
   for (bool is_clean = false; !is_clean && nth < kCallsMax && !HasFailure(); ++nth) {
@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // If a file cannot be created, at most one put is refused. A notice about that must not suppress
 // the notice that all changes are refused.
-TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
+TEST(BinlogFailure, FailedWriteIsReportedSoonAfterAFailedFile) {
   SimDisk disk;
   World world(disk, {.file_bytes = 8192, .sync = SyncPolicy::every_turn});
   const auto told = [&world](std::string_view text) {
@@ -251,7 +251,7 @@ TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
 
 // The end of a failed write is truncated, if necessary when the disk works again. If files followed
 // a partial record or seal, a start would report damage, and `--strict` would refuse to start.
-TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
+TEST(BinlogFailure, FailureOfAllCallsLeavesASoundFolder) {
   for (const SyncPolicy policy :
        {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
     std::uint64_t nth = 1;
@@ -284,7 +284,7 @@ TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
 
 // Many collected records are written before the turn ends. Such a write must not split a batch: if
 // it fails, the rest of the batch has no file.
-TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
+TEST(BinlogFailure, FailedWriteDoesNotSplitABatchOfDeletes) {
   for (std::size_t jobs_before = 880; jobs_before <= 960; jobs_before += 8) {
     SCOPED_TRACE(jobs_before);
     SimDisk disk;
@@ -309,7 +309,7 @@ TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
 
 // The rest of a refused flush is recorded when the disk works again. Meanwhile no other command
 // waits for it.
-TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
+TEST(BinlogFailure, FailedFlushDelaysNoOtherCommand) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   for (int i = 0; i < 200; ++i) world.put({.body_bytes = 1});
@@ -332,7 +332,7 @@ TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
 }
 
 // After a server has taken the folder over, only it has the jobs.
-TEST(BinlogThatHasToBegin, ServesWithAFailingDiskAndRecordsWhenItWorksAgain) {
+TEST(ForcedBegin, ServesWhileTheDiskFailsAndRecordsLater) {
   for (const DiskCall call : {DiskCall::create, DiskCall::allocate, DiskCall::write,
                               DiskCall::rename, DiskCall::remove, DiskCall::sync}) {
     SimDisk disk;
@@ -361,7 +361,7 @@ TEST(BinlogThatHasToBegin, ServesWithAFailingDiskAndRecordsWhenItWorksAgain) {
   }
 }
 
-TEST(BinlogThatHasToBegin, KnowsBeforehandThatTheFolderCannotBeWritten) {
+TEST(ForcedBegin, DetectsAReadOnlyFolderBeforeItBegins) {
   for (const DiskCall call : {DiskCall::create, DiskCall::write, DiskCall::sync}) {
     SimDisk disk;
     Binlog binlog(disk, kSmallFiles);

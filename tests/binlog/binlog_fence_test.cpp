@@ -307,22 +307,22 @@ void run_each_seed(void (TwoServers::*run)()) {
   }
 }
 
-TEST(BinlogFence, AServerThatIsPausedAtAnyCallHarmsNobodyWhenItGoesOn) {
+TEST(BinlogFence, APausedServerChangesNothingAfterItContinues) {
   run_each_seed(&TwoServers::pause_at_any_call);
 }
 
-TEST(BinlogFence, AServerThatGoesOnBesideItsSuccessorLosesNothingThatItHasAcknowledged) {
+TEST(BinlogFence, AServerBesideItsSuccessorLosesNoAcknowledgedJob) {
   run_each_seed(&TwoServers::go_on_together);
 }
 
-TEST(BinlogFence, AServerThatIsPausedWhileItStopsHarmsNobody) {
+TEST(BinlogFence, AServerPausedWhileItStopsChangesNothing) {
   run_each_seed(&TwoServers::pause_while_stopping);
 }
 
 // Starts that fail -----------------------------------------------------------------------------
 
 // The failed start has an epoch and wrote no note.
-TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
+TEST(BinlogFenceStart, TheNoteIsUsedAfterAFailedStart) {
   SharedVolume volume(1);
   volume.write_epoch(1);
   SharingServer first(volume, 1);
@@ -367,7 +367,7 @@ std::string file_of(std::uint32_t number, std::uint32_t epoch, std::uint32_t old
 
 // A loss of power may restore a removed file and lose the records about its jobs. The next server
 // has found these jobs, so its own statement of needed files holds from then on.
-TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
+TEST(BinlogFenceFiles, ARestoredFileIsNeededIfALaterServerStatesIt) {
   for (const std::uint32_t oldest : {1U, 3U}) {
     SimDisk disk;
     disk.put("binlog.1", file_of(1, 1, 1));
@@ -390,7 +390,7 @@ void expect_passed_over(SharedVolume& volume, const char* with_job, const char* 
 }
 
 // The file stays until compaction removes it, so the next server may find it too.
-TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo) {
+TEST(BinlogFenceFiles, ASkippedFileIsNotNeededByItsServer) {
   SharedVolume volume(1);
   volume.disk.put("binlog.1", file_of(1, 1, 1));
   volume.disk.put("binlog.2", file_of(2, 2, 2));
@@ -399,7 +399,7 @@ TEST(BinlogFenceFiles, AFileThatWasPassedOverIsNotNeededByTheServerThatHasDoneSo
 
 // A file in front of it has lost its head, so its server is unknown. If it were needed, all files
 // after it would be too.
-TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
+TEST(BinlogFenceFiles, AFileWithoutAHeadIsSkippedWithTheOthers) {
   SharedVolume volume(1);
   constexpr std::uint32_t kOfJob = 2;
   std::string headless = file_of(1, 1, 1, kOfJob);
@@ -413,7 +413,7 @@ TEST(BinlogFenceFiles, AFileWithoutAHeadIsPassedOverWithTheOthers) {
 
 // The call has failed, and the name exists all the same: the volume has lost the answer, or it has
 // created the second name and kept the first.
-TEST(BinlogFenceFiles, AFileThatWasBegunInVainDoesNotOutlastTheDeletionOfItsJob) {
+TEST(BinlogFenceFiles, AFailedFileDoesNotOutlastTheDeletionOfItsJob) {
   constexpr std::size_t kBytes = 20'000;
   for (const bool is_there : {true, false}) {
     SharedVolume volume(1);
@@ -450,7 +450,7 @@ TEST(BinlogFenceFiles, AFileThatWasBegunInVainDoesNotOutlastTheDeletionOfItsJob)
   }
 }
 
-TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
+TEST(BinlogFenceFiles, AFileOfALowerEpochAfterAHigherOneIsLeftAside) {
   SharedVolume volume(1);
   volume.write_epoch(1);
   SharingServer first(volume, 1);

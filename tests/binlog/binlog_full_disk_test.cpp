@@ -13,7 +13,7 @@ namespace {
 
 // There is no space to record that the oldest file is not needed, but it has to be removed. If the
 // server is killed then, or loses power, no file counts as missing in its folder.
-TEST(BinlogFullDisk, LetsNobodyMissAFileAfterACrash) {
+TEST(BinlogFullDisk, NoFileIsMissingAfterACrash) {
   test::Random random;
   int removals = 0;
   for (int run = 0; run < 40; ++run) {

@@ -19,7 +19,7 @@ namespace {
 
 // The records of a batch stand together if possible. On a full disk files are smaller and may lack
 // the room; then the records are in several files.
-TEST(BinlogSpace, OfAFullDiskIsEnoughForABatchOfDeletes) {
+TEST(BinlogSpace, FullDiskHasRoomForABatchOfDeletes) {
   test::Random random;
   for (const std::uint64_t capacity : {kFullDiskBytes, 8 * kFullDiskBytes}) {
     for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
@@ -57,7 +57,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForABatchOfDeletes) {
   }
 }
 
-TEST(BinlogSpace, OfAFullDiskIsEnoughForAFlush) {
+TEST(BinlogSpace, FullDiskHasRoomForAFlush) {
   for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
     SCOPED_TRACE(body_bytes);
     SimDisk disk;
@@ -73,7 +73,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForAFlush) {
   }
 }
 
-TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
+TEST(BinlogSpace, FullDiskHasRoomToDeleteAllJobsInAnyOrder) {
   test::Random random;
   for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U, 9000U}) {
     for (int order = 0; order < 3; ++order) {
@@ -102,10 +102,10 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
   }
 }
 
-class FullDiskThatKeepsFiles : public ::testing::TestWithParam<SyncPolicy> {};
+class FullDiskWithoutRemovals : public ::testing::TestWithParam<SyncPolicy> {};
 
 // A file that cannot be removed returns no space, so there is nothing to wait for.
-TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
+TEST_P(FullDiskWithoutRemovals, RefusesChanges) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   World world(disk, {.file_bytes = 4096, .sync = GetParam()});
@@ -133,7 +133,7 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
 }
 
 // With a quota, the lack of space shows only when a large body is half written.
-TEST_P(FullDiskThatKeepsFiles, RefusesChangesWhereALargeBodyCannotBeMoved) {
+TEST_P(FullDiskWithoutRemovals, RefusesChangesIfALargeBodyCannotBeMoved) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   disk.set_tells_space(false);
@@ -158,11 +158,11 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChangesWhereALargeBodyCannotBeMoved) {
   EXPECT_EQ(world.release(id), Outcome::done);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FullDiskThatKeepsFiles, kEachSyncPolicy, name_of_policy);
+INSTANTIATE_TEST_SUITE_P(Each, FullDiskWithoutRemovals, kEachSyncPolicy, name_of_policy);
 
 // Each file has records that no job needs. If nearly all other records are needed, a copy would
 // return no space. The world fails if the binlog requests turns without end.
-TEST(BinlogSpace, OfAFullDiskWithManySmallFilesIsNotCopiedForNothing) {
+TEST(BinlogSpace, FullDiskWithSmallFilesIsNotCopiedInVain) {
   test::Random random;
   for (int round = 0; round < 4; ++round) {
     SimDisk disk;
@@ -187,7 +187,7 @@ TEST(BinlogSpace, OfAFullDiskWithManySmallFilesIsNotCopiedForNothing) {
   }
 }
 
-TEST(BinlogSpace, OfAFullDiskIsEnoughToGoOnWorkingWithJobs) {
+TEST(BinlogSpace, FullDiskHasRoomForWorkers) {
   for (const std::size_t body_bytes : {20U, 400U, 700U, 3000U}) {
     SCOPED_TRACE(std::to_string(body_bytes) + " bytes");
     SimDisk disk;
@@ -213,7 +213,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToGoOnWorkingWithJobs) {
 }
 
 // The disk gets no time: the next command comes at once, sometimes in the same turn.
-TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
+TEST(BinlogSpace, FullDiskHasRoomForWorkersWithoutPauses) {
   for (const std::size_t body_bytes : {20U, 400U, 3000U}) {
     for (const SyncPolicy sync :
          {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
@@ -246,7 +246,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
 
 // Many clients change their jobs in one turn. Most of the changes come while compaction is in the
 // middle of a file, often a small one. It must still have the room that the next file needs.
-TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
+TEST(BinlogSpace, FullDiskHasRoomToChangeAllJobsAtOnce) {
   test::Random random;
   for (const std::uint64_t capacity : {65536U, 100000U, 200000U, 524288U}) {
     for (const std::size_t body_bytes : {0U, 100U, 400U, 900U, 3000U}) {
@@ -283,7 +283,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
 }
 
 // A spare that is too small for a job must not come before one that is large enough.
-TEST(BinlogSpace, OfAFullDiskIsEnoughForJobsOfVeryDifferentSizes) {
+TEST(BinlogSpace, FullDiskHasRoomForJobsOfDifferentSizes) {
   for (const std::size_t large : {3000U, 9000U}) {
     SimDisk disk;
     disk.set_capacity(kFullDiskBytes);

@@ -75,7 +75,7 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
   std::vector<JobId> ids_;
 };
 
-TEST_P(BinlogGone, FolderIsNoticedBeforeAPutCountsAsSafe) {
+TEST_P(BinlogGone, MissingFolderIsDetectedBeforeAPutIsSafe) {
   fill();
   world_->pass(Duration::seconds(3600));  // An idle server requests no turn for the check.
   const Instant wanted = world_->binlog.next_event();
@@ -91,7 +91,7 @@ TEST_P(BinlogGone, FolderIsNoticedBeforeAPutCountsAsSafe) {
   EXPECT_EQ(notices_with("there is no such folder"), 1U);
 }
 
-TEST_P(BinlogGone, FolderIsMissedWithinASecondOfUse) {
+TEST_P(BinlogGone, MissingFolderIsDetectedWithinASecondOfUse) {
   fill();
   disk_->set_folder(FolderState::removed);
   const Instant begin = world_->now;
@@ -102,7 +102,7 @@ TEST_P(BinlogGone, FolderIsMissedWithinASecondOfUse) {
   EXPECT_LE(world_->now, begin + kASecond + Duration::milliseconds(20));
 }
 
-TEST_P(BinlogGone, AllLivesInTheFolderThatIsMadeAnew) {
+TEST_P(BinlogGone, AllJobsMoveToANewFolder) {
   fill();
   world_->pass(kASecond);
   disk_->set_folder(FolderState::removed);
@@ -127,7 +127,7 @@ TEST_P(BinlogGone, AllLivesInTheFolderThatIsMadeAnew) {
 }
 
 // As by `cp` and `mv`, or by a backup that is restored under a running server.
-TEST_P(BinlogGone, NewestFileThatIsReplacedByAnotherIsWrittenAnewAndTheOtherKept) {
+TEST_P(BinlogGone, ReplacedNewestFileIsRewrittenAndTheOtherKept) {
   fill();
   world_->pass(kASecond);
   const std::string name = newest();
@@ -145,7 +145,7 @@ TEST_P(BinlogGone, NewestFileThatIsReplacedByAnotherIsWrittenAnewAndTheOtherKept
   }));
 }
 
-TEST_P(BinlogGone, FolderThatIsMovedAndComesBackIsGoneOnWith) {
+TEST_P(BinlogGone, FolderMovedBackIsUsedAgain) {
   fill();
   world_->pass(kASecond);
   const std::uint64_t bytes = disk_->used_bytes();
@@ -177,7 +177,7 @@ TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, FilesOfAnotherServerAreNotWrittenOver) {
+TEST_P(BinlogGone, FilesOfAnotherServerAreNotOverwritten) {
   fill();
   world_->pass(kASecond);
   const std::string theirs = binlog_file_name(world_->binlog.numbers().current_index + 1);
@@ -194,7 +194,7 @@ TEST_P(BinlogGone, FilesOfAnotherServerAreNotWrittenOver) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, AllFilesOfTheFolderAreWrittenAnewAtOnce) {
+TEST_P(BinlogGone, AllFilesAreRewrittenAtOnce) {
   fill();
   world_->pass(kASecond);
   disk_->take_away_all();
@@ -211,7 +211,7 @@ TEST_P(BinlogGone, AllFilesOfTheFolderAreWrittenAnewAtOnce) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, NewestFileTakesItsDeletionsAlong) {
+TEST_P(BinlogGone, MissingNewestFileRestoresNoDeletedJob) {
   fill();
   for (JobId id = 20; id < 26; ++id) EXPECT_EQ(world_->delete_job(id), Outcome::done);
   settle();
@@ -222,7 +222,7 @@ TEST_P(BinlogGone, NewestFileTakesItsDeletionsAlong) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
+TEST_P(BinlogGone, EachOlderFileIsCheckedInTurn) {
   fill();
   const std::uint64_t first = world_->binlog.numbers().oldest_index;
   const std::uint64_t last = world_->binlog.numbers().current_index;
@@ -243,7 +243,7 @@ TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBothOnce) {
+TEST_P(BinlogGone, BothMissingFilesAreReportedAndTheirEndOnce) {
   fill();
   const std::uint64_t last = world_->binlog.numbers().current_index;
   const std::string older = binlog_file_name(last - 1);
@@ -277,7 +277,7 @@ TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBot
 
 // Both failures are of one kind, so the log suppresses the second. The notice of its end covers
 // both.
-TEST_P(BinlogGone, EndOfAnOlderFileIsToldThoughAFailureThatIsNotToldEndsIt) {
+TEST_P(BinlogGone, EndIsReportedAfterASuppressedFailure) {
   fill();
   disk_->inject({.call = DiskCall::write});
   (void)world_->try_put();
@@ -305,7 +305,7 @@ TEST_P(BinlogGone, EndOfAnOlderFileIsToldThoughAFailureThatIsNotToldEndsIt) {
   expect_all_there();
 }
 
-TEST_P(BinlogGone, ServerThatStopsLooksOnceMore) {
+TEST_P(BinlogGone, StoppingServerChecksOnceMore) {
   fill();
   world_->pass(kASecond);
   disk_->take_away_all();
@@ -314,7 +314,7 @@ TEST_P(BinlogGone, ServerThatStopsLooksOnceMore) {
   EXPECT_EQ(world_->compare(again, world_->binlog.records(), true), "") << again.replay_text();
 }
 
-TEST_P(BinlogGone, ServerThatStopsWithoutAFolderSaysSo) {
+TEST_P(BinlogGone, StopWithoutAFolderIsReported) {
   fill();
   world_->pass(kASecond);
   disk_->set_folder(FolderState::removed);
@@ -322,7 +322,7 @@ TEST_P(BinlogGone, ServerThatStopsWithoutAFolderSaysSo) {
   EXPECT_EQ(notices_with("could not be written"), 1U);
 }
 
-TEST_P(BinlogGone, WritingAnewTakesItsTime) {
+TEST_P(BinlogGone, RewritingTakesManyTurns) {
   begin(512 * 1024);
   for (int i = 0; i < 1000; ++i) {
     world_->put({.body_bytes = 5000});
@@ -344,7 +344,7 @@ TEST_P(BinlogGone, WritingAnewTakesItsTime) {
 }
 
 // While all jobs are written again, each call fails once, or all calls from one on.
-TEST_P(BinlogGone, FailuresMeanwhileLoseNothing) {
+TEST_P(BinlogGone, FailuresDuringRewritingLoseNothing) {
   for (int kind = 0; kind < 4; ++kind) {
     const bool lasts = kind % 2 == 0;
     const bool is_folder_gone = kind / 2 == 0;

@@ -32,7 +32,7 @@ class BinlogGroups : public ::testing::Test {
   }
 };
 
-TEST_F(BinlogGroups, AJobIsHeldAfterARestartAsLongAsItsGroupHasAJob) {
+TEST_F(BinlogGroups, AJobStaysHeldAfterARestart) {
   SimDisk disk;
   World world(disk, options());
   const JobId member = world.put({.tags = "grp:g"});
@@ -79,7 +79,7 @@ TEST_F(BinlogGroups, AHeldJobMovesWithItsHold) {
 }
 
 // The kill comes after the record of the last deletion, but before those of most ends of holds.
-TEST_F(BinlogGroups, AGroupThatAKillHasFinishedEndsAtTheStart) {
+TEST_F(BinlogGroups, AGroupEmptiedBeforeAKillEndsAtTheStart) {
   const BinlogOptions large{.file_bytes = 1 << 20, .sync = SyncPolicy::every_turn};
   SimDisk disk;
   World world(disk, large);
@@ -114,7 +114,7 @@ TEST_F(BinlogGroups, AGroupThatAKillHasFinishedEndsAtTheStart) {
 }
 
 // On a disk that accepts no more puts, the ends of holds are still recorded.
-TEST_F(BinlogGroups, TheEndOfAHoldIsNeverRefusedForWantOfSpace) {
+TEST_F(BinlogGroups, TheEndOfAHoldIsNeverRefusedForLackOfSpace) {
   SimDisk disk;
   disk.set_capacity(200'000);
   World world(disk, options());

@@ -50,7 +50,7 @@ class LargeJobs : public ::testing::TestWithParam<SyncPolicy> {
   }
 };
 
-TEST_P(LargeJobs, NoTurnWritesMuchOfOne) {
+TEST_P(LargeJobs, NoTurnWritesMuchOfABody) {
   for (const std::uint64_t file_bytes : {std::uint64_t{4096}, std::uint64_t{1} << 20}) {
     SimDisk disk;
     World world(disk, options(file_bytes));
@@ -76,7 +76,7 @@ TEST_P(LargeJobs, NoTurnWritesMuchOfOne) {
 }
 
 // Records of other jobs go to the file that is being written, and are as safe as usual.
-TEST_P(LargeJobs, OthersDoNotWaitForIt) {
+TEST_P(LargeJobs, OtherJobsDoNotWait) {
   SimDisk disk;
   World world(disk, options());
   World::PendingPut put(world.engine.take_id(), {.body_bytes = kBody});
@@ -120,7 +120,7 @@ TEST_P(LargeJobs, TakeTurns) {
   expect_all_there(world, options());
 }
 
-TEST_P(LargeJobs, OneThatNobodyWaitsForIsDropped) {
+TEST_P(LargeJobs, ABodyWithoutAClientIsDropped) {
   SimDisk disk;
   World world(disk, options());
   auto put =
@@ -143,7 +143,7 @@ TEST_P(LargeJobs, OneThatNobodyWaitsForIsDropped) {
 }
 
 // A complete body whose client does not return for it blocks no other put.
-TEST_P(LargeJobs, OneThatIsNotTakenIsDropped) {
+TEST_P(LargeJobs, AnUnclaimedBodyIsDropped) {
   SimDisk disk;
   World world(disk, options());
   World::PendingPut lazy(world.engine.take_id(), {.body_bytes = 5000});
@@ -178,7 +178,7 @@ TEST_P(LargeJobs, CompactionMovesThemSliceBySlice) {
   expect_all_there(world, options(4096));
 }
 
-TEST_P(LargeJobs, OneThatIsDeletedWhileItMovesIsLeftAlone) {
+TEST_P(LargeJobs, AJobDeletedWhileItMovesIsDropped) {
   SimDisk disk;
   World world(disk, options(4096));
   const JobId large = world.put({.body_bytes = kBody});
@@ -213,7 +213,7 @@ TEST_P(LargeJobs, NeitherPutsNorCompactionStarveTheOther) {
   expect_all_there(world, options(4096));
 }
 
-TEST_P(LargeJobs, AFullDiskRefusesOneAndChangesNothing) {
+TEST_P(LargeJobs, AFullDiskRefusesAPutAndChangesNothing) {
   SimDisk disk;
   World world(disk, options());
   world.put();
@@ -236,7 +236,7 @@ TEST_P(LargeJobs, AFullDiskRefusesOneAndChangesNothing) {
 }
 
 // If a write between slices fails, only this put is refused.
-TEST_P(LargeJobs, AFailedSliceRefusesThePutAlone) {
+TEST_P(LargeJobs, AFailedSliceRefusesOnlyThePut) {
   SimDisk disk;
   World world(disk, options());
   World::PendingPut put(world.engine.take_id(), {.body_bytes = kBody});
@@ -253,7 +253,7 @@ TEST_P(LargeJobs, AFailedSliceRefusesThePutAlone) {
 
 // Every call of the turns around the record fails once. Afterwards the job exists if the put
 // succeeded, and does not if it was refused.
-TEST_P(LargeJobs, WhereverTheDiskFailsAllIsThereOrNothing) {
+TEST_P(LargeJobs, AFailureLeavesAllOfAJobOrNothing) {
   bool was_hit = true;
   for (std::uint64_t nth = 1; was_hit && !HasFailure(); ++nth) {
     for (const bool takes_effect : {false, true}) {
@@ -326,7 +326,7 @@ TEST_P(LargeJobs, ACrashBetweenSlicesLeavesNothing) {
   }
 }
 
-TEST_P(LargeJobs, AStopDoesNotWaitForOne) {
+TEST_P(LargeJobs, AStopDoesNotWaitForABody) {
   SimDisk disk;
   World world(disk, options());
   World::PendingPut put(world.engine.take_id(), {.body_bytes = kBody});
@@ -340,7 +340,7 @@ TEST_P(LargeJobs, AStopDoesNotWaitForOne) {
 }
 
 // If one turn gets too many bodies, none of them large, the rest waits for the next turn.
-TEST_P(LargeJobs, ATurnRecordsOnlySoManyBodies) {
+TEST_P(LargeJobs, ATurnRecordsALimitedNumberOfBodies) {
   SimDisk disk;
   World world(disk, {.file_bytes = std::uint64_t{64} << 20, .sync = GetParam()});
   constexpr std::size_t kBodyBytes = 512 * 1024;

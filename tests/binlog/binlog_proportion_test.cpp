@@ -16,7 +16,7 @@ class BinlogFolder : public ::testing::TestWithParam<SyncPolicy> {
   BinlogOptions options() const { return {.file_bytes = 16384, .sync = GetParam()}; }
 };
 
-TEST_P(BinlogFolder, StaysSmallWhilePutsAndDeletesTakeTurns) {
+TEST_P(BinlogFolder, StaysSmallUnderPutsAndDeletes) {
   SimDisk disk;
   World world(disk, options());
   for (int i = 0; i < 2000; ++i) {
@@ -29,7 +29,7 @@ TEST_P(BinlogFolder, StaysSmallWhilePutsAndDeletesTakeTurns) {
   }
 }
 
-TEST_P(BinlogFolder, StaysSmallWhileAJobIsReleasedWithADelayForEver) {
+TEST_P(BinlogFolder, StaysSmallUnderEndlessReleases) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = world.put({.body_bytes = 300});
@@ -42,7 +42,7 @@ TEST_P(BinlogFolder, StaysSmallWhileAJobIsReleasedWithADelayForEver) {
   expect_small(world, 16384);
 }
 
-TEST_P(BinlogFolder, StaysSmallAroundAJobThatSurvivesMany) {
+TEST_P(BinlogFolder, StaysSmallAroundALongLivedJob) {
   SimDisk disk;
   World world(disk, options());
   for (int round = 0; round < 5; ++round) {

@@ -60,7 +60,7 @@ TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
   expect_recovered(world, options());
 }
 
-TEST_P(SlowDisk, WhoIsPutOffIsToldToTryAgainOnlyWhenTheDiskHasMoved) {
+TEST_P(SlowDisk, WaitingCommandsAreNotifiedOnlyAfterDiskProgress) {
   SimDisk disk;
   World world(disk, options());
   disk.set_sync_mode(SyncMode::when_told);
@@ -110,7 +110,7 @@ TEST_P(SlowDisk, OldFilesAreRemovedBesideTheTurns) {
   expect_recovered(world, options());
 }
 
-TEST_P(SlowDisk, AFileThatCannotBeRemovedStopsNobody) {
+TEST_P(SlowDisk, AFileThatCannotBeRemovedStopsNoCommand) {
   SimDisk disk;
   World world(disk, options());
   disk.inject({.call = DiskCall::remove, .lasts = true});
@@ -126,7 +126,7 @@ TEST_P(SlowDisk, AFileThatCannotBeRemovedStopsNobody) {
   EXPECT_FALSE(disk.has("binlog.1"));
 }
 
-TEST_P(SlowDisk, WorkersOnAFullDiskAreServedAsItGetsOn) {
+TEST_P(SlowDisk, WorkersOnAFullDiskContinueAtItsPace) {
   SimDisk disk;
   disk.set_capacity(65536);
   World world(disk, options());
@@ -146,7 +146,7 @@ TEST_P(SlowDisk, WorkersOnAFullDiskAreServedAsItGetsOn) {
 INSTANTIATE_TEST_SUITE_P(With, SlowDisk, kEachSyncPolicy, name_of_policy);
 
 // Files keep their descriptors until they are synced, and their number is limited.
-TEST(SlowDiskFiles, ThatWaitForTheirSyncMakePutsWait) {
+TEST(SlowDiskFiles, PutsWaitForUnsyncedFiles) {
   SimDisk disk;
   BinlogOptions options = kSmallFiles;
   options.open_files_max = 8;

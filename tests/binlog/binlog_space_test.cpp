@@ -23,7 +23,7 @@ void keep_ten_jobs(SimDisk& disk) {
   EXPECT_TRUE(world.close());
 }
 
-TEST(BinlogSpace, OfAFullDiskIsGivenToPutsWithinReason) {
+TEST(BinlogSpace, FullDiskAcceptsAReasonableNumberOfPuts) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
@@ -34,7 +34,7 @@ TEST(BinlogSpace, OfAFullDiskIsGivenToPutsWithinReason) {
   EXPECT_NE(world.try_put({.body_bytes = 60000}), Outcome::done);
 }
 
-TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
+TEST(BinlogSpace, ShortageIsReportedAtItsBeginAndEnd) {
   const std::string kBegin = "no space: jobs are refused until there is some";
   const std::string kEnd = "there is space again: jobs are taken";
   for (const std::size_t body_bytes : {0U, 400U, 3000U, 30000U}) {
@@ -67,7 +67,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
   }
 }
 
-TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
+TEST(BinlogSpace, ShortageEndsWhenWorkersMakeRoom) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
@@ -81,7 +81,7 @@ TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
 }
 
 // A shortage that comes and goes must not fill the log.
-TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
+TEST(BinlogSpace, ManyShortShortagesAreReportedOnce) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
@@ -98,7 +98,7 @@ TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
   EXPECT_EQ(world.binlog.numbers().refused_puts, 20U);
 }
 
-TEST(BinlogSpace, ComesBackWhenTheDiskHasSomeAgain) {
+TEST(BinlogSpace, ShortageEndsWhenTheDiskHasSpaceAgain) {
   SimDisk disk;
   disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
@@ -109,7 +109,7 @@ TEST(BinlogSpace, ComesBackWhenTheDiskHasSomeAgain) {
   EXPECT_GT(fill(world, 400).size(), jobs / 2);
 }
 
-TEST(BinlogSpace, ThatIsMissingAtTheStartLeavesTheJobsToTheWorkers) {
+TEST(BinlogSpace, ShortageAtTheStartLeavesTheJobsToWorkers) {
   SimDisk disk;
   keep_ten_jobs(disk);
   disk.set_capacity(disk.used_bytes());
@@ -135,7 +135,7 @@ std::uint64_t jobs_of_beanstalkd(std::uint64_t space, std::size_t body_bytes) {
 }
 
 // Holds for any configured size of file, even one larger than the disk.
-TEST(BinlogSpace, OfAFullDiskIsKeptInProportionToWhatBeanstalkdKeeps) {
+TEST(BinlogSpace, FullDiskTakesNearlyAsManyJobsAsBeanstalkd) {
   constexpr std::uint64_t kDisk = 1024 * 1024;
   for (const std::uint64_t file_bytes : {kDisk / 4, kDisk, 64 * kDisk}) {
     for (const std::size_t body_bytes : {50U, 300U}) {
@@ -152,7 +152,7 @@ TEST(BinlogSpace, OfAFullDiskIsKeptInProportionToWhatBeanstalkdKeeps) {
 }
 
 // The disk reports no number that includes a quota.
-TEST(BinlogSpace, ThatAQuotaLimitsIsFoundByTrying) {
+TEST(BinlogSpace, QuotaIsFoundByAttempts) {
   SimDisk disk;
   disk.set_capacity(1024 * 1024);
   disk.set_tells_space(false);
@@ -163,7 +163,7 @@ TEST(BinlogSpace, ThatAQuotaLimitsIsFoundByTrying) {
   EXPECT_LE(disk.calls(DiskCall::create) - calls, 210U);  // One for each attempt.
 }
 
-TEST(BinlogSpace, IsNotTakenAsLongAsNoJobNeedsIt) {
+TEST(BinlogSpace, IsNotTakenBeforeAJobNeedsIt) {
   for (const std::uint64_t capacity : {65536U, 1048576U, 16777216U}) {
     SimDisk disk;
     disk.set_capacity(capacity);
@@ -175,7 +175,7 @@ TEST(BinlogSpace, IsNotTakenAsLongAsNoJobNeedsIt) {
   }
 }
 
-TEST(BinlogSpace, ThatIsThereAgainIsUsedWithinATenthOfASecond) {
+TEST(BinlogSpace, ReturnedSpaceIsUsedWithinATenthOfASecond) {
   for (const bool tells_space : {true, false}) {
     SimDisk disk;
     disk.set_tells_space(tells_space);
@@ -192,7 +192,7 @@ TEST(BinlogSpace, ThatIsThereAgainIsUsedWithinATenthOfASecond) {
   }
 }
 
-TEST(BinlogSpace, ThatIsThereAgainEndsAFailureWithinATenthOfASecond) {
+TEST(BinlogSpace, ReturnedSpaceEndsAFailureWithinATenthOfASecond) {
   SimDisk disk;
   keep_ten_jobs(disk);
   disk.set_capacity(disk.used_bytes());
@@ -208,7 +208,7 @@ TEST(BinlogSpace, ThatIsThereAgainEndsAFailureWithinATenthOfASecond) {
   EXPECT_EQ(world.try_put(), Outcome::done);
 }
 
-TEST(BinlogSpace, IsInFilesThatNeedNoDescriptor) {
+TEST(BinlogSpace, SparesNeedNoDescriptor) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   for (int i = 0; i < 5000; ++i) {
@@ -232,7 +232,7 @@ TEST(BinlogSpace, IsInFilesThatNeedNoDescriptor) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(BinlogSpace, IsTakenInManyTurns) {
+TEST(BinlogSpace, IsAllocatedOverManyTurns) {
   SimDisk disk;
   World world(disk, {.file_bytes = 64 * 1024 * 1024, .sync = SyncPolicy::every_turn});
   world.idle();
@@ -248,7 +248,7 @@ TEST(BinlogSpace, IsTakenInManyTurns) {
   EXPECT_LE(most, 4U * 1024 * 1024);
 }
 
-TEST(BinlogSpace, IsFoundByATurnThatNobodyAskedFor) {
+TEST(BinlogSpace, IsAllocatedInATurnOfItsOwn) {
   SimDisk disk;
   World world(disk, {.file_bytes = 64 * 1024 * 1024, .sync = SyncPolicy::every_turn});
   for (int i = 0; i < 300; ++i) world.put({.body_bytes = 100000});
@@ -259,7 +259,7 @@ TEST(BinlogSpace, IsFoundByATurnThatNobodyAskedFor) {
   EXPECT_GT(disk.used_bytes(), before + 10 * 1024 * 1024);
 }
 
-TEST(BinlogSpace, FilesThatWaitForTheirSyncAreFew) {
+TEST(BinlogSpace, UnsyncedFilesAreFew) {
   SimDisk disk;
   BinlogOptions options = kSmallFiles;
   options.open_files_max = 8;
@@ -277,7 +277,7 @@ TEST(BinlogSpace, FilesThatWaitForTheirSyncAreFew) {
 }
 
 // A folder without write permission is not a full disk.
-TEST(BinlogSpace, IsNotBlamedWhereNoFileCanBeMade) {
+TEST(BinlogSpace, FailureToCreateIsNoShortage) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   disk.inject({.call = DiskCall::create, .lasts = true});
@@ -295,7 +295,7 @@ TEST(BinlogSpace, IsNotBlamedWhereNoFileCanBeMade) {
   EXPECT_EQ(world.try_put({.body_bytes = 300}), Outcome::done);
 }
 
-TEST(BinlogSpace, FailureToRenameIsToldAsWhatItIs) {
+TEST(BinlogSpace, FailureToRenameIsNoShortage) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   disk.inject({.call = DiskCall::rename});
@@ -310,7 +310,7 @@ TEST(BinlogSpace, FailureToRenameIsToldAsWhatItIs) {
 }
 
 // Other programs take all free space while the server does not run.
-TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
+TEST(BinlogSpace, RoomForDeletionsSurvivesARestartOnAFullDisk) {
   for (const bool cleanly : {true, false}) {
     SCOPED_TRACE(cleanly);
     SimDisk first;
@@ -339,7 +339,7 @@ TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
 }
 
 // A killed server leaves its preallocated space in its last file.
-TEST(BinlogSpace, BehindTheLastRecordIsFoundByTheNextStart) {
+TEST(BinlogSpace, SpaceAfterTheLastRecordIsFoundByTheNextStart) {
   constexpr BinlogOptions kOptions{.file_bytes = 65536, .sync = SyncPolicy::every_turn};
   SimDisk first;
   std::unique_ptr<SimDisk> disk;

@@ -25,7 +25,7 @@ class BinlogTags : public ::testing::TestWithParam<SyncPolicy> {
   BinlogOptions options() const { return {.file_bytes = 4096, .sync = GetParam()}; }
 };
 
-TEST_P(BinlogTags, OutliveARestart) {
+TEST_P(BinlogTags, SurviveARestart) {
   SimDisk disk;
   World world(disk, options());
   const JobId one = world.put({.tags = "try:1"});
@@ -63,7 +63,7 @@ TEST_P(BinlogTags, MoveWithTheirJobs) {
 }
 
 // A job that a put of its key has raised keeps its place, even when it is copied.
-TEST_P(BinlogTags, OfKeysAreHeldAgain) {
+TEST_P(BinlogTags, KeysAreHeldAfterARestart) {
   for (const bool is_copied : {false, true}) {
     SimDisk disk;
     World world(disk, options());
@@ -102,7 +102,7 @@ TEST_P(BinlogTags, OfKeysAreHeldAgain) {
   }
 }
 
-TEST_P(BinlogTags, AreWrittenAnewAfterAFailure) {
+TEST_P(BinlogTags, AreRewrittenAfterAFailure) {
   for (const DiskCall call : {DiskCall::write, DiskCall::start_sync}) {
     if (call == DiskCall::start_sync && GetParam() == SyncPolicy::never) continue;
     SimDisk disk;
@@ -120,7 +120,7 @@ TEST_P(BinlogTags, AreWrittenAnewAfterAFailure) {
   }
 }
 
-TEST_P(BinlogTags, OfALargeJobComeBeforeItsBody) {
+TEST_P(BinlogTags, PrecedeALargeBody) {
   BinlogOptions large = options();
   large.large_body_bytes = 5000;
   large.slice_bytes = 1000;
@@ -145,7 +145,7 @@ TEST_P(BinlogTags, OfALargeJobComeBeforeItsBody) {
 INSTANTIATE_TEST_SUITE_P(With, BinlogTags, kEachSyncPolicy, name_of_policy);
 
 // A flipped bit costs the tags but not the job, and is reported. All other jobs keep their tags.
-TEST(BinlogTagsDamage, CostsTheTagsOfOneJob) {
+TEST(BinlogTagsDamage, LosesTheTagsOfOneJob) {
   constexpr std::size_t kTextAt = kFirstRecordOffset + kNameLengthBytes + 27;
   for (const std::size_t at : {kTextAt, kTextAt + kShortRecordBytes}) {
     SimDisk disk;
@@ -165,7 +165,7 @@ TEST(BinlogTagsDamage, CostsTheTagsOfOneJob) {
 
 // Tags never change. So if the last copy of a job has lost its tags, those of an older record are
 // used.
-TEST(BinlogTagsDamage, LeavesTheTagsOfAnOlderRecord) {
+TEST(BinlogTagsDamage, KeepsTheTagsOfAnOlderRecord) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   const JobId id = world.put({.tags = "try:5"});
@@ -184,7 +184,7 @@ TEST(BinlogTagsDamage, LeavesTheTagsOfAnOlderRecord) {
 }
 
 // On a full disk each job with a limit of tries can be buried, for any content of the disk.
-TEST(BinlogTries, AreEndedOnAFullDisk) {
+TEST(BinlogTries, BurialsSucceedOnAFullDisk) {
   SimDisk disk;
   disk.set_capacity(65536);
   World world(disk, kSmallFiles);

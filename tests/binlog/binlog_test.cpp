@@ -21,7 +21,7 @@ std::unique_ptr<SimDisk> copy_of(const SimDisk& disk) {
   return disk.crash(chance, {Unsynced::kept, UnsyncedNames::kept});
 }
 
-TEST(BinlogStart, SyncsWhatAKilledServerHasLeftToTheKernel) {
+TEST(BinlogStart, SyncsFilesOfAKilledServer) {
   SimDisk disk;
   {
     World world(disk, {.file_bytes = 16384, .sync = SyncPolicy::interval});
@@ -36,7 +36,7 @@ TEST(BinlogStart, SyncsWhatAKilledServerHasLeftToTheKernel) {
   EXPECT_EQ(next.engine.jobs().size(), 1U);
 }
 
-TEST(Binlog, HoldsBackUntilTheSyncHasEndedWhenEveryTurnIsSynced) {
+TEST(Binlog, HoldsAnswersBackUntilTheSyncEnds) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   disk.set_sync_mode(SyncMode::when_told);
@@ -50,7 +50,7 @@ TEST(Binlog, HoldsBackUntilTheSyncHasEndedWhenEveryTurnIsSynced) {
   EXPECT_EQ(world.binlog.safe_records(), 1U);
 }
 
-TEST(Binlog, CoversWithTheNextSyncWhatCameWhileOneWasUnderWay) {
+TEST(Binlog, CoversLaterRecordsWithTheNextSync) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   world.end_turn();
@@ -85,7 +85,7 @@ TEST(Binlog, SyncsTheEndOfABurstWithinTheInterval) {
   EXPECT_EQ(world.binlog.next_event(), Instant::never());
 }
 
-TEST(Binlog, NeverSyncsWhenItIsNotTo) {
+TEST(Binlog, NeverSyncsWithPolicyNever) {
   SimDisk disk;
   World world(disk, kNever);
   for (int i = 0; i < 100; ++i) {
@@ -112,7 +112,7 @@ TEST(Binlog, WritesATurnWithOneCall) {
   EXPECT_EQ(disk.calls(DiskCall::write), before + 1);
 }
 
-TEST(Binlog, BringsBackEverythingAfterACleanEnd) {
+TEST(Binlog, RestoresAllJobsAfterACleanEnd) {
   for (const BinlogOptions& options : {kEveryTurn, kInterval, kNever}) {
     test::Random random;
     SimDisk disk;
@@ -137,7 +137,7 @@ TEST(Binlog, BringsBackEverythingAfterACleanEnd) {
   }
 }
 
-TEST(Binlog, GivesOutNoIdAgainAfterARestart) {
+TEST(Binlog, ReusesNoIdAfterARestart) {
   SimDisk disk;
   for (int life = 0; life < 5; ++life) {
     World world(disk, kEveryTurn, kWallBegin + life);
@@ -175,7 +175,7 @@ TEST(Binlog, KeepsTheOrderOfBuriedJobs) {
   }
 }
 
-TEST(Binlog, PassesOverSmallStepsOfTheWallClockAndFollowsLargeOnes) {
+TEST(Binlog, IgnoresOnlySmallStepsOfTheWallClock) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   const JobId id = world.put();
@@ -194,7 +194,7 @@ TEST(Binlog, PassesOverSmallStepsOfTheWallClockAndFollowsLargeOnes) {
   EXPECT_EQ(created_after(5'000'000'000), 5'000'000'000);
 }
 
-TEST(Binlog, TellsOnceInAWhileOfADiskThatFails) {
+TEST(Binlog, LimitsNoticesOfAFailingDisk) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   world.end_turn();
@@ -217,7 +217,7 @@ TEST(Binlog, TellsOnceInAWhileOfADiskThatFails) {
   EXPECT_NE(world.notices.back().find("recorded again"), std::string::npos);
 }
 
-TEST(Binlog, WaitsForASlowSyncWithoutTurningInCircles) {
+TEST(Binlog, WaitsForASlowSyncWithFewTurns) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   world.end_turn();
@@ -240,7 +240,7 @@ TEST(Binlog, WaitsForASlowSyncWithoutTurningInCircles) {
   EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
 }
 
-TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
+TEST(Binlog, ClosesAllFilesOnAFailedDisk) {
   SimDisk disk;
   World world(disk, kInterval);
   for (int i = 0; i < 50; ++i) world.put({.body_bytes = 900});
@@ -263,7 +263,7 @@ TEST(Binlog, RefusesBeforeItIsOpen) {
   EXPECT_TRUE(binlog.close(Instant::at(6)));
 }
 
-TEST(Binlog, TakesJobsLargerThanAFile) {
+TEST(Binlog, AcceptsJobsLargerThanAFile) {
   SimDisk disk;
   World world(disk, kEveryTurn);
   for (const std::size_t bytes : {16300U, 16384U, 16385U, 100000U, 2000000U}) {
@@ -277,7 +277,7 @@ TEST(Binlog, TakesJobsLargerThanAFile) {
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
 }
 
-TEST(Binlog, ToldToStopReadingLeavesTheFolderAlone) {
+TEST(Binlog, AnInterruptedReadLeavesTheFolderUnchanged) {
   SimDisk disk;
   {
     World world(disk, {.file_bytes = 4194304, .sync = SyncPolicy::never});

@@ -69,7 +69,7 @@ class BinlogTombstones : public ::testing::TestWithParam<SyncPolicy> {
   }
 };
 
-TEST_P(BinlogTombstones, OutliveARestart) {
+TEST_P(BinlogTombstones, SurviveARestart) {
   SimDisk disk;
   World world(disk, options());
   const std::string longest = "idp:" + kKeyOfMostBytes + ":4294967295";
@@ -91,7 +91,7 @@ TEST_P(BinlogTombstones, OutliveARestart) {
 }
 
 // The wall clock counts, even while the server does not run.
-TEST_P(BinlogTombstones, EndWithTheirTime) {
+TEST_P(BinlogTombstones, ExpireOnTime) {
   for (const std::int64_t late_ns : {-1, 0}) {
     SimDisk disk;
     World world(disk, options());
@@ -109,7 +109,7 @@ TEST_P(BinlogTombstones, EndWithTheirTime) {
 }
 
 // If the clock was set back, no key stays longer than its time after the last start.
-TEST_P(BinlogTombstones, StayNoLongerThanTheirTimeAfterAStart) {
+TEST_P(BinlogTombstones, ExpireOnTimeAfterAClockChange) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = put_and_delete(world, "idp:key:60");
@@ -151,7 +151,7 @@ TEST_P(BinlogTombstones, MoveWhenTheirFileIsRemoved) {
 }
 
 // An expired key keeps no file.
-TEST_P(BinlogTombstones, LeaveTheirFileAtTheirEnd) {
+TEST_P(BinlogTombstones, LeaveTheirFileWhenTheyExpire) {
   SimDisk disk;
   World world(disk, options());
   for (int i = 0; i < 30; ++i) {
@@ -165,7 +165,7 @@ TEST_P(BinlogTombstones, LeaveTheirFileAtTheirEnd) {
   EXPECT_EQ(again->engine.jobs().tombstones(), 0U);
 }
 
-TEST_P(BinlogTombstones, AreWrittenAnewAfterAFailure) {
+TEST_P(BinlogTombstones, AreRewrittenAfterAFailure) {
   for (const DiskCall call : {DiskCall::write, DiskCall::start_sync}) {
     if (call == DiskCall::start_sync && GetParam() == SyncPolicy::never) continue;
     SimDisk disk;
@@ -184,7 +184,7 @@ TEST_P(BinlogTombstones, AreWrittenAnewAfterAFailure) {
 }
 
 // If the key expires before the disk works again, only the deletion is written.
-TEST_P(BinlogTombstones, AreNotWrittenAnewWhenTheyAreOver) {
+TEST_P(BinlogTombstones, AreNotRewrittenAfterTheyExpire) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = world.put({.tags = "idp:key:3"});
@@ -204,7 +204,7 @@ TEST_P(BinlogTombstones, AreNotWrittenAnewWhenTheyAreOver) {
 }
 
 // All living jobs are written to new files, and so are all kept keys.
-TEST_P(BinlogTombstones, OutliveTheLossOfTheFolder) {
+TEST_P(BinlogTombstones, SurviveTheLossOfTheFolder) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = put_and_delete(world, "idp:key:3600");
@@ -222,7 +222,7 @@ TEST_P(BinlogTombstones, OutliveTheLossOfTheFolder) {
 }
 
 // The deletions of a batch stand together, for any number of keys that they leave.
-TEST_P(BinlogTombstones, OfABatchAreRecordedAsOne) {
+TEST_P(BinlogTombstones, ABatchIsRecordedAsOne) {
   SimDisk disk;
   BinlogOptions large = options();
   large.file_bytes = 352 * 1024;

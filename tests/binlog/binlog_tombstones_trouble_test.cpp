@@ -59,7 +59,7 @@ std::vector<JobId> fill_with_keys(World& world, test::Random& random, const Full
 class BinlogTombstonesFullDisk : public ::testing::TestWithParam<FullDisk> {};
 
 // In any order and after any other work, each deletion is accepted and each key is kept.
-TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
+TEST_P(BinlogTombstonesFullDisk, AcceptsEachDeletion) {
   const FullDisk& full = GetParam();
   test::Random random;
   for (int round = 0; round < 12; ++round) {
@@ -109,7 +109,7 @@ TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
 }
 
 // The rest of each file is too small for the next key.
-TEST_P(BinlogTombstonesFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
+TEST_P(BinlogTombstonesFullDisk, AcceptsEachDeletionIfMostOfAFileIsLost) {
   const FullDisk& full = GetParam();
   test::Random random;
   SimDisk disk;
@@ -231,7 +231,7 @@ class BinlogTombstonesEnding : public ::testing::Test {
 };
 
 // With some parts of the key but not the whole deletion, the job exists and has its key.
-TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffHasNotHappened) {
+TEST_F(BinlogTombstonesEnding, APartialDeletionHasNotHappened) {
   for (std::uint64_t cut = ending_.begin; cut <= ending_.end; ++cut) {
     const auto disk = killed();
     if (cut < ending_.end) disk->zero(ending_.file, cut, ending_.end - cut);
@@ -248,7 +248,7 @@ TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffHasNotHappened) {
 
 // The server that finds the partial records continues to write. The parts of the key must not count
 // together with later records.
-TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
+TEST_F(BinlogTombstonesEnding, APartialDeletionIsForgotten) {
   for (std::uint64_t part = 0; part <= kParts; ++part) {
     const auto disk = killed();
     const std::uint64_t cut = ending_.begin + part * kShortRecordBytes;
@@ -268,7 +268,7 @@ TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
 
 // The file with the job is removed later, while the file with the partial records still exists. The
 // key must not count as one whose job was deleted long ago.
-TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
+TEST(BinlogTombstonesCutOff, APartialKeyIsIgnoredAfterItsJobIsGone) {
   SimDisk disk;
   test::Random random;
   World world(disk, kSmallFiles);
@@ -311,7 +311,7 @@ TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
 
 // A flipped bit in the deletion loses it, and the job is unchanged. A flipped bit in a part of the
 // key deletes the job and frees the key. All other jobs are intact.
-TEST_F(BinlogTombstonesEnding, ThatIsDamagedCostsNoOtherJob) {
+TEST_F(BinlogTombstonesEnding, ADamagedDeletionLosesNoOtherJob) {
   for (std::uint64_t at = ending_.begin; at < ending_.end; ++at) {
     const auto disk = killed();
     disk->flip(ending_.file, at, static_cast<std::uint8_t>(1U << random_.below(8)));
@@ -328,7 +328,7 @@ TEST_F(BinlogTombstonesEnding, ThatIsDamagedCostsNoOtherJob) {
 }
 
 // The key was moved and has no deletion behind it.
-TEST_F(BinlogTombstonesEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
+TEST_F(BinlogTombstonesEnding, ADamagedMovedKeyLosesOnlyItself) {
   EXPECT_TRUE(world_->use("default"));
   const std::uint64_t until = world_->binlog.numbers().current_index;
   for (int i = 0; i < 400 && world_->binlog.numbers().oldest_index <= until; ++i) {

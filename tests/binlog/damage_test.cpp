@@ -93,7 +93,7 @@ class DamagedFolder : public ::testing::Test {
   std::map<std::string, std::string> files_;
 };
 
-TEST_F(DamagedFolder, IsWholeWithoutDamage) {
+TEST_F(DamagedFolder, IsSoundWithoutDamage) {
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
   const Found found = open(disk, "binlog.1");
@@ -101,7 +101,7 @@ TEST_F(DamagedFolder, IsWholeWithoutDamage) {
   EXPECT_FALSE(found.is_told);
 }
 
-TEST_F(DamagedFolder, LosesAtMostOneJobByAByteAndTells) {
+TEST_F(DamagedFolder, LosesAtMostOneJobPerByteAndReportsIt) {
   for (const auto& [name, bytes] : files_) {
     std::size_t untold = 0;
     for (std::size_t offset = 0; offset < bytes.size() && !HasFailure(); ++offset) {
@@ -119,7 +119,7 @@ TEST_F(DamagedFolder, LosesAtMostOneJobByAByteAndTells) {
   }
 }
 
-TEST_F(DamagedFolder, LosesTheJobsOfASectorAndTells) {
+TEST_F(DamagedFolder, LosesTheJobsOfASectorAndReportsIt) {
   for (const auto& [name, bytes] : files_) {
     for (std::size_t offset = 0; offset < bytes.size() && !HasFailure(); offset += kSectorBytes) {
       SCOPED_TRACE(name + " at " + std::to_string(offset));
@@ -135,7 +135,7 @@ TEST_F(DamagedFolder, LosesTheJobsOfASectorAndTells) {
   }
 }
 
-TEST_F(DamagedFolder, IsReadUpToWhereAFileIsCutOff) {
+TEST_F(DamagedFolder, IsReadUpToTheEndOfATruncatedFile) {
   for (const auto& [name, bytes] : files_) {
     for (std::size_t length = 0; length <= bytes.size() && !HasFailure(); ++length) {
       SCOPED_TRACE(name + " cut to " + std::to_string(length));
@@ -161,7 +161,7 @@ TEST_F(DamagedFolder, ReadsAFileWithoutItsFirstSectorByTheFoldersId) {
   }
 }
 
-TEST_F(DamagedFolder, GivesOutNoIdTwiceWhateverIsDamaged) {
+TEST_F(DamagedFolder, ReusesNoId) {
   for (const auto& [name, bytes] : files_) {
     for (std::size_t offset = 0; offset < bytes.size(); offset += kSectorBytes) {
       const auto folder_disk = folder();
@@ -174,7 +174,7 @@ TEST_F(DamagedFolder, GivesOutNoIdTwiceWhateverIsDamaged) {
 }
 
 // The start has renamed the unreadable files, and has begun no file that states their ids.
-TEST_F(DamagedFolder, GivesOutNoIdTwiceAfterAStartThatHasFailed) {
+TEST_F(DamagedFolder, ReusesNoIdAfterAFailedStart) {
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
   for (const auto& [name, bytes] : files_) disk.zero(name, 0, 100);
@@ -188,7 +188,7 @@ TEST_F(DamagedFolder, GivesOutNoIdTwiceAfterAStartThatHasFailed) {
   EXPECT_GE(world.engine.next_id(), next_id_);
 }
 
-TEST_F(DamagedFolder, OfAnUnknownVersionIsNotTouched) {
+TEST_F(DamagedFolder, AnUnknownVersionIsNotTouched) {
   for (const auto& [name, bytes] : files_) {
     const auto folder_disk = folder();
     SimDisk& disk = *folder_disk;
@@ -208,7 +208,7 @@ TEST_F(DamagedFolder, OfAnUnknownVersionIsNotTouched) {
   }
 }
 
-TEST_F(DamagedFolder, TellsOfAFileThatIsMissing) {
+TEST_F(DamagedFolder, AMissingFileIsReported) {
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
   ASSERT_EQ(disk.remove("binlog.2"), DiskStatus::ok);
@@ -221,7 +221,7 @@ TEST_F(DamagedFolder, TellsOfAFileThatIsMissing) {
   EXPECT_LT(world.engine.jobs().size(), jobs_.size());
 }
 
-TEST_F(DamagedFolder, TakesNoRecordFromAnotherPlace) {
+TEST_F(DamagedFolder, AcceptsNoRecordFromAnotherPlace) {
   // Inserts a stale sector of an older file, and a record that stands twice or elsewhere.
   const std::string& first = files_["binlog.1"];
   for (std::size_t offset = 0; offset + kSectorBytes <= first.size(); offset += kSectorBytes) {
@@ -238,7 +238,7 @@ TEST_F(DamagedFolder, TakesNoRecordFromAnotherPlace) {
   EXPECT_TRUE(open(disk, "binlog.1").is_told);
 }
 
-TEST_F(DamagedFolder, MayHaveAFileUnderTheNumberOfAnother) {
+TEST_F(DamagedFolder, MayHaveAFileUnderAnotherNumber) {
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
   disk.put("binlog.4", files_["binlog.1"]);

@@ -41,7 +41,7 @@ struct Opened {
   bool good = false;
 };
 
-TEST(FolderOpening, BringsJobsBackAndGoesOnAfterThem) {
+TEST(FolderOpening, RestoresJobsAndContinuesAfterThem) {
   PartsWorld world;
   write_jobs(world, 5, true);
   Opened opened(world);
@@ -71,7 +71,7 @@ TEST(FolderOpening, ReplacesAFileWithoutARecord) {
   EXPECT_TRUE(opened.state->segments->empty());
 }
 
-TEST(FolderOpening, GivesBackTheSpaceBehindTheLastRecord) {
+TEST(FolderOpening, ReturnsTheSpaceAfterTheLastRecord) {
   for (const bool is_stopped : {true, false}) {
     PartsWorld world;
     write_jobs(world, 5, is_stopped);
@@ -83,7 +83,7 @@ TEST(FolderOpening, GivesBackTheSpaceBehindTheLastRecord) {
   }
 }
 
-TEST(FolderOpening, KeepsACopyOfWhatItDidNotUnderstand) {
+TEST(FolderOpening, KeepsACopyOfUnreadableData) {
   PartsWorld world;
   write_jobs(world, 5, true);
   Opened sound(world);
@@ -99,7 +99,7 @@ TEST(FolderOpening, KeepsACopyOfWhatItDidNotUnderstand) {
   EXPECT_FALSE(opened.state->segments->at(0).has_to_be_kept);
 }
 
-TEST(FolderOpening, IsRefusedIfWhatWasReadCannotBeMadeDurable) {
+TEST(FolderOpening, FailsIfTheFilesCannotBeMadeDurable) {
   PartsWorld world;
   write_jobs(world, 5, false);
   SimDisk::Random random(1);

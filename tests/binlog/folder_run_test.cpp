@@ -52,7 +52,7 @@ TEST(FolderRun, BeginsAFileAndEndsItWithASealAndANote) {
   EXPECT_TRUE(world.run.end(world.state.now)) << "it has ended";
 }
 
-TEST(FolderRun, ATrialLeavesNoFileAndSaysWhyNoneCanBeMade) {
+TEST(FolderRun, ATrialLeavesNoFileAndReportsFailures) {
   RunWorld world;
   ASSERT_TRUE(world.run.read(world.engine, Duration{}, world.state.now, {}, world.error));
   EXPECT_TRUE(world.run.can_begin(world.error));
@@ -72,7 +72,7 @@ TEST(FolderRun, ATrialLeavesNoFileAndSaysWhyNoneCanBeMade) {
   EXPECT_TRUE(names.empty());
 }
 
-TEST(FolderRun, BeginsLaterOnADiskThatFailsOnlyIfItHasTo) {
+TEST(FolderRun, BeginsLaterOnAFailingDiskOnlyIfItHasTo) {
   for (const bool has_to : {false, true}) {
     RunWorld world;
     world.disk.inject({.call = DiskCall::create, .lasts = true});

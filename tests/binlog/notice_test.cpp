@@ -8,7 +8,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(Notice, IsASentenceWithWhatItKnows) {
+TEST(Notice, IsASentenceWithItsFields) {
   using Kind = Notice::Kind;
   std::set<std::string> sentences;
   for (const Kind kind :

@@ -16,7 +16,7 @@ TEST(Notices, AreTakenInTheirOrder) {
   EXPECT_FALSE(notices.take());
 }
 
-TEST(Notices, OfOneSubjectComeEveryThirtySeconds) {
+TEST(Notices, OneSubjectIsReportedEveryThirtySeconds) {
   Notices notices;
   const Instant now = Instant::at(5);
   EXPECT_TRUE(notices.report_at_times(Subject::failure, {}, now));
@@ -27,7 +27,7 @@ TEST(Notices, OfOneSubjectComeEveryThirtySeconds) {
   EXPECT_TRUE(notices.report_at_times(Subject::failure, {}, now + Duration::seconds(31)));
 }
 
-TEST(Notices, KnowOnceThatTheEndIsToBeTold) {
+TEST(Notices, ReportAnEndOnce) {
   Notices notices;
   EXPECT_FALSE(notices.take_begin(Subject::space));
   notices.begin(Subject::space);

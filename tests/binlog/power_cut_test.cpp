@@ -51,7 +51,7 @@ Signature signature_after(const std::string& previous, std::uint64_t number, std
 // record.
 class PowerCutWhileJobsAreMoved : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(PowerCutWhileJobsAreMoved, LosesNoneOfThem) {
+TEST_P(PowerCutWhileJobsAreMoved, LosesNoJob) {
   const std::uint64_t teller = GetParam();
   for (std::size_t lost = 0; lost <= 3; ++lost) {
     SimDisk disk;
@@ -94,7 +94,7 @@ class PowerCutOfTags : public ::testing::TestWithParam<Mover> {};
 
 // An older file has the job with its tags. A later record of the job has none: the record of its
 // tags is damaged, or beanstalkd has moved the job.
-TEST_P(PowerCutOfTags, TheyOutliveTheFileThatHasThem) {
+TEST_P(PowerCutOfTags, TagsOutliveTheirFile) {
   constexpr std::string_view kTags = "try:3 idp:a-key-of-more-than-one-record-0123456789";
   SimDisk disk;
   LogMaker first(signature_of(1, 1));
@@ -150,7 +150,7 @@ TEST(PowerCut, TheLastSyncOfAFileCoversItsSeal) {
 }
 
 // The crash tears the seal. All records are there.
-TEST(PowerCut, HalfASealIsNoDamage) {
+TEST(PowerCut, ATornSealIsNoDamage) {
   bool is_cut = false;
   for (std::size_t body = 1; body < 512 && !is_cut; body += 40) {
     for (const bool front_is_lost : {true, false}) {
@@ -177,7 +177,7 @@ TEST(PowerCut, HalfASealIsNoDamage) {
 
 // A clean stop states that no work is under way. After a server that never syncs, that does not
 // prove that anything is on the disk.
-TEST(PowerCut, WhatAServerWithoutSyncsHasLeftIsDurableAfterTheNextStart) {
+TEST(PowerCut, UnsyncedFilesAreDurableAfterTheNextStart) {
   SimDisk disk;
   BinlogOptions without_syncs = kSmallFiles;
   without_syncs.sync = SyncPolicy::never;
@@ -211,7 +211,7 @@ std::unique_ptr<SimDisk> cut_text(SimDisk& disk, std::string_view mark) {
   return crashed;
 }
 
-TEST(PowerCut, AJobThatHasLostItsTagsWasNotPut) {
+TEST(PowerCut, AJobWithoutItsTagsWasNotPut) {
   int cuts = 0;
   for (std::size_t body = 1; body < 512; body += 20) {
     SimDisk disk;
@@ -234,7 +234,7 @@ TEST(PowerCut, AJobThatHasLostItsTagsWasNotPut) {
   EXPECT_GT(cuts, 0);
 }
 
-TEST(PowerCut, ADeletionThatHasLostItsKeyHasNotHappened) {
+TEST(PowerCut, ADeletionWithoutItsKeyHasNotHappened) {
   int cuts = 0;
   for (std::size_t body = 1; body < 512; body += 20) {
     SimDisk disk;
@@ -257,7 +257,7 @@ TEST(PowerCut, ADeletionThatHasLostItsKeyHasNotHappened) {
   EXPECT_GT(cuts, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(ToldInFile, PowerCutWhileJobsAreMoved, ::testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(RecordedInFile, PowerCutWhileJobsAreMoved, ::testing::Values(2, 3));
 
 }  // namespace
 }  // namespace haricot::binlog

@@ -59,7 +59,7 @@ TEST_F(PromisesTest, ABurialIsPromisedOnceAndEndsOnce) {
   EXPECT_EQ(records(), 0U);
 }
 
-TEST_F(PromisesTest, AKeyThatOutlivesItsJobIsPromisedWithWhatTheEndOfAFileMayLose) {
+TEST_F(PromisesTest, AKeyIsPromisedWithTheLossAtTheEndOfAFile) {
   const std::string key(kKeyBytesMax, 'k');
   const std::string tags = "idp:" + key + ":60";
   const std::uint64_t more =
@@ -75,12 +75,12 @@ TEST_F(PromisesTest, AKeyThatOutlivesItsJobIsPromisedWithWhatTheEndOfAFileMayLos
   EXPECT_LT(promises.bytes(), all);
 }
 
-TEST_F(PromisesTest, APutSaysWhatItGrowsBy) {
+TEST_F(PromisesTest, APutHasABoundOfItsPromises) {
   EXPECT_EQ(Promises::bytes_for({}), kShortRecordBytes);
   EXPECT_EQ(Promises::bytes_for({.may_be_buried = true}), 2 * kShortRecordBytes);
 }
 
-TEST_F(PromisesTest, ASumThatIsNotThatOfTheJobsEndsTheProgram) {
+TEST_F(PromisesTest, AWrongSumEndsTheProgram) {
   const JobRef limited = add("try:1", Promise::burial);
   const JobRef key = add("idp:key:60", Promise::nothing);
   promises.check_invariants(engine);

@@ -59,7 +59,7 @@ TEST_F(SegmentsTest, ForgetAJobOnce) {
   EXPECT_EQ(segments_.newest().last, JobRef::none);
 }
 
-TEST_F(SegmentsTest, CanFallEmptyAndBeginAgain) {
+TEST_F(SegmentsTest, CanBecomeEmptyAndBeginAgain) {
   const JobRef a = job();
   segments_.add(1);
   segments_.attach(a, 10);

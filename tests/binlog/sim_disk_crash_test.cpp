@@ -30,7 +30,7 @@ std::set<std::string> names_after(const SimDisk& disk, UnsyncedNames policy) {
 
 // Crashes: bytes ------------------------------------------------------------------------------
 
-TEST(SimDiskCrash, KeepsWhatWasSynced) {
+TEST(SimDiskCrash, KeepsSyncedBytes) {
   SimDisk disk;
   create_durable(disk, "a", sectors(3, 'a'));
   EXPECT_EQ(outcomes(disk, "a"), Strings{sectors(3, 'a')});
@@ -69,7 +69,7 @@ TEST(SimDiskCrash, NeverTearsWithinASector) {
   EXPECT_EQ(outcomes(disk, "a"), expected);
 }
 
-TEST(SimDiskCrash, KeepsOfOneSectorNoWriteWithoutThoseBefore) {
+TEST(SimDiskCrash, KeepsWritesToASectorInOrder) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", sectors(1, '-'));
   EXPECT_EQ(write_at(disk, file, 0, "11"), DiskStatus::ok);
@@ -79,7 +79,7 @@ TEST(SimDiskCrash, KeepsOfOneSectorNoWriteWithoutThoseBefore) {
   EXPECT_EQ(outcomes(disk, "a"), expected);
 }
 
-TEST(SimDiskCrash, LosesLaterWritesAndKeepsEarlierOnesInDifferentSectorsAndTheOtherWayRound) {
+TEST(SimDiskCrash, LosesWritesToDifferentSectorsInAnyOrder) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", sectors(2, '-'));
   EXPECT_EQ(write_at(disk, file, 0, sectors(1, '1')), DiskStatus::ok);
@@ -91,7 +91,7 @@ TEST(SimDiskCrash, LosesLaterWritesAndKeepsEarlierOnesInDifferentSectorsAndTheOt
   EXPECT_FALSE(in_order.contains(sectors(1, '-') + sectors(1, '2')));
 }
 
-TEST(SimDiskCrash, ReadsZerosWhereSpaceWasTakenAndNothingArrived) {
+TEST(SimDiskCrash, ReadsZerosInAllocatedSpace) {
   SimDisk disk;
   const FileHandle file = create(disk, "a");
   EXPECT_EQ(disk.allocate(file, 2 * kSector), DiskStatus::ok);
@@ -111,7 +111,7 @@ TEST(SimDiskCrash, LosesOrKeepsTheSizeOfAFileThatGrew) {
   EXPECT_EQ(outcomes(disk, "a", {Unsynced::by_sector, UnsyncedNames::kept}), expected);
 }
 
-TEST(SimDiskCrash, LosesOrKeepsACut) {
+TEST(SimDiskCrash, LosesOrKeepsATruncation) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", "abcd");
   EXPECT_EQ(disk.truncate(file, 2), DiskStatus::ok);
@@ -122,7 +122,7 @@ TEST(SimDiskCrash, LosesOrKeepsACut) {
   EXPECT_EQ(outcomes(disk, "a"), (Strings{"ab", std::string("ab\0\0", 4)}));
 }
 
-TEST(SimDiskCrash, DoesNotBringBackWhatIsCutOffInFrontOfAGrowthThatIsKept) {
+TEST(SimDiskCrash, DoesNotRestoreTruncatedBytesBelowAKeptGrowth) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", "abcd");
   EXPECT_EQ(disk.truncate(file, 2), DiskStatus::ok);
@@ -174,7 +174,7 @@ TEST(SimDiskCrash, KeepsARenameWholeOrNotAtAll) {
   EXPECT_EQ(names_after(disk, UnsyncedNames::any), (Strings{"a=old a.tmp=new ", "a=new "}));
 }
 
-TEST(SimDiskCrash, GivesAFileThatWasRenamedTwiceOneName) {
+TEST(SimDiskCrash, KeepsOneNameOfAFileRenamedTwice) {
   SimDisk disk;
   disk.put("a", "x");
   EXPECT_EQ(disk.rename("a", "b"), DiskStatus::ok);
@@ -182,7 +182,7 @@ TEST(SimDiskCrash, GivesAFileThatWasRenamedTwiceOneName) {
   EXPECT_EQ(names_after(disk, UnsyncedNames::any_order), (Strings{"a=x ", "b=x ", "c=x "}));
 }
 
-TEST(SimDiskCrash, LosesTheNameOfAFileThatWasSyncedItself) {
+TEST(SimDiskCrash, LosesTheNameOfASyncedFile) {
   SimDisk disk;
   const FileHandle file = create(disk, "a");
   EXPECT_EQ(write_at(disk, file, 0, "x"), DiskStatus::ok);
@@ -192,7 +192,7 @@ TEST(SimDiskCrash, LosesTheNameOfAFileThatWasSyncedItself) {
 
 // Syncs -----------------------------------------------------------------------------------------
 
-TEST(SimDiskSync, EndsInOrderAndWhenTold) {
+TEST(SimDiskSync, EndsInOrderAndOnRequest) {
   SimDisk disk;
   disk.set_sync_mode(SyncMode::when_told);
   const FileHandle file = create(disk, "a");
@@ -214,7 +214,7 @@ TEST(SimDiskSync, EndsInOrderAndWhenTold) {
   EXPECT_EQ(done.status, DiskStatus::full);
 }
 
-TEST(SimDiskSync, CoversWhatWasWrittenBeforeItBegan) {
+TEST(SimDiskSync, CoversWritesBeforeItBegan) {
   SimDisk disk;
   disk.set_sync_mode(SyncMode::when_told);
   const FileHandle file = create_durable(disk, "a", sectors(2, '-'));
@@ -228,7 +228,7 @@ TEST(SimDiskSync, CoversWhatWasWrittenBeforeItBegan) {
             (Strings{sectors(1, '1') + sectors(1, '-'), sectors(1, '1') + sectors(1, '2')}));
 }
 
-TEST(SimDiskSync, CoversTheNamesThatWereThereBeforeItBegan) {
+TEST(SimDiskSync, CoversNamesFromBeforeItBegan) {
   SimDisk disk;
   disk.set_sync_mode(SyncMode::when_told);
   create(disk, "a");
@@ -239,7 +239,7 @@ TEST(SimDiskSync, CoversTheNamesThatWereThereBeforeItBegan) {
   EXPECT_FALSE(disk.has_durable("b"));
 }
 
-TEST(SimDiskSync, ThatFailedLosesWhatALaterOneSaysIsSynced) {
+TEST(SimDiskSync, AFailureLosesBytesThatALaterSyncReportsAsSynced) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", sectors(2, '-'));
   EXPECT_EQ(write_at(disk, file, 0, sectors(1, '1')), DiskStatus::ok);
@@ -254,7 +254,7 @@ TEST(SimDiskSync, ThatFailedLosesWhatALaterOneSaysIsSynced) {
             (Strings{sectors(1, '-') + sectors(1, '2'), sectors(1, '1') + sectors(1, '2')}));
 }
 
-TEST(SimDiskSync, ThatFailedIsMadeGoodByWritingTheSectorAgain) {
+TEST(SimDiskSync, AFailureIsRepairedByWritingTheSectorAgain) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", sectors(2, '-'));
   EXPECT_EQ(write_at(disk, file, 0, sectors(2, '1')), DiskStatus::ok);
@@ -267,7 +267,7 @@ TEST(SimDiskSync, ThatFailedIsMadeGoodByWritingTheSectorAgain) {
             (Strings{sectors(1, '2') + sectors(1, '-'), sectors(1, '2') + sectors(1, '1')}));
 }
 
-TEST(SimDiskSync, ThatFailedDoesNotBringBackWhatIsCutOffLater) {
+TEST(SimDiskSync, AFailureDoesNotRestoreBytesTruncatedLater) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a");
   EXPECT_EQ(write_at(disk, file, 0, sectors(2, '1')), DiskStatus::ok);
@@ -280,7 +280,7 @@ TEST(SimDiskSync, ThatFailedDoesNotBringBackWhatIsCutOffLater) {
   EXPECT_EQ(outcomes(disk, "a"), (Strings{zeros + zeros, std::string(100, '1') + zeros}));
 }
 
-TEST(SimDiskSync, ThatFailedMayKeepWhatItWasToSync) {
+TEST(SimDiskSync, AFailureMayKeepUnsyncedBytes) {
   SimDisk disk;
   disk.set_failed_sync(FailedSync::keeps);
   const FileHandle file = create_durable(disk, "a", "-");
@@ -292,7 +292,7 @@ TEST(SimDiskSync, ThatFailedMayKeepWhatItWasToSync) {
   EXPECT_EQ(disk.durable_bytes_of("a"), "1");
 }
 
-TEST(SimDiskSync, OfTheFolderThatFailedCanBeRepeated) {
+TEST(SimDiskSync, AFailedFolderSyncCanBeRepeated) {
   SimDisk disk;
   create(disk, "a");
   disk.inject({.call = DiskCall::sync_folder});
@@ -302,7 +302,7 @@ TEST(SimDiskSync, OfTheFolderThatFailedCanBeRepeated) {
   EXPECT_TRUE(disk.has_durable("a"));
 }
 
-TEST(SimDiskSync, TellsWhoClosesAFileUnderIt) {
+TEST(SimDiskSync, ClosingAFileDuringItEndsTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   SimDisk disk;
   disk.set_sync_mode(SyncMode::when_told);

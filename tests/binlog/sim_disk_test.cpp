@@ -16,7 +16,7 @@ namespace {
 
 // A folder like any other -------------------------------------------------------------------------
 
-TEST(SimDisk, ReadsWhatWasWrittenInPieces) {
+TEST(SimDisk, ReadsBytesWrittenInPieces) {
   SimDisk disk;
   const FileHandle file = create(disk, "a");
   EXPECT_EQ(disk.write(file, 3, std::vector<std::string_view>{"de", "", "f"}), DiskStatus::ok);
@@ -31,7 +31,7 @@ TEST(SimDisk, ReadsWhatWasWrittenInPieces) {
   EXPECT_EQ(disk.bytes_of("a"), std::string("abcd\0\0", 6));
 }
 
-TEST(SimDisk, EmptiesAFileThatIsCreatedAgain) {
+TEST(SimDisk, TruncatesAFileThatIsCreatedAgain) {
   SimDisk disk;
   create_durable(disk, "a", "old");
   const FileHandle again = create(disk, "a");
@@ -41,7 +41,7 @@ TEST(SimDisk, EmptiesAFileThatIsCreatedAgain) {
   EXPECT_EQ(disk.open_files(), 2U);
 }
 
-TEST(SimDisk, FailsOnNamesThatAreNotThereOrLeadOut) {
+TEST(SimDisk, FailsOnMissingAndInvalidNames) {
   SimDisk disk;
   FileBytes bytes;
   FileHandle file = FileHandle::none;
@@ -54,7 +54,7 @@ TEST(SimDisk, FailsOnNamesThatAreNotThereOrLeadOut) {
   EXPECT_EQ(disk.trace().size(), 0U);
 }
 
-TEST(SimDisk, KeepsAnOpenFileThatHasNoNameAnyMore) {
+TEST(SimDisk, KeepsAnOpenFileWithoutAName) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", "bytes");
   EXPECT_EQ(disk.remove("a"), DiskStatus::ok);
@@ -107,7 +107,7 @@ TEST(SimDiskFault, HitsEveryCallFromTheNthOn) {
   EXPECT_EQ(disk.faults_hit(), 3U);
 }
 
-TEST(SimDiskFolder, IsTakenAwayWithItsFilesAndComesBackEmpty) {
+TEST(SimDiskFolder, IsRemovedWithItsFilesAndReturnsEmpty) {
   SimDisk disk;
   disk.put("b", "of somebody else");
   FileHandle file = create(disk, "a");
@@ -191,7 +191,7 @@ TEST(SimDiskFault, LeavesAShortWrite) {
   EXPECT_EQ(disk.bytes_of("a"), "abcde");
 }
 
-TEST(SimDiskFault, MayTakeEffectAllTheSame) {
+TEST(SimDiskFault, MayTakeEffect) {
   SimDisk disk;
   disk.put("a", "x");
   disk.inject({.lasts = true, .takes_effect = true});
@@ -218,7 +218,7 @@ TEST(SimDiskFault, EndsASyncThatWasStarted) {
   }
 }
 
-TEST(SimDiskFault, IsFullBeyondItsCapacityUntilThereIsMore) {
+TEST(SimDiskFault, IsFullUntilTheCapacityGrows) {
   SimDisk disk;
   disk.put("old", "1234");
   disk.set_capacity(10);
@@ -296,7 +296,7 @@ TEST(SimDiskTrace, RebuildsEveryMoment) {
   }
 }
 
-TEST(SimDiskTrace, FindsEveryCrashKeepingWhatWasPromised) {
+TEST(SimDiskTrace, EveryCrashKeepsThePromises) {
   SimDisk disk;
   disk.put("a", "old");
   disk.start_trace();

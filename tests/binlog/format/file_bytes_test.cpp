@@ -13,7 +13,7 @@ TEST(FileBytes, HoldsNothingAtFirst) {
   EXPECT_EQ(bytes.view(), "");
 }
 
-TEST(FileBytes, TakesMemoryOnceForFilesThatAreNotLarger) {
+TEST(FileBytes, ReusesMemoryForSmallerFiles) {
   FileBytes bytes;
   ASSERT_TRUE(bytes.resize(300'000));
   EXPECT_TRUE(bytes.is_new());
@@ -38,7 +38,7 @@ TEST(FileBytes, GrowsForALargerFile) {
   EXPECT_EQ(bytes.view().substr(999'999), "y");
 }
 
-TEST(FileBytes, HoldsNothingWhereThereIsNoMemory) {
+TEST(FileBytes, HoldsNothingWithoutMemory) {
   FileBytes bytes;
   ASSERT_TRUE(bytes.resize(10));
   EXPECT_FALSE(bytes.resize(std::numeric_limits<std::size_t>::max() / 2));

@@ -34,7 +34,7 @@ std::string copied_by_beanstalkd(std::uint64_t id, const std::string& from, std:
   return bytes + "hello\r\n";
 }
 
-TEST(FileIdentity, TheHeadTellsAFileOfOurs) {
+TEST(FileIdentity, TheHeadIdentifiesAFileOfOurs) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
   const auto identity = identify_by_head(log.bytes(), log.bytes().size());
@@ -46,7 +46,7 @@ TEST(FileIdentity, TheHeadTellsAFileOfOurs) {
   EXPECT_EQ(identity->seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
 }
 
-TEST(FileIdentity, TheHeadTellsZerosAndWholeFilesOfBeanstalkd) {
+TEST(FileIdentity, TheHeadIdentifiesZerosAndFilesOfBeanstalkd) {
   for (const std::string& bytes : {std::string(), std::string(2, '\0'), std::string(5000, '\0')}) {
     const auto identity = identify_by_head(bytes, bytes.size());
     ASSERT_TRUE(identity) << bytes.size();
@@ -64,7 +64,7 @@ TEST(FileIdentity, TheHeadTellsZerosAndWholeFilesOfBeanstalkd) {
   EXPECT_EQ(identify_by_head(bytes, bytes.size())->kind, FileKind::beanstalkd_v7);
 }
 
-TEST(FileIdentity, ADamagedHeadTellsNothing) {
+TEST(FileIdentity, ADamagedHeadIdentifiesNothing) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
   for (std::size_t at = kVersionBytes; at < kFirstRecordOffset; ++at) {
@@ -75,7 +75,7 @@ TEST(FileIdentity, ADamagedHeadTellsNothing) {
   EXPECT_FALSE(identify_by_head("*   some text", 13));
 }
 
-TEST(FileIdentity, TheFolderTellsAFileWhoseSignatureIsGone) {
+TEST(FileIdentity, TheFolderIdentifiesAFileWithoutASignature) {
   LogMaker log = file_of_folder(5);
   log.add(change_record(1, RecordState::buried));
   spoil_signature(log.bytes());
@@ -87,7 +87,7 @@ TEST(FileIdentity, TheFolderTellsAFileWhoseSignatureIsGone) {
 }
 
 // Its seed is proven, but the file with that seed is unknown.
-TEST(FileIdentity, AFileOfOursIsUnidentifiedWhereNothingElseIsKnown) {
+TEST(FileIdentity, AFileInAnUnknownFolderIsUnidentified) {
   LogMaker log = file_of_folder(5);
   const std::size_t offset = log.add(full_record(1, "mail", "hello\r\n"));
   spoil_signature(log.bytes());
@@ -100,7 +100,7 @@ TEST(FileIdentity, AFileOfOursIsUnidentifiedWhereNothingElseIsKnown) {
   EXPECT_FALSE(find_proven(log.bytes(), at));
 }
 
-TEST(FileIdentity, AFileThatFitsNothingUnderItsNameIsUnidentified) {
+TEST(FileIdentity, AFileThatDoesNotFitItsNameIsUnidentified) {
   LogMaker log = file_of_folder(7);
   log.add(full_record(1, "mail", "hello\r\n"));
   spoil_signature(log.bytes());
@@ -113,7 +113,7 @@ TEST(FileIdentity, AFileThatFitsNothingUnderItsNameIsUnidentified) {
 }
 
 // The first bytes contain only a part of a large record.
-TEST(FileIdentity, TheBeginOfAHeadTellsAFileOfBeanstalkd) {
+TEST(FileIdentity, PartOfAHeadIdentifiesAFileOfBeanstalkd) {
   const std::string body = std::string(1000, 'b') + "\r\n";
   const Record record = full_record(1, "mail", body);
   std::string bytes = "\x07" + std::string(3, '\0');
@@ -155,13 +155,13 @@ TEST(FileIdentity, StaleSumsInCopiesOfBeanstalkdProveNothing) {
   EXPECT_EQ(identify(bytes, {.number = 6}).kind, FileKind::beanstalkd_v7);
 }
 
-TEST(FileIdentity, AFileThatNobodyKnowsIsOfAnUnknownVersion) {
+TEST(FileIdentity, AnUnknownFileIsOfAnUnknownVersion) {
   const std::string text = "This is a letter, and somebody has put it into the wrong folder.\n";
   EXPECT_EQ(identify(text, here(5)).kind, FileKind::unknown_version);
 }
 
 // The rest of a record may look like a deletion of beanstalkd.
-TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
+TEST(FileIdentity, AFileWithOurMarksIsOursWithoutAWholeRecord) {
   LogMaker log = file_of_folder(5);
   Record change = change_record(3, RecordState::buried);
   const std::size_t offset = log.add(change);
@@ -177,7 +177,7 @@ TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
 }
 
 // A loss of power may lose the head of a file and tear the change after it.
-TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
+TEST(FileIdentity, ATornChangeWithoutAHeadIsNotOfBeanstalkd) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
   const std::size_t begin = log.bytes().size();
@@ -197,7 +197,7 @@ TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
 }
 
 // A signature is one sector, which a disk may write to the wrong place.
-TEST(FileIdentity, ASignatureOfAnotherPlaceIsBelievedUnlessAllElseFitsTheName) {
+TEST(FileIdentity, ASignatureWinsUnlessTheRecordsFitTheName) {
   LogMaker log = file_of_folder(5);
   while (log.bytes().size() < 2000) log.add(full_record(1, "mail", "hello\r\n"));
   const auto own = identify_by_head(log.bytes(), log.bytes().size());
@@ -217,7 +217,7 @@ TEST(FileIdentity, ASignatureOfAnotherPlaceIsBelievedUnlessAllElseFitsTheName) {
   EXPECT_EQ(identify_displaced(bytes, *by_head, here(6)).number, 8U) << "nothing fits that name";
 }
 
-TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {
+TEST(FileIdentity, FindCheckedFindsOnlyRecordsInTheirPlace) {
   LogMaker log = file_of_folder(5);
   const std::size_t first = log.add(full_record(1, "mail", "hello\r\n"));
   const std::size_t second = log.add(full_record(2, "mail", "hello\r\n"));

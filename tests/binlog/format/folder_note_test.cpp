@@ -9,7 +9,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(FolderNote, HasTheRunOfTheServerAndThatOfTheNewestFileItFound) {
+TEST(FolderNote, HasTheRunsOfTheServerAndOfTheNewestFile) {
   SimDisk disk;
   EXPECT_EQ(disk.folder_note(), FolderNote{});
   FolderNote first;
@@ -38,7 +38,7 @@ TEST(FolderNote, HasTheRunOfTheServerAndThatOfTheNewestFileItFound) {
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
 }
 
-TEST(FolderNote, HasTheNewestFileAndItsEndAndABoundOfTheIds) {
+TEST(FolderNote, HasTheNewestFileItsEndAndABoundOfIds) {
   SimDisk disk;
   {
     World world(disk, kSmallFiles);
@@ -75,7 +75,7 @@ TEST(FolderNote, IsNotNeeded) {
 }
 
 // A note that came with another folder does not apply to this one.
-TEST(FolderNote, OfAnotherFolderTellsOfNoRun) {
+TEST(FolderNote, ANoteOfAnotherFolderIsIgnored) {
   SimDisk disk;
   {
     World world(disk, kSmallFiles);

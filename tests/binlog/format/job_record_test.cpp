@@ -31,7 +31,7 @@ class JobRecordTest : public ::testing::Test {
   JobRef ref_;
 };
 
-TEST_F(JobRecordTest, HoldsAllThatARestartBringsBack) {
+TEST_F(JobRecordTest, HasAllRestoredFields) {
   const Record written = record(JobState::delayed);
   EXPECT_EQ(written.id, 9U);
   EXPECT_EQ(written.body_bytes, 7U);
@@ -48,28 +48,28 @@ TEST_F(JobRecordTest, HoldsAllThatARestartBringsBack) {
   EXPECT_EQ(restored.counters, (std::array<std::uint32_t, 5>{5000, 10000, 15000, 20000, 25000}));
 }
 
-TEST_F(JobRecordTest, SaysOfAReservedJobThatItIsReady) {
+TEST_F(JobRecordTest, AReservedJobIsWrittenAsReady) {
   EXPECT_EQ(record(JobState::reserved).state, RecordState::ready);
   Record other = record(JobState::ready);
   other.state = RecordState::reserved;  // As beanstalkd writes it.
   EXPECT_EQ(restored_from(other, kOffset).state, JobState::ready);
 }
 
-TEST_F(JobRecordTest, KeepsTheTurnOfABuriedJobInPlaceOfADeadline) {
+TEST_F(JobRecordTest, ABuriedJobHasAStampInsteadOfADeadline) {
   const Record written = record(JobState::buried, 1234);
   EXPECT_EQ(written.state, RecordState::buried);
   EXPECT_EQ(written.deadline_at, 1234);
   EXPECT_EQ(record(JobState::ready, 1234).deadline_at, 0);
 }
 
-TEST_F(JobRecordTest, OfADeletionNamesTheJobAlone) {
+TEST_F(JobRecordTest, ADeletionHasOnlyTheId) {
   const Record deleted = deletion_of(9);
   EXPECT_EQ(deleted.id, 9U);
   EXPECT_EQ(deleted.state, RecordState::deleted);
   EXPECT_FALSE(deleted.is_full());
 }
 
-TEST_F(JobRecordTest, OfAMarkerIsToldFromThatOfAnyJob) {
+TEST_F(JobRecordTest, AMarkerDiffersFromAnyJob) {
   EXPECT_TRUE(is_marker(marker_of(9)));
   for (const JobState state : {JobState::ready, JobState::delayed, JobState::buried}) {
     Record full = record(state, std::numeric_limits<std::int64_t>::min());
@@ -78,7 +78,7 @@ TEST_F(JobRecordTest, OfAMarkerIsToldFromThatOfAnyJob) {
   }
 }
 
-TEST_F(JobRecordTest, RoundsPartsOfSecondsUpAndEndsWithTheLargest) {
+TEST_F(JobRecordTest, RoundsSecondsUpToTheMaximum) {
   Record odd = record(JobState::ready);
   odd.delay_ns = 1;
   odd.ttr_ns = 2 * kSecond + 1;
@@ -90,7 +90,7 @@ TEST_F(JobRecordTest, RoundsPartsOfSecondsUpAndEndsWithTheLargest) {
   EXPECT_EQ(restored_from(odd, kOffset).ttr_s, std::numeric_limits<std::uint32_t>::max());
 }
 
-TEST_F(JobRecordTest, SurvivesTimesThatNoClockHas) {
+TEST_F(JobRecordTest, AcceptsImpossibleTimes) {
   Record odd = record(JobState::delayed);
   for (const std::int64_t time : {std::numeric_limits<std::int64_t>::min(), std::int64_t{0},
                                   std::numeric_limits<std::int64_t>::max()}) {
@@ -103,7 +103,7 @@ TEST_F(JobRecordTest, SurvivesTimesThatNoClockHas) {
   }
 }
 
-TEST(RestoredDeadline, IsThatOfTheWallClock) {
+TEST(RestoredDeadline, FollowsTheWallClock) {
   const Instant now = Instant::at(100 * kSecond);
   const std::int64_t wall = (now + kOffset).count();
   EXPECT_EQ(restored_deadline(wall + 5 * kSecond, 10, kOffset, now), Instant::at(105 * kSecond));
@@ -118,7 +118,7 @@ TEST(RestoredDeadline, IsNoLaterThanTheDelayAllows) {
             Instant::at(110 * kSecond));
 }
 
-TEST(FullRecordBytes, AreThoseOfTheRecord) {
+TEST(FullRecordBytes, MatchTheRecord) {
   Record record;
   record.tube_name = "abc";
   record.body_bytes = 12;

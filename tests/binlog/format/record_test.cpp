@@ -33,7 +33,7 @@ void expect_equal(const Record& got, const Record& wanted) {
   EXPECT_EQ(got.body, wanted.body);
 }
 
-TEST(Record, ComesBackFromItsBytes) {
+TEST(Record, IsReadAsWritten) {
   const Record record = full_record(123456789012345, "some.tube", "hello\r\n");
   const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(bytes.size(), record.bytes());
@@ -45,7 +45,7 @@ TEST(Record, ComesBackFromItsBytes) {
   EXPECT_TRUE(body_fits(*parsed, kPosition));
 }
 
-TEST(Record, OfAChangeHasEightyFourBytesAndNoBody) {
+TEST(Record, AChangeHasEightyFourBytesAndNoBody) {
   Record record = change_record(7, RecordState::buried);
   record.body_bytes = 500;  // Value of the job's full record. This record has no body.
   const std::string bytes = bytes_of(record, kPosition);
@@ -57,7 +57,7 @@ TEST(Record, OfAChangeHasEightyFourBytesAndNoBody) {
   EXPECT_TRUE(body_fits(*parsed, kPosition));
 }
 
-TEST(Record, ItsSumsTellTheSeedOfItsFile) {
+TEST(Record, SumsYieldTheSeedOfTheFile) {
   for (const std::uint64_t offset : {std::uint64_t{88}, kPosition.offset, std::uint64_t{1} << 33}) {
     const Position position{kPosition.seed, offset, 3};
     const std::string full = bytes_of(full_record(7, "some.tube", "hello\r\n"), position);
@@ -74,7 +74,7 @@ TEST(Record, ItsSumsTellTheSeedOfItsFile) {
   }
 }
 
-TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
+TEST(Record, ADamagedRecordYieldsTwoDifferentSeeds) {
   const std::string whole = bytes_of(full_record(7, "some.tube", "hello\r\n"), kPosition);
   std::size_t parsed_ones = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -90,7 +90,7 @@ TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
   EXPECT_GT(parsed_ones, 50U);
 }
 
-TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
+TEST(Record, TheOldestNeededFileIsReadAsWritten) {
   for (const std::uint64_t number :
        {std::uint64_t{1}, std::uint64_t{70'000}, std::uint64_t{1} << 40}) {
     const std::string bytes = bytes_of(needed_from(number), kPosition);
@@ -111,7 +111,7 @@ TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
 }
 
 // Pins the layout that beanstalkd reads, byte by byte.
-TEST(Record, StandsWhereBeanstalkdLooksForIt) {
+TEST(Record, HasTheLayoutOfBeanstalkd) {
   const Record record = full_record(0x0102030405060708, "ab", "x\r\n");
   const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(load_little_endian<std::uint32_t>(bytes.data()), 2U);
@@ -143,7 +143,7 @@ TEST(Record, FitsInNoOtherPlace) {
   }
 }
 
-TEST(Record, NoticesEveryFlippedBit) {
+TEST(Record, EveryFlippedBitIsDetected) {
   const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
   const std::size_t header = header_bytes(4);
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
@@ -161,7 +161,7 @@ TEST(Record, NoticesEveryFlippedBit) {
   }
 }
 
-TEST(Record, IsNotReadFromTooFewBytes) {
+TEST(Record, ATruncatedRecordIsNotRead) {
   const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
   for (std::size_t length = 0; length < good.size(); ++length) {
     const auto parsed = parse_record(std::string_view(good).substr(0, length));
@@ -175,7 +175,7 @@ TEST(Record, IsNotReadFromTooFewBytes) {
   }
 }
 
-TEST(Record, WithValuesThatNoServerWritesIsRefused) {
+TEST(Record, ImpossibleValuesAreRefused) {
   const auto refused = [](auto change) {
     std::string bytes = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
     change(bytes);
@@ -191,7 +191,7 @@ TEST(Record, WithValuesThatNoServerWritesIsRefused) {
   EXPECT_TRUE(refused([](std::string& b) { b.replace(8 + 32, 4, 4, '\x7f'); }));  // Too large.
 }
 
-TEST(Record, OfBeanstalkd14IsReadWithTimesInMicroseconds) {
+TEST(Record, Beanstalkd14HasTimesInMicroseconds) {
   std::string bytes(8 + 4 + 77, '\0');
   store_little_endian(bytes.data(), std::uint64_t{4});
   bytes.replace(8, 4, "tube");
@@ -222,7 +222,7 @@ TEST(Record, OfBeanstalkd14IsReadWithTimesInMicroseconds) {
   EXPECT_EQ(parsed->record.body, "abc\r\n");
 }
 
-TEST(Signature, ComesBackFromItsBytesAndNoticesEveryFlippedBit) {
+TEST(Signature, IsReadAsWrittenAndDetectsEveryFlippedBit) {
   Signature signature;
   signature.salt = 1;
   signature.next_id = 2;
@@ -256,14 +256,14 @@ TEST(Signature, ComesBackFromItsBytesAndNoticesEveryFlippedBit) {
 }
 
 // beanstalkd stops reading at id 0 and skips short records with an unknown id.
-TEST(Signature, IsAShortRecordOfAnIdThatNoJobHas) {
+TEST(Signature, IsAShortRecordWithoutAJob) {
   std::string bytes(kShortRecordBytes, '\0');
   write_signature(Signature{}, bytes.data());
   EXPECT_EQ(load_little_endian<std::uint32_t>(bytes.data()), 0U);
   EXPECT_EQ(load_little_endian<std::uint64_t>(bytes.data() + 4), ~std::uint64_t{0});
 }
 
-TEST(Seal, ComesBackFromItsBytesInItsPlaceOnly) {
+TEST(Seal, IsReadAsWrittenInItsPlaceOnly) {
   std::string bytes(kShortRecordBytes, 'x');
   write_seal(Seal{4096, 77, true, 5, 6}, kPosition, bytes.data());
   const auto seal = read_seal(bytes, kPosition);

@@ -27,7 +27,7 @@ std::vector<TextPart> parts_of(TextKind kind, std::uint64_t id, std::string_view
   return parts;
 }
 
-TEST(TextRecord, SaysWhatItWasMadeFrom) {
+TEST(TextRecord, IsReadAsWritten) {
   for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
     for (std::size_t bytes = 1; bytes <= kTombstoneTextBytesMax; ++bytes) {
       const std::string text = varied_text(bytes);
@@ -54,7 +54,7 @@ TEST(TextRecord, SaysWhatItWasMadeFrom) {
   EXPECT_FALSE(text_part(needed_from(3)));
 }
 
-TEST(TextRecord, IsOfAJobThatCanBe) {
+TEST(TextRecord, HasAPossibleId) {
   for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
     EXPECT_FALSE(text_part(text_record(kind, 0, "text", 0)));
     EXPECT_TRUE(text_part(text_record(kind, 1, "text", 0)));
@@ -74,7 +74,7 @@ TEST(TextRecord, IsAChangeOfNoJob) {
   }
 }
 
-TEST(TombstoneText, IsReadAsItWasWritten) {
+TEST(TombstoneText, IsReadAsWritten) {
   const std::string key(kKeyBytesMax, 'k');
   const std::string name(kTubeNameBytesMax, 't');
   for (const TombstoneText& tombstone :
@@ -94,7 +94,7 @@ TEST(TombstoneText, IsReadAsItWasWritten) {
 }
 
 // Pins the format, because folders have these bytes.
-TEST(TombstoneText, HasItsForm) {
+TEST(TombstoneText, HasItsFormat) {
   TombstoneTextBytes bytes;
   const TombstoneText tombstone{0x0102030405060708, 0x11121314, "key", "mail"};
   EXPECT_EQ(write_tombstone(tombstone, bytes),
@@ -109,7 +109,7 @@ TEST(TombstoneText, HasItsForm) {
   EXPECT_EQ(record.delay_ns, 9);
 }
 
-TEST(TombstoneText, OfNoServerIsNotRead) {
+TEST(TombstoneText, ImpossibleTextIsNotRead) {
   TombstoneTextBytes bytes;
   const std::string good(write_tombstone({5, 60, "key", "mail"}, bytes));
   ASSERT_TRUE(read_tombstone(good));
@@ -149,7 +149,7 @@ TEST(TextParts, MakeTheText) {
 }
 
 // Parts that are missing, duplicated, or of another text.
-TEST(TextParts, HaveToFollowEachOther) {
+TEST(TextParts, MustBeInSequence) {
   const auto all = parts_of(TextKind::tombstone, 5, varied_text(130));
   ASSERT_EQ(all.size(), 3U);
   const auto others = parts_of(TextKind::tombstone, 6, varied_text(130));
@@ -174,7 +174,7 @@ TEST(TextParts, HaveToFollowEachOther) {
 }
 
 // Parts that no server writes must not cause writes outside of the buffer.
-TEST(TextParts, AreNotLongerThanATextMayBe) {
+TEST(TextParts, AreNotLongerThanTheMaximum) {
   TextPart part{.kind = TextKind::tombstone, .id = 5, .number = 0, .parts = 255, .text_bytes = 45};
   TextParts parts;
   for (; part.number < 255; ++part.number) parts.add(part);

@@ -37,7 +37,7 @@ Link link_of(const std::string& bytes, const Signature& next) {
   return scan.is_contradicted_by(next) ? Link::broken : Link::damaged;
 }
 
-TEST(Link, TellsDamageFromAnotherFile) {
+TEST(Link, DistinguishesDamageFromAnotherFile) {
   LogMaker log = file_with_six_jobs();
   const std::string whole = log.bytes();
   FileScan scan = scan_of(whole, 5);
@@ -55,7 +55,7 @@ TEST(Link, TellsDamageFromAnotherFile) {
   EXPECT_EQ(link_of(other.bytes(), next), Link::broken);
 }
 
-TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
+TEST(Link, AFileWithRecordsAfterItsKnownEndIsAnother) {
   LogMaker log = file_with_six_jobs();
   FileScan scan = scan_of(log.bytes(), 5);
   const Signature next = signature_after(scan, 5);
@@ -67,7 +67,7 @@ TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
   EXPECT_EQ(link_of(log.bytes() + longer.bytes().substr(kFirstRecordOffset, 40), next), Link::good);
 }
 
-TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
+TEST(Link, AShorterSealedFileIsAnother) {
   LogMaker log = file_with_six_jobs();
   FileScan scan = scan_of(log.bytes(), 5);
   const Signature next = signature_after(scan, 5);
@@ -77,7 +77,7 @@ TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
   EXPECT_EQ(link_of(shorter.bytes(), next), Link::broken);
 }
 
-TEST(Link, OnlyTheFileBehindKnowsTheEnd) {
+TEST(Link, OnlyTheNextFileKnowsTheEnd) {
   Signature next;
   next.file_number = 7;
   next.oldest_needed = 2;

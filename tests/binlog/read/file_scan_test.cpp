@@ -45,7 +45,7 @@ LogMaker small_log() {
   return log;
 }
 
-TEST(FileScan, ReadsBackWhatWasWritten) {
+TEST(FileScan, ReadsRecordsAsWritten) {
   LogMaker log = small_log();
   log.pad(4096);
   FileScan scan = scan_of(log.bytes(), 1);
@@ -71,7 +71,7 @@ TEST(FileScan, EndsAtTheSeal) {
 }
 
 // If a file is truncated anywhere, each whole record is read, and the rest is a torn end.
-TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
+TEST(FileScan, ReadsAllWholeRecordsOfATruncatedFile) {
   LogMaker log = small_log();
   const std::string whole = log.bytes();
   std::vector<std::size_t> ends(log.offsets().begin() + 1, log.offsets().end());
@@ -96,7 +96,7 @@ TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
 }
 
 // A flipped bit loses the record that has it, and no other. It is detected.
-TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
+TEST(FileScan, AFlippedBitLosesOneRecordAndIsDetected) {
   LogMaker log = small_log();
   log.seal();
   const std::string good = log.bytes();
@@ -113,7 +113,7 @@ TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
   }
 }
 
-TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
+TEST(FileScan, AZeroedSectorLosesOnlyItsRecords) {
   LogMaker log(1);
   for (std::uint64_t id = 1; id <= 200; ++id) log.add(full_record(id, "t", "0123456789\r\n"));
   log.pad(2000);
@@ -136,7 +136,7 @@ TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
 
 // Sectors of this file in another place, and sectors of an older file with this number, are never
 // read as records, although each is whole.
-TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
+TEST(FileScan, RejectsStaleDuplicatedAndShiftedRecords) {
   LogMaker log = small_log();
   LogMaker older(1, 0x5555);
   for (std::uint64_t id = 100; id < 130; ++id) older.add(full_record(id, "old", "stale\r\n"));
@@ -158,7 +158,7 @@ TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
   EXPECT_GT(with_shifted.tail().bytes, 0U);
 }
 
-TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
+TEST(FileScan, ReturnsNoWrongRecordAfterRandomDamage) {
   test::Random random;
   LogMaker log(1);
   std::set<std::string> bodies;
@@ -254,7 +254,7 @@ std::string hurt_file_of_beanstalkd(test::Random& random) {
   return bytes.append(random.below(200), '\0');
 }
 
-TEST(FileScan, CountsNoRecordOfAHoleInFrontOfABodyThatIsTornOff) {
+TEST(FileScan, CountsNoLostRecordBeforeATornBody) {
   LogMaker log(1);
   for (std::uint64_t id = 1; id <= 3; ++id) log.add(full_record(id, "tube", "some bytes\r\n"));
   std::string bytes = log.bytes();
@@ -271,7 +271,7 @@ TEST(FileScan, CountsNoRecordOfAHoleInFrontOfABodyThatIsTornOff) {
 }
 
 // At the next start a later file states how far this one was read.
-TEST(FileScan, ReadsAHurtFileOfBeanstalkdTheSameWhenItsEndIsKnown) {
+TEST(FileScan, ReadsADamagedFileOfBeanstalkdEquallyWithAKnownEnd) {
   test::Random random;
   for (int round = 0; round < 20'000; ++round) {
     const std::string bytes = hurt_file_of_beanstalkd(random);
@@ -294,7 +294,7 @@ TEST(FileScan, ReadsAHurtFileOfBeanstalkdTheSameWhenItsEndIsKnown) {
   }
 }
 
-TEST(FileScan, TellsUnknownVersionsAndEmptyFilesApart) {
+TEST(FileScan, DistinguishesUnknownVersionsFromEmptyFiles) {
   const auto kind_of = [](const std::string& bytes) { return scan_of(bytes, 1).kind(); };
   EXPECT_EQ(kind_of(""), FileKind::empty);
   EXPECT_EQ(kind_of("\0\0"), FileKind::empty);

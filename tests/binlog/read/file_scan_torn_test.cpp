@@ -44,7 +44,7 @@ TEST(LooksTorn, ASectorEndsInZeros) {
   }
 }
 
-TEST(LooksTorn, AFileThatEndsInTheHoleHasLostItsLength) {
+TEST(LooksTorn, AFileEndingInTheHoleHasLostItsLength) {
   const std::string file(2000, 'x');
   EXPECT_TRUE(looks_torn(file, 1990, 2040, 1));
   EXPECT_FALSE(looks_torn(file, 1990, 2000, 1));
@@ -65,7 +65,7 @@ TEST(LooksTorn, TheLengthOfANameIsAloneAtTheEndOfASector) {
 
 // Marks -------------------------------------------------------------------------------------------
 
-TEST(Mark, StandsWhereARecordHasRoomAndComesBack) {
+TEST(Mark, IsReadAsWritten) {
   Record ready = full_record(7, "default", "body\r\n");
   ready.state = RecordState::ready;
   ready.deadline_at = 0;

@@ -29,7 +29,7 @@ struct StoreRow {
   Stores expected;
 };
 
-TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
+TEST(LikelyStores, FollowTheNoteOrMostFiles) {
   const std::vector<StoreRow> rows = {
       {"nothing is there", {}, 0, {}},
       {"the note alone", {}, 5, {5}},
@@ -58,7 +58,7 @@ struct NoteRow {
   bool is_believed;
 };
 
-TEST(BelievedNote, IsThatOfTheLastServerThatLeftAFile) {
+TEST(BelievedNote, BelongsToTheLastServerWithAFile) {
   constexpr std::uint32_t kHigh = 2 * kRunsEnd - 1;  // Its successor begins the runs again.
   const std::vector<NoteRow> rows = {
       {"no epoch anywhere", 4711, {0, 0}, 0, true},
@@ -120,7 +120,7 @@ class Facts : public ::testing::Test {
   std::uint64_t whole_reads_ = 0;
 };
 
-TEST_F(Facts, OfASoundFolderNeedNoFileToBeReadWhole) {
+TEST_F(Facts, ASoundFolderNeedsNoWholeRead) {
   EXPECT_EQ(whole_reads_, 0U);
   ASSERT_EQ(facts_.files.size(), 5U);
   for (std::uint64_t n = 1; n <= 5; ++n) {
@@ -132,7 +132,7 @@ TEST_F(Facts, OfASoundFolderNeedNoFileToBeReadWhole) {
   }
 }
 
-TEST_F(Facts, NamesThatAreNotOfFilesAreToldApart) {
+TEST_F(Facts, OtherNamesAreSeparated) {
   for (const char* other : {"binlog.7.tmp", "binlog.08", "binlog.0", "binlog.5.aside.1", "lock"}) {
     disk_.put(other, "x");
   }
@@ -142,7 +142,7 @@ TEST_F(Facts, NamesThatAreNotOfFilesAreToldApart) {
   EXPECT_EQ(facts_.misnamed, (std::vector<std::string>{"binlog.0", "binlog.08"}));
 }
 
-TEST_F(Facts, AFileWithoutItsSignatureIsThatOfItsNameByTheFoldersId) {
+TEST_F(Facts, AFileWithoutASignatureIsIdentifiedByTheFolder) {
   disk_.zero(name(3), 0, 512);
   gather();
   EXPECT_EQ(whole_reads_, 1U);
@@ -152,7 +152,7 @@ TEST_F(Facts, AFileWithoutItsSignatureIsThatOfItsNameByTheFoldersId) {
   EXPECT_TRUE(facts_.files[2].seal);
 }
 
-TEST_F(Facts, WithoutTheFoldersIdItIsUnidentified) {
+TEST_F(Facts, AFileInAnUnknownFolderIsUnidentified) {
   for (std::uint64_t n = 1; n <= 5; ++n) disk_.zero(name(n), 0, 100);
   gather();
   for (std::uint64_t n = 1; n <= 4; ++n) EXPECT_EQ(identity(n).kind, FileKind::unidentified) << n;
@@ -160,7 +160,7 @@ TEST_F(Facts, WithoutTheFoldersIdItIsUnidentified) {
   for (std::uint64_t n = 1; n <= 5; ++n) EXPECT_EQ(identity(n).number, n);
 }
 
-TEST_F(Facts, AFileUnderAnotherNameSaysWhichItIs) {
+TEST_F(Facts, AFileUnderAnotherNameIsIdentified) {
   disk_.put(name(9), disk_.bytes_of(name(2)));
   gather();
   EXPECT_EQ(facts_.files.back().name_number, 9U);
@@ -169,7 +169,7 @@ TEST_F(Facts, AFileUnderAnotherNameSaysWhichItIs) {
 }
 
 // A server that has ended a file has begun the next one, even if that is lost now.
-TEST_F(Facts, AFileBehindASealIsOurs) {
+TEST_F(Facts, AFileAfterASealIsOurs) {
   std::string bytes(200, '\0');
   bytes[0] = 7;
   LogMaker other(9);
@@ -187,7 +187,7 @@ TEST_F(Facts, AFileBehindASealIsOurs) {
   EXPECT_EQ(identity(5).kind, FileKind::checked) << "the note knows it";
 }
 
-TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
+TEST_F(Facts, FilesWithoutHeadsAreOursIfALaterStartReadThem) {
   const std::string begun = std::string(200, '\0') + std::string(600, 'x');
   // No file in front of them identifies the folder.
   for (const std::uint64_t n : {1U, 2U}) ASSERT_EQ(disk_.remove(name(n)), DiskStatus::ok);
@@ -212,7 +212,7 @@ TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
 }
 
 // A volume may do this if some of its replicas have lost power. The name still counts as taken.
-TEST_F(Facts, AFileThatIsListedAndMissingWasNotThere) {
+TEST_F(Facts, AListedButMissingFileDoesNotExist) {
   for (const std::uint64_t nth : {1U, 5U}) {
     disk_.inject({.nth = nth, .call = DiskCall::read, .takes_file_away = true});
   }
@@ -227,7 +227,7 @@ TEST_F(Facts, AFileThatIsListedAndMissingWasNotThere) {
   EXPECT_EQ(plan_folder(facts_).highest_name, 5U);
 }
 
-TEST_F(Facts, AFileThatCannotBeReadEndsIt) {
+TEST_F(Facts, AnUnreadableFileIsAFailure) {
   disk_.inject({.nth = 3, .call = DiskCall::read});
   FolderFacts facts;
   std::string error;

@@ -240,7 +240,7 @@ const std::vector<JudgedRow> kJudgedRows = {
      "", kNextIdRead, 8},
 };
 
-TEST(FolderJudgement, SaysWhatIsWrongAndWhichIdsAndNumbersAreFree) {
+TEST(FolderJudgement, ReportsProblemsAndFreeIdsAndNumbers) {
   for (const JudgedRow& row : kJudgedRows) {
     JudgedFolder folder;
     row.change(folder);
@@ -253,7 +253,7 @@ TEST(FolderJudgement, SaysWhatIsWrongAndWhichIdsAndNumbersAreFree) {
   }
 }
 
-TEST(FolderJudgement, CountsWhatIsLostOnce) {
+TEST(FolderJudgement, CountsLostRecordsOnce) {
   JudgedFolder folder;
   folder.read.files[0].damages = {{.offset = 88, .bytes = 200, .records = 2}};
   EXPECT_EQ(judge_folder(folder.plan, folder.read).records_lost, 2U);
@@ -261,7 +261,7 @@ TEST(FolderJudgement, CountsWhatIsLostOnce) {
   EXPECT_EQ(judge_folder(folder.plan, folder.read).records_lost, 5U);
 }
 
-TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
+TEST(FolderJudgement, ReportsTheRunOfTheNewestFileWithRecords) {
   JudgedFolder folder;
   folder.read.files[1].identity.signature->run = 8;
   folder.read.files[2].records = folder.read.files[2].records_counted = 0;
@@ -269,7 +269,7 @@ TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
 }
 
 // Numbers below skipped files are not missing.
-TEST(FolderJudgement, WhatIsNotNeededIsNotMissing) {
+TEST(FolderJudgement, AFileThatIsNotNeededIsNotMissing) {
   JudgedFolder folder;
   folder.remove(1);
   folder.read.passed_over_below = 6;

@@ -141,7 +141,7 @@ const std::vector<PlanRow> kPlanRows = {
      ""},
 };
 
-TEST(FolderPlan, SaysWhichFilesAreReadAndWhichAreLeftAside) {
+TEST(FolderPlan, SeparatesReadFilesFromOthers) {
   for (const PlanRow& row : kPlanRows) {
     const FolderPlan plan = plan_folder(facts_of(row.files, row.noted_store));
     EXPECT_EQ(plan.refusal, "") << row.what;
@@ -150,7 +150,7 @@ TEST(FolderPlan, SaysWhichFilesAreReadAndWhichAreLeftAside) {
   }
 }
 
-TEST(FolderPlan, RefusesWhatNobodyKnows) {
+TEST(FolderPlan, RefusesUnknownVersions) {
   FolderPlan plan = plan_folder(facts_of({ours(1), file_of_kind(2, FileKind::unknown_version)}));
   EXPECT_EQ(plan.refusal, "binlog.2 is of a version that is not known here");
   plan = plan_folder(facts_of({ours(1), ours(kFileNumberLast + 1)}));
@@ -158,7 +158,7 @@ TEST(FolderPlan, RefusesWhatNobodyKnows) {
   EXPECT_EQ(plan_folder(facts_of({ours(kFileNumberLast)})).refusal, "");
 }
 
-TEST(FolderPlan, KnowsWhoseIdsAreGivenOutAndWhichNamesAreTaken) {
+TEST(FolderPlan, KnowsUsedIdsAndNames) {
   FolderFacts facts =
       facts_of({ours(1), ours(2), ours(5, 2), ours(6, 1, kElsewhere), unidentified(7), ours(9, 3)});
   facts.misnamed = {"binlog.03"};
@@ -176,7 +176,7 @@ TEST(FolderPlan, KnowsWhoseIdsAreGivenOutAndWhichNamesAreTaken) {
   EXPECT_EQ(plan.highest_odd_name, 0U);
 }
 
-TEST(FolderPlan, TheWitnessIsTheFileAfterItThatKnowsItsEnd) {
+TEST(FolderPlan, TheWitnessIsALaterFileThatKnowsTheEnd) {
   FolderFacts facts = facts_of({ours(3), ours(4), ours(9)});
   facts.files[1].identity.signature->oldest_needed = 3;
   facts.files[1].identity.signature->previous_number = 3;
@@ -188,7 +188,7 @@ TEST(FolderPlan, TheWitnessIsTheFileAfterItThatKnowsItsEnd) {
   EXPECT_EQ(plan.witness_of(2), nullptr) << "there is none";
 }
 
-TEST(FolderPlan, AFileThatIsLeftAsideLaterIsOutOfTheOrder) {
+TEST(FolderPlan, AFileLeftAsideLaterLeavesTheOrder) {
   FolderPlan plan = plan_folder(facts_of({ours(3), ours(4), ours(5)}));
   plan.leave_aside(1, Problem::Kind::contradicted, "binlog.5");
   EXPECT_EQ(order_of(plan), "3 5");

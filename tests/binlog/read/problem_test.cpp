@@ -46,13 +46,13 @@ TEST(Problem, EachKindHasANameAndASentenceOfItsOwn) {
   EXPECT_EQ(sentences.size(), std::size(kAllProblems));
 }
 
-TEST(Problem, OnlyTheTornEndThatACrashLeavesIsNoDamage) {
+TEST(Problem, OnlyATornEndIsNoDamage) {
   for (const ProblemKind kind : kAllProblems) {
     EXPECT_EQ(is_damage(problem_of(kind)), kind != ProblemKind::torn) << name_of(kind);
   }
 }
 
-TEST(Problem, AFileThatIsLeftAsideSaysSo) {
+TEST(Problem, SentenceStatesThatAFileIsLeftAside) {
   for (const ProblemKind kind :
        {ProblemKind::duplicate, ProblemKind::foreign, ProblemKind::contradicted}) {
     EXPECT_TRUE(is_left_aside(kind));

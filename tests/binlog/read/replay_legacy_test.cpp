@@ -77,7 +77,7 @@ class LegacyReplay : public ::testing::TestWithParam<std::uint32_t> {
   }
 };
 
-TEST_P(LegacyReplay, BringsBackJobsOfAllStates) {
+TEST_P(LegacyReplay, RestoresJobsOfAllStates) {
   SimDisk disk;
   disk.put("binlog.1", begin() + bytes_of(job(5, "ready\r\n")) +
                            bytes_of(job(6, "delayed\r\n", RecordState::delayed)) +
@@ -103,7 +103,7 @@ TEST_P(LegacyReplay, BringsBackJobsOfAllStates) {
   EXPECT_EQ(world.engine.next_id(), 10U);
 }
 
-TEST_P(LegacyReplay, LeavesBuriedJobsInTheOrderOfTheirBurials) {
+TEST_P(LegacyReplay, KeepsTheOrderOfBuriedJobs) {
   SimDisk disk;
   std::string file = begin();
   for (const JobId id : {1U, 2U, 3U}) file += bytes_of(job(id, "\r\n"));
@@ -136,7 +136,7 @@ TEST_P(LegacyReplay, ReadsChangesInALaterFileOfOurs) {
   EXPECT_EQ(jobs.at(2).state, JobState::buried);
 }
 
-TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
+TEST_P(LegacyReplay, AFileGoesWithItsJobs) {
   SimDisk disk;
   disk.put("binlog.1", begin() + bytes_of(job(70, "a\r\n")));
   {
@@ -151,7 +151,7 @@ TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
 }
 
 // No sum proves such a record, and beanstalkd uses each id once.
-TEST_P(LegacyReplay, TellsARecordOfAnotherJobWithTheSameId) {
+TEST_P(LegacyReplay, ARecordOfAnotherJobWithTheSameIdIsReported) {
   Record other = job(1, "b\r\n");
   other.created_at += kSecondNs;
   for (const bool is_same : {true, false}) {
@@ -164,7 +164,7 @@ TEST_P(LegacyReplay, TellsARecordOfAnotherJobWithTheSameId) {
   }
 }
 
-TEST_P(LegacyReplay, TakesATornEndForWhatItIs) {
+TEST_P(LegacyReplay, ATornEndIsRecognized) {
   const std::string whole = bytes_of(job(1, "first\r\n"));
   const std::string torn = bytes_of(job(2, "second\r\n"));
   for (std::size_t length = 0; length < torn.size(); ++length) {
@@ -176,7 +176,7 @@ TEST_P(LegacyReplay, TakesATornEndForWhatItIs) {
   }
 }
 
-TEST_P(LegacyReplay, TellsWhatItCannotReadInTheMiddle) {
+TEST_P(LegacyReplay, UnreadableBytesInTheMiddleAreReported) {
   SimDisk disk;
   std::string file = begin() + bytes_of(job(1, "first\r\n"));
   const std::size_t damaged_at = file.size();
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Of, LegacyReplay, ::testing::Values(kVersion, kVersionO
 
 // The first versions of haricotd stated neither the needed files nor the file before. So after such
 // a server, the files that it no longer needed are unknown.
-TEST(EarlyVersions, MayHaveRemovedAllFilesOfOurs) {
+TEST(EarlyVersions, MayHaveRemovedOurFiles) {
   for (const bool tells : {false, true}) {
     SCOPED_TRACE(tells);
     SimDisk disk;

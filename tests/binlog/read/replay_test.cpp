@@ -30,7 +30,7 @@ std::uint64_t jobs_in(SimDisk& disk) {
   return world.engine.jobs().size();
 }
 
-TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
+TEST(Replay, ReadsAFileWithADamagedHead) {
   SimDisk disk;
   fill(disk, 5);
   const std::uint64_t jobs = jobs_in(disk);
@@ -62,7 +62,7 @@ TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
   EXPECT_EQ(disk.names_read_ahead(), expected);
 }
 
-TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
+TEST(Replay, RestoresNoJobFromAMarkerWithoutItsDeletion) {
   SimDisk disk;
   LogMaker log(1);
   const std::string body = "\r\n";
@@ -77,7 +77,7 @@ TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
 
 // A key without a deletion is written only after the deletion of its job. So if the job exists, its
 // deletion was lost.
-TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
+TEST(Replay, AJobWithAKeptKeyIsDeleted) {
   SimDisk disk;
   LogMaker log(1);
   for (const std::uint64_t id : {1U, 2U}) log.add(full_record(id, "default", "body\r\n"));
@@ -98,7 +98,7 @@ TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
 }
 
 // No server writes such a key: its id belongs to no job.
-TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
+TEST(Replay, SkipsAKeyWithoutAJob) {
   for (const std::uint64_t id : {std::uint64_t{0}, kJobIdLast + 1, kPseudoId}) {
     SimDisk disk;
     LogMaker log(1);
@@ -117,7 +117,7 @@ TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
 // The first record of a delayed or buried job does not show whether the job had tags: its deadline,
 // or its stamp, has the place of the mark. If a loss of power leaves a part of such a job, it is no
 // job, and never one without its tags.
-TEST(Replay, MakesNoJobOfWhatMayHaveLostItsTags) {
+TEST(Replay, RestoresNoJobThatMayHaveLostItsTags) {
   int cuts = 0;
   for (std::size_t body_bytes = 1; body_bytes < 512; body_bytes += 20) {
     for (const RecordState state : {RecordState::delayed, RecordState::buried}) {
@@ -145,7 +145,7 @@ TEST(Replay, MakesNoJobOfWhatMayHaveLostItsTags) {
   EXPECT_GT(cuts, 0);
 }
 
-TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
+TEST(Replay, ReadsSeveralTornBodiesTheSameAgain) {
   SimDisk disk;
   LogMaker log(1);
   const std::string body = std::string(400, 'b') + "\r\n";
@@ -165,7 +165,7 @@ TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
 
 // While an older record shows that a job has no tags, the job lives in the file of that record. If
 // that file were removed first, the next start would reject the partial record.
-TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
+TEST(Replay, AJobLivesInItsOlderRecordIfTheNewerMayLackTags) {
   LogMaker older(1);
   older.add(full_record(2, "default", "body\r\n"));
   LogMaker newer(2, 0xfedcba0987654321);
@@ -190,7 +190,7 @@ TEST(Replay, HasAJobLiveInItsOlderRecordWhereTheNewerOneMayHaveLostItsTags) {
 
 // After a loss of power, a file that a volume lists but does not find was being removed. If it is
 // needed, no server may start without it.
-TEST(Replay, GoesOnWithoutAFileThatIsListedAndMissingOnlyIfNobodyNeedsIt) {
+TEST(Replay, ContinuesWithoutAMissingFileOnlyIfItIsNotNeeded) {
   for (const bool is_needed : {false, true}) {
     SimDisk disk;
     fill(disk, 5);

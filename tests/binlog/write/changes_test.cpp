@@ -39,7 +39,7 @@ TEST(Changes, AKickPromisesTheNextBurial) {
   EXPECT_EQ(world.state.promises.bytes(), before + kShortRecordBytes);
 }
 
-TEST(Changes, APutThatFindsNoSpaceIsCountedAndLookedFor) {
+TEST(Changes, APutWithoutSpaceIsCountedAndRetried) {
   PartsWorld world;
   world.disk.set_capacity(32768);
   world.begin();
@@ -51,7 +51,7 @@ TEST(Changes, APutThatFindsNoSpaceIsCountedAndLookedFor) {
   EXPECT_FALSE(world.changes.is_waited_for());
 }
 
-TEST(Changes, ACommandThatNeedsTheDiskRunsAgainWhenASyncHasEnded) {
+TEST(Changes, ACommandRunsAgainWhenASyncHasEnded) {
   PartsWorld world(
       {.file_bytes = PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn, .open_files_max = 6});
   world.begin();

@@ -41,7 +41,7 @@ TEST(Compaction, MovesTheJobsOfTheOldestFileAndRemovesIt) {
   world.state.segments->check_invariants();
 }
 
-TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
+TEST(Compaction, WaitsForTheSyncOfMovedJobs) {
   PartsWorld world;
   world.begin();
   std::vector<JobRef> jobs;
@@ -64,7 +64,7 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
 }
 
 // A crash may keep the page with that record, and lose the pages with the copies.
-TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
+TEST(Compaction, RecordsAFileAsNotNeededAfterItsJobsAreDurable) {
   PartsWorld world;
   world.begin();
   std::vector<JobRef> jobs;
@@ -86,7 +86,7 @@ TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
   EXPECT_FALSE(world.disk.has("binlog.1"));
 }
 
-TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
+TEST(Compaction, AFailedRemovalIsRetried) {
   PartsWorld world;
   world.begin();
   std::vector<JobRef> jobs;
@@ -138,7 +138,7 @@ TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
   EXPECT_EQ(world.compaction.moved_this_turn(), 0U);
 }
 
-TEST(Compaction, StaysAsItWasWhereNothingIsLeftOfItsBudget) {
+TEST(Compaction, DoesNothingWithoutABudget) {
   PartsWorld world;
   world.begin();
   while (world.state.segments->size() < 3) world.put();

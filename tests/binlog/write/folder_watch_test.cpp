@@ -26,14 +26,14 @@ class FolderWatchTest : public ::testing::Test {
   PartsWorld world_;
 };
 
-TEST_F(FolderWatchTest, FindsAllThatIsThere) {
+TEST_F(FolderWatchTest, FindsAllFiles) {
   look();
   EXPECT_FALSE(world_.stream.is_refusing());
   EXPECT_EQ(world_.state.segments->gone_until(), 0U);
   EXPECT_GT(world_.state.look_for_files_at, world_.state.now) << "once a second";
 }
 
-TEST_F(FolderWatchTest, MissesTheNewestFile) {
+TEST_F(FolderWatchTest, DetectsAMissingNewestFile) {
   world_.disk.take_away("binlog.3");
   look();
   EXPECT_TRUE(world_.stream.is_refusing());
@@ -41,7 +41,7 @@ TEST_F(FolderWatchTest, MissesTheNewestFile) {
   EXPECT_EQ(world_.told().size(), 1U);
 }
 
-TEST_F(FolderWatchTest, MissesAnOlderFileAndGoesOn) {
+TEST_F(FolderWatchTest, ContinuesWithoutAnOlderFile) {
   world_.disk.take_away("binlog.2");
   look();
   EXPECT_FALSE(world_.stream.is_refusing());
@@ -55,7 +55,7 @@ TEST_F(FolderWatchTest, MissesAnOlderFileAndGoesOn) {
   EXPECT_EQ(world_.state.segments->gone_until(), 0U);
 }
 
-TEST_F(FolderWatchTest, ReturnsToAFolderThatIsNew) {
+TEST_F(FolderWatchTest, ReturnsToANewFolder) {
   world_.disk.set_folder(FolderState::replaced);
   std::vector<std::string> names;
   EXPECT_TRUE(world_.watch.return_to_folder(names));

@@ -49,7 +49,7 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
 }
 
 // Records after a large body wait for the sync of its file, so few such files are in line.
-TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
+TEST(LargeBodies, PutsWaitWhileManySyncsAreInLine) {
   PartsWorld world;
   world.begin();
   world.disk.set_sync_mode(SyncMode::when_told);
@@ -78,7 +78,7 @@ TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
   }
 }
 
-TEST(LargeBodies, GoToOneUserAfterTheOther) {
+TEST(LargeBodies, AreGivenToUsersInTurn) {
   PartsWorld world;
   world.begin();
   const BlobRef first =
@@ -97,7 +97,7 @@ TEST(LargeBodies, GoToOneUserAfterTheOther) {
   EXPECT_GE(write(world, User::compaction, second), 6);
 }
 
-TEST(LargeBodies, ThatNobodyAsksForAreDropped) {
+TEST(LargeBodies, UnrequestedBodiesAreDropped) {
   PartsWorld world;
   world.begin();
   const BlobRef body =
@@ -111,7 +111,7 @@ TEST(LargeBodies, ThatNobodyAsksForAreDropped) {
   EXPECT_FALSE(world.disk.has(spare_name(LargeBody::kNumber)));
 }
 
-TEST(LargeBodies, ThatCannotBeWrittenRefuseOneUser) {
+TEST(LargeBodies, AFailureRefusesOneUser) {
   for (const DiskStatus status : {DiskStatus::full, DiskStatus::failed}) {
     PartsWorld world;
     world.begin();

@@ -82,7 +82,7 @@ TEST_F(LargeBodyTest, IsWrittenSliceBySliceWithItsSum) {
   }
 }
 
-TEST_F(LargeBodyTest, HasTheSpaceOfAFileIfThereIsSoMuch) {
+TEST_F(LargeBodyTest, TakesTheSpaceOfAFileIfPossible) {
   begin(500, 2048);
   go_on(State::whole);
   EXPECT_EQ(large_.allocated(), 2048U);
@@ -103,7 +103,7 @@ TEST_F(LargeBodyTest, HasTheSpaceOfAFileIfThereIsSoMuch) {
             kFirstRecordOffset + header_bytes(kName) + 502 + SegmentWriter::kEndBytes);
 }
 
-TEST_F(LargeBodyTest, WaitsForTheDiskEverySoManySlices) {
+TEST_F(LargeBodyTest, WaitsForTheDiskAfterSomeSlices) {
   disk_.set_sync_mode(SyncMode::when_told);
   begin(100 * kTinySlice);
   go_on(State::whole);
@@ -123,7 +123,7 @@ TEST_F(LargeBodyTest, WaitsForTheDiskEverySoManySlices) {
   EXPECT_EQ(written(), text_ + "\r\n");
 }
 
-TEST_F(LargeBodyTest, DoesNotWaitWhereNothingIsSynced) {
+TEST_F(LargeBodyTest, DoesNotWaitWithoutSyncs) {
   LargeBody large(disk_, syncs_, kTinySlice, false);
   const BlobRef blob = test::blob_of(text_of(100 * kTinySlice));
   ASSERT_EQ(large.begin(blob, kName, 0), DiskStatus::ok);
@@ -134,7 +134,7 @@ TEST_F(LargeBodyTest, DoesNotWaitWhereNothingIsSynced) {
   while (large.has_work()) (void)large.go_on();
 }
 
-TEST_F(LargeBodyTest, IsCutOffPieceByPieceWhileASyncOfItIsUnderWay) {
+TEST_F(LargeBodyTest, IsTruncatedPieceByPieceDuringASync) {
   disk_.set_sync_mode(SyncMode::when_told);
   begin(60 * kTinySlice);
   go_on(State::whole);  // As far as possible.
@@ -152,7 +152,7 @@ TEST_F(LargeBodyTest, IsCutOffPieceByPieceWhileASyncOfItIsUnderWay) {
   EXPECT_EQ(disk_.open_files(), 0U);
 }
 
-TEST_F(LargeBodyTest, KnowsItsBodyAndWhetherAnybodyNeedsIt) {
+TEST_F(LargeBodyTest, KnowsItsBodyAndItsOwners) {
   begin(500);
   const BlobRef same_text = test::blob_of(text_);
   EXPECT_TRUE(large_.is_for(blob_, kName));
@@ -164,7 +164,7 @@ TEST_F(LargeBodyTest, KnowsItsBodyAndWhetherAnybodyNeedsIt) {
   EXPECT_FALSE(large_.is_needed());
 }
 
-TEST_F(LargeBodyTest, SaysWhyItFailed) {
+TEST_F(LargeBodyTest, ReportsItsFailure) {
   for (const DiskCall call : {DiskCall::create, DiskCall::allocate, DiskCall::write}) {
     for (const DiskStatus status : {DiskStatus::full, DiskStatus::failed}) {
       disk_.inject({.nth = 1, .call = call, .status = status});

@@ -21,7 +21,7 @@ class NoteWriterTest : public ::testing::Test {
   NoteWriter writer_{disk_, kIdsAhead};
 };
 
-TEST_F(NoteWriterTest, TellsWhatWasRead) {
+TEST_F(NoteWriterTest, WritesTheFilesOfTheStart) {
   EXPECT_EQ(on_disk(), (FolderNote{.store_id = 77,
                                    .run = 2,
                                    .run_before = 1,
@@ -31,7 +31,7 @@ TEST_F(NoteWriterTest, TellsWhatWasRead) {
 }
 
 // A folder without a file leaves the field unchanged.
-TEST_F(NoteWriterTest, LeavesTheOldestFileWhereThereIsNone) {
+TEST_F(NoteWriterTest, KeepsTheOldestFileIfThereIsNone) {
   writer_.set_what_was_read({.oldest_needed = 0, .newest = 0, .next_id = 10});
   EXPECT_EQ(on_disk().oldest_needed, 3U);
 }
@@ -45,7 +45,7 @@ TEST_F(NoteWriterTest, NamesAFileWhenItsFirstRecordsAreSafe) {
   EXPECT_EQ(on_disk().newest, 5U);
 }
 
-TEST_F(NoteWriterTest, WritesOnlyWhatIsNews) {
+TEST_F(NoteWriterTest, WritesOnlyChanges) {
   writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
   disk_.set_folder_note({});
   writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11 + kIdsAhead}, true);
@@ -54,7 +54,7 @@ TEST_F(NoteWriterTest, WritesOnlyWhatIsNews) {
   EXPECT_EQ(on_disk().ids_end, 12 + 2 * kIdsAhead);
 }
 
-TEST_F(NoteWriterTest, TellsOfARemovalAndOfTheEnd) {
+TEST_F(NoteWriterTest, WritesARemovalAndTheEnd) {
   writer_.set_removal(4);
   EXPECT_EQ(on_disk().oldest_needed, 4U);
   writer_.set_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 900, true);
@@ -63,7 +63,7 @@ TEST_F(NoteWriterTest, TellsOfARemovalAndOfTheEnd) {
   EXPECT_EQ(on_disk().ids_end, 20U);
 }
 
-TEST_F(NoteWriterTest, TellsOfNoEndOfAFileWithoutARecord) {
+TEST_F(NoteWriterTest, WritesNoEndOfAFileWithoutARecord) {
   writer_.set_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 0, false);
   EXPECT_EQ(on_disk().newest, 4U);
   EXPECT_EQ(on_disk().end, 0U);

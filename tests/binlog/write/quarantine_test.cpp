@@ -20,7 +20,7 @@ Quarantine::Kept keep_in(Disk& disk, const std::string& bytes, std::uint64_t num
   return kept;
 }
 
-TEST(Quarantine, EachCopyHasANumberOfItsOwn) {
+TEST(Quarantine, EachCopyHasItsOwnNumber) {
   SimDisk disk;
   Quarantine quarantine(disk);
   std::vector<std::string> names;
@@ -47,7 +47,7 @@ TEST(Quarantine, TheSameBytesAreKeptOnce) {
 }
 
 // For any loss of unsynced names and bytes, each file with the name of a copy is complete.
-TEST(Quarantine, ACrashLeavesNoHalfOfACopyThatCounts) {
+TEST(Quarantine, ACrashLeavesNoPartialCopy) {
   const std::string bytes(9000, 'x');
   SimDisk disk;
   disk.start_trace();
@@ -68,7 +68,7 @@ TEST(Quarantine, ACrashLeavesNoHalfOfACopyThatCounts) {
   }
 }
 
-TEST(Quarantine, ACopyThatWasThereIsMadeDurable) {
+TEST(Quarantine, AnExistingCopyIsMadeDurable) {
   SimDisk disk;
   {
     Quarantine killed(disk);
@@ -80,7 +80,7 @@ TEST(Quarantine, ACopyThatWasThereIsMadeDurable) {
   EXPECT_TRUE(disk.has_durable("binlog.3.damaged.1"));
 }
 
-TEST(Quarantine, ACopyThatCannotBeMadeLeavesNothingAndIsTold) {
+TEST(Quarantine, AFailedCopyLeavesNothingAndIsReported) {
   for (const DiskCall call :
        {DiskCall::list, DiskCall::create, DiskCall::write, DiskCall::sync, DiskCall::rename}) {
     SimDisk disk;
@@ -118,7 +118,7 @@ TEST(Quarantine, AMoveNeverReplacesAFile) {
   EXPECT_EQ(to, "binlog.3.aside.4");
 }
 
-TEST(Quarantine, AMoveThatFailsLeavesTheFileWhereItIs) {
+TEST(Quarantine, AFailedMoveLeavesTheFile) {
   SimDisk disk;
   disk.put("binlog.3", "jobs");
   disk.inject({.call = DiskCall::rename});
@@ -128,7 +128,7 @@ TEST(Quarantine, AMoveThatFailsLeavesTheFileWhereItIs) {
   EXPECT_EQ(disk.bytes_of("binlog.3"), "jobs");
 }
 
-TEST(Quarantine, NothingIsSyncedWhereNothingIsNew) {
+TEST(Quarantine, NothingIsSyncedWithoutNewNames) {
   SimDisk disk;
   Quarantine quarantine(disk);
   EXPECT_EQ(quarantine.sync(), DiskStatus::ok);

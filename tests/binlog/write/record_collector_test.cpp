@@ -78,7 +78,7 @@ TEST(RecordCollector, CountsTheStepsOfATurn) {
   EXPECT_EQ(records.total(), 1U);
 }
 
-TEST(RecordCollector, ManyBytesAreWrittenBeforeTheTurnEndsUnlessTheyBelongTogether) {
+TEST(RecordCollector, ManyBytesAreWrittenEarlyUnlessTheyBelongTogether) {
   const auto deletions_until_write = [](std::uint64_t bytes_together) {
     PartsWorld world({.file_bytes = 4 * RecordCollector::kCollectedBytesMax});
     world.begin();

@@ -38,7 +38,7 @@ TEST(RecordProgress, RecordsStayAtRiskUntilTheyAreSafe) {
   progress.check_invariants();
 }
 
-TEST(RecordProgress, ARecordThatIsReportedEarlyIsStillAtRisk) {
+TEST(RecordProgress, ARecordReportedEarlyIsStillAtRisk) {
   RecordProgress progress;
   count(progress, 2);
   progress.mark_safe_at_risk();
@@ -48,7 +48,7 @@ TEST(RecordProgress, ARecordThatIsReportedEarlyIsStillAtRisk) {
   EXPECT_TRUE(ids_at_risk(progress).empty());
 }
 
-TEST(RecordProgress, ARequestedSyncCoversWhatIsWritten) {
+TEST(RecordProgress, ARequestedSyncCoversWrittenRecords) {
   RecordProgress progress;
   count(progress, 1);
   progress.mark_written();

@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(RecordSyncs, RecordsAreSafeWhenThePolicySaysSo) {
+TEST(RecordSyncs, RecordsAreSafeByThePolicy) {
   for (const SyncPolicy policy :
        {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
     PartsWorld world(PartsWorld::options_with(policy));
@@ -83,7 +83,7 @@ TEST(RecordSyncs, AFileIsDurableOnlyWithItsSeal) {
   EXPECT_TRUE(put_and_look());
 }
 
-TEST(RecordSyncs, ReportsTheOldestWriteThatIsNotSynced) {
+TEST(RecordSyncs, ReportsTheOldestUnsyncedWrite) {
   for (const SyncPolicy policy : {SyncPolicy::every_turn, SyncPolicy::interval}) {
     PartsWorld world(PartsWorld::options_with(policy));
     world.begin();
@@ -123,7 +123,7 @@ TEST(RecordSyncs, WithoutSyncsNoRecordWaitsForOne) {
   EXPECT_EQ(world.stream.state().oldest_unsynced(), Instant::never());
 }
 
-TEST(RecordSyncs, AnAnswerThatWaitsEndsTheInterval) {
+TEST(RecordSyncs, AWaitingAnswerEndsTheInterval) {
   PartsWorld world(PartsWorld::options_with(SyncPolicy::interval));
   world.begin();
   world.put();

@@ -41,7 +41,7 @@ void lose_file(PartsWorld& world) {
   world.disk.set_sync_mode(SyncMode::when_told);
 }
 
-TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
+TEST(Recovery, WritesRecordsInDoubtToAnotherFile) {
   PartsWorld world;
   world.begin();
   const JobRef safe = world.put();
@@ -80,7 +80,7 @@ TEST(Recovery, EndsWhenItsBudgetIsUsedUp) {
   EXPECT_TRUE(recover(world));
 }
 
-TEST(Recovery, IsTriedAgainAfterAPause) {
+TEST(Recovery, IsRetriedAfterAPause) {
   PartsWorld world;
   world.begin();
   world.put();
@@ -98,7 +98,7 @@ TEST(Recovery, IsTriedAgainAfterAPause) {
   EXPECT_EQ(world.disk.open_files(), 1U);
 }
 
-TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
+TEST(Recovery, WritesAllJobsOfMissingFiles) {
   PartsWorld world;
   const std::vector<JobRef> jobs = fill_files(world);
   world.disk.take_away_all();
@@ -112,7 +112,7 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
 }
 
 // An older file may still exist, with jobs that have no durable copy.
-TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
+TEST(Recovery, RecordsFilesAsNotNeededAfterTheirJobsAreDurable) {
   PartsWorld world;
   fill_files(world);
   lose_file(world);
@@ -162,7 +162,7 @@ void lose_folder(PartsWorld& world) {
   ASSERT_TRUE(world.stream.is_refusing());
 }
 
-TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
+TEST(Recovery, ChecksForAMissingFolderSeveralTimesASecond) {
   PartsWorld world;
   lose_folder(world);
   EXPECT_FALSE(world.told().empty());
@@ -180,7 +180,7 @@ TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
 }
 
 // The folder is in the state between `mkdir` and `chown`.
-TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
+TEST(Recovery, RetriesSoonInAReadOnlyFolder) {
   PartsWorld world;
   lose_folder(world);
   world.disk.set_folder(FolderState::replaced);

@@ -7,7 +7,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(Refusal, AFailureReleasesTheFileAndCutsItOff) {
+TEST(Refusal, AFailureReleasesAndTruncatesTheFile) {
   PartsWorld world;
   world.begin();
   world.put();
@@ -44,7 +44,7 @@ TEST(Refusal, AFailureDuringARefusalFailsTheAnswersThatWait) {
   EXPECT_EQ(world.failures[1].free_bytes, 1000U);
 }
 
-TEST(Refusal, AFileThatCannotBeCutOffIsCutOffLater) {
+TEST(Refusal, AFailedTruncationIsRetried) {
   PartsWorld world;
   world.begin();
   world.put();
@@ -56,7 +56,7 @@ TEST(Refusal, AFileThatCannotBeCutOffIsCutOffLater) {
   EXPECT_EQ(world.state.segments->newest().cut_to, good);
 }
 
-TEST(Refusal, CutsNothingThatAnotherServerMayHaveRead) {
+TEST(Refusal, DoesNotTruncateASharedFile) {
   PartsWorld world;
   world.state.epoch = 7;
   world.begin();

@@ -58,7 +58,7 @@ TEST(RestoredJobs, AKeyInNoFileIsRecordedWithoutADeletion) {
   EXPECT_NE(world.disk.bytes_of("binlog.1").find("KEPA"), std::string::npos);
 }
 
-TEST(RestoredJobs, ADiskThatFailsIsReported) {
+TEST(RestoredJobs, AFailingDiskIsReported) {
   PartsWorld world;
   world.begin();
   world.put_in_engine(100);
@@ -82,7 +82,7 @@ TEST(RestoredJobs, TheHighestIdIsRecordedOnceIfNoFileHasIt) {
   EXPECT_EQ(world.stream.progress().records(), 4U);
 }
 
-TEST(RestoredJobs, EachJobThatWasReadGetsItsPromises) {
+TEST(RestoredJobs, EachRestoredJobGetsItsPromises) {
   PartsWorld world;
   world.begin();
   for (int i = 0; i < 5; ++i) {

@@ -7,7 +7,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(RoomAhead, IsMadeForARecordAndForWhatIsKept) {
+TEST(RoomAhead, IsMadeForARecordAndTheReserve) {
   PartsWorld world;
   world.begin();
   EXPECT_EQ(world.room.make_room(100, 20000), JournalStatus::ok);
@@ -38,7 +38,7 @@ TEST(RoomAhead, IsRefusedOnAFullDiskAndFoundAgain) {
   EXPECT_EQ(world.told().size(), 1U);
 }
 
-TEST(RoomAhead, ThatCannotBeHadForAnotherReasonIsAFailure) {
+TEST(RoomAhead, AnotherReasonIsAFailure) {
   PartsWorld world;
   world.begin();
   world.disk.inject({.call = DiskCall::create, .lasts = true});
@@ -48,7 +48,7 @@ TEST(RoomAhead, ThatCannotBeHadForAnotherReasonIsAFailure) {
   EXPECT_EQ(world.told().size(), 1U);
 }
 
-TEST(RoomAhead, WaitsForFilesThatWaitForTheirSync) {
+TEST(RoomAhead, WaitsForUnsyncedFiles) {
   PartsWorld world(
       {.file_bytes = PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn, .open_files_max = 6});
   world.begin();
@@ -63,7 +63,7 @@ TEST(RoomAhead, WaitsForFilesThatWaitForTheirSync) {
   EXPECT_EQ(world.room.make_room(world.stream.writer().room() + 1, 0), JournalStatus::ok);
 }
 
-TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
+TEST(RoomAhead, TendMakesTheRoomForPuts) {
   PartsWorld world;
   world.begin();
   for (int i = 0; i < 30; ++i) world.put();
@@ -79,7 +79,7 @@ TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
   EXPECT_LT(world.room.ahead(), 2 * before);
 }
 
-TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
+TEST(RoomAhead, AllocatesSpaceWithinTheBudget) {
   constexpr std::uint64_t kMiB = 1024 * 1024;
   PartsWorld world({.file_bytes = 16 * kMiB, .sync = SyncPolicy::every_turn});
   world.begin();

@@ -82,7 +82,7 @@ class SegmentWriterTest : public ::testing::Test {
   SegmentWriter writer_;
 };
 
-TEST_F(SegmentWriterTest, WritesWhatAScanReads) {
+TEST_F(SegmentWriterTest, WritesRecordsThatAScanReads) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   EXPECT_EQ(read(false), Ids{});
   add(1, 0);
@@ -99,7 +99,7 @@ TEST_F(SegmentWriterTest, WritesWhatAScanReads) {
   EXPECT_EQ(read(false), (Ids{1, 2, -1, 3, 4, 5, -5, 6}));
 }
 
-TEST_F(SegmentWriterTest, WritesAllThatWasCollectedWithOneCall) {
+TEST_F(SegmentWriterTest, WritesCollectedRecordsWithOneCall) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   const std::uint64_t before = disk_.calls(DiskCall::write);
   for (std::uint64_t id = 1; id <= 20; ++id) add(id, id * 400);
@@ -112,7 +112,7 @@ TEST_F(SegmentWriterTest, WritesAllThatWasCollectedWithOneCall) {
   EXPECT_EQ(disk_.calls(DiskCall::write), before + 1);
 }
 
-TEST_F(SegmentWriterTest, HasRoomForTheSealWhateverWasWritten) {
+TEST_F(SegmentWriterTest, AlwaysHasRoomForTheSeal) {
   for (std::uint64_t allocated = 4096; allocated < 4096 + 200; ++allocated) {
     ASSERT_EQ(begin(allocated), DiskStatus::ok);
     while (writer_.room() >= kShortRecordBytes) add_change(1);
@@ -121,7 +121,7 @@ TEST_F(SegmentWriterTest, HasRoomForTheSealWhateverWasWritten) {
   }
 }
 
-TEST_F(SegmentWriterTest, SealsAFileAndCutsItOff) {
+TEST_F(SegmentWriterTest, SealsAndTruncatesAFile) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   add(1, 10);
   ASSERT_EQ(finish(true), DiskStatus::ok);
@@ -130,7 +130,7 @@ TEST_F(SegmentWriterTest, SealsAFileAndCutsItOff) {
   EXPECT_FALSE(writer_.is_open());
 }
 
-TEST_F(SegmentWriterTest, SaysWhetherTheExitWasClean) {
+TEST_F(SegmentWriterTest, RecordsACleanExit) {
   for (const bool is_clean : {true, false}) {
     ASSERT_EQ(begin(), DiskStatus::ok);
     ASSERT_EQ(finish(is_clean), DiskStatus::ok);
@@ -144,7 +144,7 @@ TEST_F(SegmentWriterTest, SaysWhetherTheExitWasClean) {
   }
 }
 
-TEST_F(SegmentWriterTest, CountsAsWrittenOnlyWhatWas) {
+TEST_F(SegmentWriterTest, CountsOnlyWrittenRecords) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   add(1, 10);
   ASSERT_EQ(writer_.flush(disk_), DiskStatus::ok);
@@ -161,7 +161,7 @@ TEST_F(SegmentWriterTest, CountsAsWrittenOnlyWhatWas) {
   disk_.close(file);
 }
 
-TEST_F(SegmentWriterTest, WritesZerosOnceForManyRecordsAndChangesNothingByThem) {
+TEST_F(SegmentWriterTest, WritesZerosOnceForManyRecords) {
   constexpr std::uint64_t kZeroed = SegmentWriter::kZeroedBytes;
   constexpr std::uint64_t kFile = 2 * kZeroed + kZeroed / 2;
   ASSERT_EQ(begin(kFile), DiskStatus::ok);
@@ -188,7 +188,7 @@ TEST_F(SegmentWriterTest, WritesZerosOnceForManyRecordsAndChangesNothingByThem) 
   EXPECT_EQ(read(false).size(), flushes);
 }
 
-TEST_F(SegmentWriterTest, IsAsBeforeWhenAFileCannotBeBegun) {
+TEST_F(SegmentWriterTest, IsUnchangedIfAFileCannotBeBegun) {
   disk_.inject({.call = DiskCall::write});
   EXPECT_EQ(begin(), DiskStatus::failed);
   EXPECT_FALSE(writer_.is_open());

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kBytes = 4096;
 constexpr std::uint64_t kAll = UINT64_MAX;
 
-TEST(Spares, HaveTheirSpaceAndANameOfTheirOwn) {
+TEST(Spares, HaveTheirSpaceAndOwnNames) {
   SimDisk disk;
   Spares spares(disk);
   spares.set_next_number(7);
@@ -24,7 +24,7 @@ TEST(Spares, HaveTheirSpaceAndANameOfTheirOwn) {
   EXPECT_LT(Spares::room_of(spares.first()), kBytes - kFirstRecordOffset);
 }
 
-TEST(Spares, AreTakenInTheOrderInWhichTheyWereMade) {
+TEST(Spares, AreTakenInTheOrderOfCreation) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -53,7 +53,7 @@ TEST(Spares, TheFirstCanGrow) {
   EXPECT_EQ(spares.allocated(), 3 * kBytes);
 }
 
-TEST(Spares, LeaveNothingBehindWhenTheyAreRemoved) {
+TEST(Spares, LeaveNothingBehindAfterRemoval) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -69,7 +69,7 @@ TEST(Spares, LeaveNothingBehindWhenTheyAreRemoved) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(Spares, AreAsBeforeWhenOneCannotBeMade) {
+TEST(Spares, AreUnchangedIfOneCannotBeMade) {
   for (const DiskCall call : {DiskCall::create, DiskCall::allocate}) {
     SimDisk disk;
     Spares spares(disk);
@@ -85,7 +85,7 @@ TEST(Spares, AreAsBeforeWhenOneCannotBeMade) {
   }
 }
 
-TEST(Spares, RemoveLaterWhatCouldNotBeRemoved) {
+TEST(Spares, RetryFailedRemovals) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -106,7 +106,7 @@ TEST(Spares, RemoveLaterWhatCouldNotBeRemoved) {
   EXPECT_EQ(disk.used_bytes(), kBytes);
 }
 
-TEST(Spares, DoNotRemoveANameThatIsInUseAgain) {
+TEST(Spares, DoNotRemoveAReusedName) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -132,7 +132,7 @@ TEST(Spares, HaveNoDescriptor) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(Spares, TakeTheirSpaceStepByStep) {
+TEST(Spares, AllocateTheirSpaceStepByStep) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(4 * kBytes, kBytes), DiskStatus::ok);
@@ -147,7 +147,7 @@ TEST(Spares, TakeTheirSpaceStepByStep) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(Spares, StayAsLargeAsTheyGotWhereTheDiskIsFull) {
+TEST(Spares, KeepTheirSizeOnAFullDisk) {
   SimDisk disk;
   disk.set_capacity(2 * kBytes);
   Spares spares(disk);
@@ -161,7 +161,7 @@ TEST(Spares, StayAsLargeAsTheyGotWhereTheDiskIsFull) {
   EXPECT_EQ(spares.first().allocated, 2 * kBytes);
 }
 
-TEST(Spares, ThatAreLargeEnoughComeFirst) {
+TEST(Spares, LargeEnoughSparesComeFirst) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -179,7 +179,7 @@ TEST(Spares, ThatAreLargeEnoughComeFirst) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(Spares, GrowNoMoreOnceTheyArePrepared) {
+TEST(Spares, StopGrowingOnceTheyArePrepared) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(8 * kBytes, kBytes), DiskStatus::ok);
@@ -191,7 +191,7 @@ TEST(Spares, GrowNoMoreOnceTheyArePrepared) {
   EXPECT_EQ(spares.allocated(), 0U);
 }
 
-TEST(Spares, ThatSomebodyRemovedAreMadeAgain) {
+TEST(Spares, RemovedFilesAreMadeAgain) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -202,7 +202,7 @@ TEST(Spares, ThatSomebodyRemovedAreMadeAgain) {
   spares.remove_all();
 }
 
-TEST(Spares, ThatAreGoneAndCannotBeMadeAgainCountForNothing) {
+TEST(Spares, LostFilesDoNotCount) {
   SimDisk disk;
   Spares spares(disk);
   ASSERT_EQ(spares.add(kBytes, kAll), DiskStatus::ok);
@@ -218,7 +218,7 @@ TEST(Spares, ThatAreGoneAndCannotBeMadeAgainCountForNothing) {
   EXPECT_EQ(disk.open_files(), 0U);
 }
 
-TEST(Spares, TellWhyAndNotWhatWentWrongWhileTheyCleanedUp) {
+TEST(Spares, ReportTheFirstFailure) {
   SimDisk disk;
   Spares spares(disk);
   disk.set_capacity(0);

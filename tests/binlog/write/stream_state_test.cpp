@@ -7,7 +7,7 @@
 namespace haricot::binlog {
 namespace {
 
-TEST(StreamState, TheOldestNeededFileIsTheFirstThatNoRemovalOrPassingOverEnds) {
+TEST(StreamState, TheOldestNeededFileIsNeitherRemovedNorSkipped) {
   PartsWorld world;
   const StreamState& state = world.stream.state();
   EXPECT_EQ(state.oldest_needed(), 0U);

@@ -32,7 +32,7 @@ class SyncLineTest : public ::testing::Test {
   SyncLine line_{disk_};
 };
 
-TEST_F(SyncLineTest, TellsInOrderWhatIsDurable) {
+TEST_F(SyncLineTest, ReportsResultsInOrder) {
   const FileHandle file = create(disk_, "a");
   line_.sync_file(file, 3, false);
   line_.sync_folder();
@@ -46,7 +46,7 @@ TEST_F(SyncLineTest, TellsInOrderWhatIsDurable) {
   EXPECT_EQ(line_.length(), 0U);
 }
 
-TEST_F(SyncLineTest, StartsThoseBehindAsThoseInFrontEnd) {
+TEST_F(SyncLineTest, StartsLaterSyncsAsEarlierOnesEnd) {
   const FileHandle file = create(disk_, "a");
   for (std::uint64_t i = 1; i <= SyncLine::kLengthMax; ++i) line_.sync_file(file, i, false);
   EXPECT_LT(disk_.syncs_under_way(), 10U);
@@ -59,7 +59,7 @@ TEST_F(SyncLineTest, StartsThoseBehindAsThoseInFrontEnd) {
   EXPECT_EQ(all.back(), std::to_string(SyncLine::kLengthMax));
 }
 
-TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoThatHaveNotBegun) {
+TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoWaitingRequests) {
   const FileHandle file = create(disk_, "a");
   for (std::uint64_t i = 1; i <= 6; ++i) line_.sync_file(file, i, false);
   const std::size_t before = line_.length();
@@ -71,7 +71,7 @@ TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoThatHaveNotBegun) {
   EXPECT_EQ(line_.length(), before + 2);
 }
 
-TEST_F(SyncLineTest, SyncsTheFolderAgainAfterOneThatHasBegun) {
+TEST_F(SyncLineTest, SyncsTheFolderAgainAfterABegunSync) {
   line_.sync_folder();
   EXPECT_EQ(disk_.syncs_under_way(), 1U);
   line_.sync_folder();
@@ -79,7 +79,7 @@ TEST_F(SyncLineTest, SyncsTheFolderAgainAfterOneThatHasBegun) {
 }
 
 // Each of many files requires a sync of its own, but the folder requires only one.
-TEST_F(SyncLineTest, SyncsTheFolderOnceForManyFilesThatWait) {
+TEST_F(SyncLineTest, SyncsTheFolderOnceForManyWaitingFiles) {
   const FileHandle file = create(disk_, "a");
   constexpr std::uint64_t kFiles = 50;
   for (std::uint64_t i = 1; i <= kFiles; ++i) {
@@ -89,7 +89,7 @@ TEST_F(SyncLineTest, SyncsTheFolderOnceForManyFilesThatWait) {
   EXPECT_EQ(line_.length(), kFiles + disk_.syncs_under_way() / 2 + 1);
 }
 
-TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {
+TEST_F(SyncLineTest, EndsWithTheFirstFailure) {
   const FileHandle file = create(disk_, "a");
   for (std::uint64_t i = 1; i <= 8; ++i) line_.sync_file(file, i, false);
   disk_.complete_syncs(1);
@@ -104,7 +104,7 @@ TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {
   EXPECT_EQ(line_.length(), 0U);
 }
 
-TEST_F(SyncLineTest, ClosesAFileBehindItsLastSync) {
+TEST_F(SyncLineTest, ClosesAFileAfterItsLastSync) {
   const FileHandle file = create(disk_, "a");
   const FileHandle other = create(disk_, "b");
   line_.sync_file(file, 1, false);
@@ -124,7 +124,7 @@ TEST_F(SyncLineTest, ClosesAFileBehindItsLastSync) {
   EXPECT_EQ(disk_.open_files(), 0U);
 }
 
-TEST_F(SyncLineTest, ClosesAllFilesOfALineThatIsAbandoned) {
+TEST_F(SyncLineTest, AbandonedLineClosesItsFiles) {
   std::vector<FileHandle> files;
   for (int i = 0; i < 10; ++i) {
     files.push_back(create(disk_, std::to_string(i)));
@@ -140,7 +140,7 @@ TEST_F(SyncLineTest, ClosesAllFilesOfALineThatIsAbandoned) {
   EXPECT_EQ(line_.length(), 0U);
 }
 
-TEST_F(SyncLineTest, PassesAMarkWhenAllInFrontOfItHasEnded) {
+TEST_F(SyncLineTest, PassesAMarkWhenAllBeforeItHasEnded) {
   const FileHandle file = create(disk_, "a");
   EXPECT_TRUE(line_.has_passed(line_.mark()));
   line_.sync_file(file, 1, false);
@@ -155,7 +155,7 @@ TEST_F(SyncLineTest, PassesAMarkWhenAllInFrontOfItHasEnded) {
   EXPECT_TRUE(line_.has_passed(mark));
 }
 
-TEST_F(SyncLineTest, TheFolderCanComeBeforeAllThatHaveNotBegun) {
+TEST_F(SyncLineTest, TheFolderCanComeBeforeWaitingSyncs) {
   const FileHandle file = create(disk_, "a");
   for (std::uint64_t covers = 1; covers <= 6; ++covers) line_.sync_file(file, covers, false);
   const std::size_t under_way = disk_.syncs_under_way();
@@ -182,7 +182,7 @@ TEST_F(SyncLineTest, TheFolderCanComeBeforeAllThatHaveNotBegun) {
   EXPECT_EQ(rest, expected);
 }
 
-TEST_F(SyncLineTest, TheFolderThatComesFirstBeginsAtOnceInAnEmptyLine) {
+TEST_F(SyncLineTest, AFolderSyncBeginsAtOnceInAnEmptyLine) {
   const std::uint64_t mark = line_.sync_folder_first();
   EXPECT_EQ(disk_.syncs_under_way(), 1U);
   disk_.complete_syncs(1);
@@ -190,7 +190,7 @@ TEST_F(SyncLineTest, TheFolderThatComesFirstBeginsAtOnceInAnEmptyLine) {
   EXPECT_TRUE(line_.has_passed(mark));
 }
 
-TEST_F(SyncLineTest, ARemovalComesBeforeAllThatHaveNotBegunAndIsDurableAtItsEnd) {
+TEST_F(SyncLineTest, ARemovalComesFirstAndIsDurableAtItsEnd) {
   const FileHandle file = create_durable(disk_, "a");
   create_durable(disk_, "old");
   for (std::uint64_t covers = 1; covers <= 6; ++covers) line_.sync_file(file, covers, false);
@@ -208,7 +208,7 @@ TEST_F(SyncLineTest, ARemovalComesBeforeAllThatHaveNotBegunAndIsDurableAtItsEnd)
   EXPECT_FALSE(ended().empty());
 }
 
-TEST_F(SyncLineTest, ARemovalThatFailsLeavesTheLineAsItIs) {
+TEST_F(SyncLineTest, AFailedRemovalLeavesTheLine) {
   const FileHandle file = create_durable(disk_, "a");
   line_.sync_file(file, 1, false);
   line_.remove_first("never-there", true);
@@ -230,7 +230,7 @@ TEST_F(SyncLineTest, ARemovalWhoseSyncFailsEndsTheLine) {
   EXPECT_FALSE(disk_.has("old"));
 }
 
-TEST_F(SyncLineTest, ARemovalMayGoWithoutASync) {
+TEST_F(SyncLineTest, ARemovalMayHaveNoSync) {
   create_durable(disk_, "old");
   const std::uint64_t syncs = disk_.calls(DiskCall::start_sync);
   line_.remove_first("old", false);
@@ -241,7 +241,7 @@ TEST_F(SyncLineTest, ARemovalMayGoWithoutASync) {
   EXPECT_EQ(disk_.calls(DiskCall::start_sync), syncs);
 }
 
-TEST_F(SyncLineTest, KnowsOfARemovalUntilItsEndIsTakenOut) {
+TEST_F(SyncLineTest, HasARemovalUntilItsResultIsTaken) {
   create_durable(disk_, "old");
   EXPECT_FALSE(line_.has_removal());
   line_.remove_first("old", true);
