@@ -82,17 +82,17 @@ std::optional<Notice> Binlog::next_notice() {
 void Binlog::end_turn(Instant now) {
   state_.now = std::max(state_.now, now);
   if (!state_.is_in_use()) return;
-  watch_.look();  // Before any record counts as safe.
+  watch_.check();  // Before any record counts as safe.
   stream_.syncs().take_ends();
   stream_.records().flush();
-  bodies_.go_on();
+  bodies_.advance();
   if (stream_.is_refusing()) {
-    recovery_.go_on(state_.budget(turn_limits::kStepsOfRecovery));
+    recovery_.advance(state_.budget(turn_limits::kStepsOfRecovery));
   } else {
-    compaction_.go_on(compaction_.budget_of_turn());
+    compaction_.advance(compaction_.budget_of_turn());
     watch_.end_moving();
     stream_.records().flush();
-    if (!stream_.is_refusing()) room_.look_for_space();
+    if (!stream_.is_refusing()) room_.find_missing_room();
     if (!stream_.is_refusing()) room_.tend(state_.budget(turn_limits::kStepsOfSpares));
   }
   stream_.syncs().request(is_waited_for());

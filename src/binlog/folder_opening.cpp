@@ -32,12 +32,12 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
     error = report_.warnings().front();
     return false;
   }
-  return sync_what_was_read(error);
+  return sync_read_files(error);
 }
 
 // Syncs the files that were read. A server that was killed, or that never syncs, may have written
 // them only to the kernel, and from now on they count as durable.
-bool FolderOpening::sync_what_was_read(std::string& error) {
+bool FolderOpening::sync_read_files(std::string& error) {
   if (!state_.has_syncs() || report_.files.empty()) return true;
   // If files were moved or replaced from outside, nothing is known to be synced.
   const bool is_in_order = report_.is_sound();
@@ -89,7 +89,7 @@ std::uint64_t FolderOpening::newest_with_records() const {
 // Damaged files stay as they are while jobs live in them, and each start reads them again. Their
 // unreadable parts are kept in copies, which nothing removes. Files that do not belong to this
 // place are renamed.
-void FolderOpening::keep_what_was_not_understood() {
+void FolderOpening::keep_unreadable_data() {
   Quarantine quarantine(state_.disk);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     if (report_.files[i].has_rubbish()) state_.segments->at(i).has_to_be_kept = true;
@@ -141,23 +141,23 @@ bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file)
                              file.name_number, torn_name, kept);
   }
   if (status == DiskStatus::ok) status = quarantine.sync();
-  Notice told{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
+  Notice notice{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
   if (status != DiskStatus::ok) {
-    told.kind = Notice::Kind::copy_failed;
-    told.error = state_.disk.last_error();
+    notice.kind = Notice::Kind::copy_failed;
+    notice.error = state_.disk.last_error();
   }
-  if (status != DiskStatus::ok || kept.is_new) state_.notices.tell(std::move(told));
+  if (status != DiskStatus::ok || kept.is_new) state_.notices.add(std::move(notice));
   return status == DiskStatus::ok;
 }
 
 void FolderOpening::move_aside(Quarantine& quarantine, const std::string& name,
                                std::uint64_t number) {
   std::string to;
-  Notice told{.kind = Notice::Kind::left_aside, .file = name};
+  Notice notice{.kind = Notice::Kind::left_aside, .file = name};
   if (quarantine.move(name, number, aside_name, to) != DiskStatus::ok)
-    told.error = state_.disk.last_error();
-  told.copy = to;
-  state_.notices.tell(std::move(told));
+    notice.error = state_.disk.last_error();
+  notice.copy = to;
+  state_.notices.add(std::move(notice));
 }
 
 // Continues the file only if nothing in the folder is in doubt. Otherwise a next file has to state

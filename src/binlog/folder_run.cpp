@@ -124,7 +124,7 @@ void FolderRun::begin_in_note(std::uint64_t store_id, std::uint32_t run) {
   stream_.note().begin_run(store_id, opening_.report().run, run);
   NoteWriter::Files files = stream_.state().noted_files();
   files.newest = opening_.newest_with_records();
-  stream_.note().set_what_was_read(files);
+  stream_.note().set_read_files(files);
 }
 
 // Changes the folder from here on: only beside the files that were read, or after their end.
@@ -132,7 +132,7 @@ bool FolderRun::begin_first_file(bool has_to, std::string& error) {
   // The position comes before anything that may fail, so that a later try does not replace a file.
   stream_.files().start_from(opening_.start());
   stream_.jobs().continue_after(opening_.report().last_stamp);
-  opening_.keep_what_was_not_understood();
+  opening_.keep_unreadable_data();
   bool is_continued = false;
   const bool has_spare = make_first_spare(is_continued);
   if (!is_continued && (!has_spare || !room_.prepare_spare(0))) {
@@ -182,9 +182,9 @@ bool FolderRun::make_first_spare(bool& is_continued) {
 bool FolderRun::end(Instant now) {
   if (!state_.is_in_use()) return true;
   state_.now = std::max(state_.now, now);
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
   recovery_.try_at_once();
-  watch_.look();
+  watch_.check();
   // Jobs that compaction still has to write again are written at once.
   if (!stream_.is_refusing() && state_.segments->gone_until() != 0) {
     stream_.refusal().begin(DiskStatus::failed, "find", "files were taken away",
@@ -208,7 +208,7 @@ bool FolderRun::end(Instant now) {
   if (!stream_.is_refusing()) return true;
   stream_.progress().mark_doubtful();
   try {
-    state_.notices.tell({.kind = Notice::Kind::not_written});
+    state_.notices.add({.kind = Notice::Kind::not_written});
   } catch (const std::bad_alloc&) {
     // Then only the result reports the failure.
   }
@@ -218,12 +218,12 @@ bool FolderRun::end(Instant now) {
 // An attempt to recover takes as many rounds as there are records to write. It ends in success, or
 // with no open file.
 void FolderRun::recover_at_once() {
-  if (stream_.is_refusing()) recovery_.go_on(state_.budget(turn_limits::kStepsOfRecovery));
+  if (stream_.is_refusing()) recovery_.advance(state_.budget(turn_limits::kStepsOfRecovery));
   while (stream_.is_refusing() && stream_.is_open()) {
     stream_.syncs().wait_for_all();
-    bodies_.go_on();
+    bodies_.advance();
     if (stream_.is_refusing() && stream_.is_open())
-      recovery_.go_on(state_.budget(turn_limits::kStepsOfRecovery));
+      recovery_.advance(state_.budget(turn_limits::kStepsOfRecovery));
   }
 }
 

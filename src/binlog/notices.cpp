@@ -9,7 +9,7 @@ constexpr Duration kPauseBetweenNotices = Duration::seconds(30);
 
 bool Notices::report_at_times(Subject subject, Notice notice, Instant now) {
   if (now < at(not_before_, subject)) return false;
-  tell(std::move(notice));
+  add(std::move(notice));
   at(not_before_, subject) = now + kPauseBetweenNotices;
   return true;
 }

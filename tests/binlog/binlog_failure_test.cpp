@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(BinlogFailure, FailedWriteIsReportedSoonAfterAFailedFile) {
   SimDisk disk;
   World world(disk, {.file_bytes = 8192, .sync = SyncPolicy::every_turn});
-  const auto told = [&world](std::string_view text) {
+  const auto count_notices = [&world](std::string_view text) {
     return std::count_if(
         world.notices.begin(), world.notices.end(),
         [&](const std::string& notice) { return notice.find(text) != std::string::npos; });
@@ -236,17 +236,17 @@ TEST(BinlogFailure, FailedWriteIsReportedSoonAfterAFailedFile) {
     world.end_turn();
   }
   ASSERT_EQ(world.notices.size(), 1U);
-  ASSERT_EQ(told("changes are refused"), 0);
+  ASSERT_EQ(count_notices("changes are refused"), 0);
   disk.clear_faults();
   disk.inject({.call = DiskCall::write, .lasts = true});
   world.put();
   world.end_turn();
   EXPECT_TRUE(world.binlog.numbers().refusing);
-  EXPECT_EQ(told("changes are refused"), 1);
+  EXPECT_EQ(count_notices("changes are refused"), 1);
   disk.clear_faults();
   world.idle(Duration::seconds(3));
   EXPECT_FALSE(world.binlog.numbers().refusing);
-  EXPECT_EQ(told("everything is recorded again"), 1);
+  EXPECT_EQ(count_notices("everything is recorded again"), 1);
 }
 
 // The end of a failed write is truncated, if necessary when the disk works again. If files followed

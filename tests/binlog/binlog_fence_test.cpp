@@ -187,7 +187,7 @@ class TwoServers {
  public:
   explicit TwoServers(std::uint64_t seed) : volume_(seed) {}
   void pause_at_any_call();
-  void go_on_together();
+  void run_together();
   void pause_while_stopping();
 
  private:
@@ -261,7 +261,7 @@ void TwoServers::pause_at_any_call() {
   expect_promises(first);
 }
 
-void TwoServers::go_on_together() {
+void TwoServers::run_together() {
   volume_.write_epoch(1);
   SharingServer first(volume_, 1);
   ASSERT_TRUE(first.open()) << first.error;
@@ -312,7 +312,7 @@ TEST(BinlogFence, APausedServerChangesNothingAfterItContinues) {
 }
 
 TEST(BinlogFence, AServerBesideItsSuccessorLosesNoAcknowledgedJob) {
-  run_each_seed(&TwoServers::go_on_together);
+  run_each_seed(&TwoServers::run_together);
 }
 
 TEST(BinlogFence, AServerPausedWhileItStopsChangesNothing) {
@@ -337,7 +337,7 @@ TEST(BinlogFenceStart, TheNoteIsUsedAfterAFailedStart) {
   volume.write_epoch(3);
   SharingServer third(volume, 3);
   ASSERT_TRUE(third.open());
-  EXPECT_TRUE(third.binlog.replayed().is_sound()) << "the note tells that it had no record";
+  EXPECT_TRUE(third.binlog.replayed().is_sound()) << "the note states that it had no record";
 }
 
 // Late servers ---------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ TEST_P(BinlogGone, AllJobsMoveToANewFolder) {
   (void)world_->try_put();
   world_->idle(Duration::seconds(100));
   EXPECT_TRUE(is_refusing());
-  EXPECT_EQ(world_->notices.size(), 1U) << "it is told once";
+  EXPECT_EQ(world_->notices.size(), 1U) << "reported once";
   EXPECT_EQ(world_->files(), 0U) << "no folder is made";
 
   disk_->set_folder(FolderState::replaced);

@@ -25,13 +25,13 @@ class LargeJobs : public ::testing::TestWithParam<SyncPolicy> {
             .slice_bytes = kSlice};
   }
 
-  // Runs turns until the put is done, like a server. Calls `look` before each turn ends.
-  template <typename Look>
-  static Outcome turns_until_put(World& world, World::PendingPut& put, Look look) {
+  // Runs turns until the put is done, like a server. Calls `each` before a turn ends.
+  template <typename Each>
+  static Outcome turns_until_put(World& world, World::PendingPut& put, Each each) {
     Outcome outcome = world.try_once(put);
     for (int turn = 0; outcome == Outcome::not_yet && turn < 10'000; ++turn) {
-      EXPECT_LE(world.binlog.next_event(), world.now) << "nobody asks for a turn";
-      look(turn);
+      EXPECT_LE(world.binlog.next_event(), world.now) << "no turn is requested";
+      each(turn);
       world.end_turn();
       if (world.binlog.may_try_again()) outcome = world.try_once(put);
     }

@@ -176,7 +176,7 @@ void World::wait_for_disk() {
   constexpr int kTurnsMax = 10'000;
   int turns = 0;
   do {
-    ASSERT_LT(++turns, kTurnsMax) << "nobody says that it is time to try again";
+    ASSERT_LT(++turns, kTurnsMax) << "no notification to try again";
     end_turn();
     disk.complete_syncs(1);
   } while (!binlog.may_try_again());

@@ -152,7 +152,7 @@ class World {
   // Checks the number of attempts of one command.
   static void expect_end(int tries) {
     constexpr int kTriesMax = 5000;
-    ASSERT_LT(tries, kTriesMax) << "a command is told again and again to try later";
+    ASSERT_LT(tries, kTriesMax) << "a command gets `later` without end";
   }
   // Runs turns like a server until the client's task has ended. Time passes unless the disk has
   // work: a task that the journal has refused is retried after a pause.

@@ -47,7 +47,7 @@ class DamagedFolder : public ::testing::Test {
   // Opens a damaged folder twice and checks the facts that hold for every kind of damage.
   struct Found {
     std::size_t jobs = 0;
-    bool is_told = false;
+    bool is_reported = false;
   };
   Found open(SimDisk& disk, const std::string& damaged) {
     const std::string before = disk.bytes_of(damaged);
@@ -58,7 +58,7 @@ class DamagedFolder : public ::testing::Test {
       first = all_jobs(world.engine, world.wall_offset);
       found.jobs = first.size();
       const ReplayReport& report = world.binlog.replayed();
-      found.is_told = !report.is_sound();
+      found.is_reported = !report.is_sound();
       for (const auto& [id, job] : first) {
         const auto known = jobs_.find(id);
         if (known == jobs_.end()) {
@@ -77,7 +77,7 @@ class DamagedFolder : public ::testing::Test {
       // Unreadable data is kept under some name. Zeros need no copy.
       const bool is_zero = before.find_first_not_of('\0', kVersionBytes) == std::string::npos;
       const bool is_aside = disk.has(damaged + ".aside.1");
-      EXPECT_EQ(has_copy || is_aside, found.is_told && !(is_zero && !has_copy))
+      EXPECT_EQ(has_copy || is_aside, found.is_reported && !(is_zero && !has_copy))
           << world.replay_text();
       // The file itself is unchanged, unless it is empty: the next file replaces an empty one.
       EXPECT_TRUE(is_aside || disk.bytes_of(damaged) == before || report.files.back().records == 0);
@@ -98,12 +98,12 @@ TEST_F(DamagedFolder, IsSoundWithoutDamage) {
   SimDisk& disk = *folder_disk;
   const Found found = open(disk, "binlog.1");
   EXPECT_EQ(found.jobs, jobs_.size());
-  EXPECT_FALSE(found.is_told);
+  EXPECT_FALSE(found.is_reported);
 }
 
 TEST_F(DamagedFolder, LosesAtMostOneJobPerByteAndReportsIt) {
   for (const auto& [name, bytes] : files_) {
-    std::size_t untold = 0;
+    std::size_t unreported = 0;
     for (std::size_t offset = 0; offset < bytes.size() && !HasFailure(); ++offset) {
       SCOPED_TRACE(name + " at " + std::to_string(offset));
       const auto folder_disk = folder();
@@ -111,11 +111,11 @@ TEST_F(DamagedFolder, LosesAtMostOneJobPerByteAndReportsIt) {
       disk.flip(name, offset, static_cast<std::uint8_t>(1U << offset % 8));
       const Found found = open(disk, name);
       EXPECT_GE(found.jobs + 1, jobs_.size());
-      EXPECT_TRUE(found.is_told || found.jobs == jobs_.size());
-      untold += !found.is_told;
+      EXPECT_TRUE(found.is_reported || found.jobs == jobs_.size());
+      unreported += !found.is_reported;
     }
     // Only damage of the seal may go unreported, because the seal states nothing new.
-    EXPECT_LE(untold, kShortRecordBytes) << name;
+    EXPECT_LE(unreported, kShortRecordBytes) << name;
   }
 }
 
@@ -130,7 +130,7 @@ TEST_F(DamagedFolder, LosesTheJobsOfASectorAndReportsIt) {
       // Records have 600 bytes and more, so a sector has parts of two at most.
       EXPECT_GE(found.jobs + 2, jobs_.size());
       const bool only_end = name == "binlog.3" && offset + kSectorBytes >= bytes.size();
-      EXPECT_TRUE(found.is_told || only_end);
+      EXPECT_TRUE(found.is_reported || only_end);
     }
   }
 }
@@ -145,7 +145,7 @@ TEST_F(DamagedFolder, IsReadUpToTheEndOfATruncatedFile) {
       const Found found = open(disk, name);
       const bool is_last = name == "binlog.3";
       // Without a next file, nothing states the end of this one.
-      EXPECT_TRUE(found.is_told || is_last || found.jobs == jobs_.size());
+      EXPECT_TRUE(found.is_reported || is_last || found.jobs == jobs_.size());
     }
   }
 }
@@ -157,7 +157,7 @@ TEST_F(DamagedFolder, ReadsAFileWithoutItsFirstSectorByTheFoldersId) {
     disk.zero(name, 0, kFirstRecordOffset);
     const Found found = open(disk, name);
     EXPECT_EQ(found.jobs, jobs_.size()) << name;
-    EXPECT_TRUE(found.is_told);
+    EXPECT_TRUE(found.is_reported);
   }
 }
 
@@ -229,13 +229,13 @@ TEST_F(DamagedFolder, AcceptsNoRecordFromAnotherPlace) {
     SimDisk& disk = *folder_disk;
     if (offset + kSectorBytes > files_["binlog.2"].size()) break;
     disk.overwrite("binlog.2", offset, std::string_view(first).substr(offset, kSectorBytes));
-    EXPECT_TRUE(open(disk, "binlog.2").is_told);
+    EXPECT_TRUE(open(disk, "binlog.2").is_reported);
   }
   const auto folder_disk = folder();
   SimDisk& disk = *folder_disk;
   disk.overwrite("binlog.1", kFirstRecordOffset + 700,
                  std::string_view(first).substr(kFirstRecordOffset, 693));
-  EXPECT_TRUE(open(disk, "binlog.1").is_told);
+  EXPECT_TRUE(open(disk, "binlog.1").is_reported);
 }
 
 TEST_F(DamagedFolder, MayHaveAFileUnderAnotherNumber) {
@@ -244,7 +244,7 @@ TEST_F(DamagedFolder, MayHaveAFileUnderAnotherNumber) {
   disk.put("binlog.4", files_["binlog.1"]);
   const Found found = open(disk, "binlog.4");
   EXPECT_EQ(found.jobs, jobs_.size());
-  EXPECT_TRUE(found.is_told);
+  EXPECT_TRUE(found.is_reported);
   EXPECT_FALSE(disk.has("binlog.4"));
   EXPECT_EQ(disk.bytes_of("binlog.4.aside.1"), files_["binlog.1"]);
 }

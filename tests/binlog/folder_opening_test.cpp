@@ -49,7 +49,7 @@ TEST(FolderOpening, RestoresJobsAndContinuesAfterThem) {
   EXPECT_EQ(opened.engine.jobs().size(), 5U);
   EXPECT_EQ(opened.opening->newest_with_records(), 1U);
   const FileSequence::Start start = opened.opening->start();
-  opened.opening->keep_what_was_not_understood();
+  opened.opening->keep_unreadable_data();
   EXPECT_EQ(start.number, 2U);
   EXPECT_FALSE(start.is_unsure);
   EXPECT_EQ(start.previous_number, 1U);
@@ -64,7 +64,7 @@ TEST(FolderOpening, ReplacesAFileWithoutARecord) {
   ASSERT_TRUE(opened.good) << opened.error;
   EXPECT_EQ(opened.opening->newest_with_records(), 0U);
   const FileSequence::Start start = opened.opening->start();
-  opened.opening->keep_what_was_not_understood();
+  opened.opening->keep_unreadable_data();
   EXPECT_EQ(start.number, 1U);
   EXPECT_TRUE(start.is_unsure);
   EXPECT_FALSE(start.previous);
@@ -94,7 +94,7 @@ TEST(FolderOpening, KeepsACopyOfUnreadableData) {
   EXPECT_FALSE(opened.opening->report().is_sound());
   EXPECT_FALSE(opened.disk->has(damaged_name(1, 1)));
   (void)opened.opening->start();
-  opened.opening->keep_what_was_not_understood();
+  opened.opening->keep_unreadable_data();
   EXPECT_TRUE(opened.disk->has(damaged_name(1, 1)));
   EXPECT_FALSE(opened.state->segments->at(0).has_to_be_kept);
 }

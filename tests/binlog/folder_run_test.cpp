@@ -81,7 +81,7 @@ TEST(FolderRun, BeginsLaterOnAFailingDiskOnlyIfItHasTo) {
     if (!has_to) continue;
     EXPECT_TRUE(world.stream.is_refusing());
     world.disk.clear_faults();
-    world.recovery.go_on(world.budget());
+    world.recovery.advance(world.budget());
     world.stream.syncs().take_ends();
     EXPECT_FALSE(world.stream.is_refusing());
     EXPECT_TRUE(world.disk.has("binlog.1"));

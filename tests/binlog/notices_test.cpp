@@ -9,8 +9,8 @@ using Subject = Notices::Subject;
 
 TEST(Notices, AreTakenInTheirOrder) {
   Notices notices;
-  notices.tell({.kind = Notice::Kind::no_space});
-  notices.tell({.kind = Notice::Kind::space_again});
+  notices.add({.kind = Notice::Kind::no_space});
+  notices.add({.kind = Notice::Kind::space_again});
   EXPECT_EQ(notices.take()->kind, Notice::Kind::no_space);
   EXPECT_EQ(notices.take()->kind, Notice::Kind::space_again);
   EXPECT_FALSE(notices.take());

@@ -123,7 +123,7 @@ struct PartsWorld {
   }
   // Returns true if the newest file has a record of needed files. Checks that all bytes in front of
   // it are durable then.
-  bool tells_what_is_needed() const {
+  bool has_record_of_needed_files() const {
     const std::string name = binlog_file_name(stream.writer().number());
     const std::string seen = disk.bytes_of(name);
     const std::size_t at = seen.find("NEED");
@@ -145,7 +145,7 @@ struct PartsWorld {
   // Returns a budget of that many steps; by default, more than a test needs.
   Budget budget(std::uint64_t steps = Budget::kAll) const { return {state.steps, steps}; }
   void pass(Duration duration) { state.now = state.now + duration; }
-  std::vector<std::string> told() {
+  std::vector<std::string> take_notices() {
     std::vector<std::string> sentences;
     while (const auto notice = state.notices.take()) sentences.push_back(to_sentence(*notice));
     return sentences;

@@ -50,7 +50,7 @@ struct BinlogState {
   // steps, because the cost of a command must not depend on the files of the folder.
   std::uint64_t steps = 0;
   // Time of the next check that the files exist. A part with a reason to check sets it to `now`.
-  Instant look_for_files_at;
+  Instant check_files_at;
 };
 
 }  // namespace haricot::binlog

@@ -30,7 +30,7 @@ class FolderOpening {
   FileSequence::Start start();
   // Keeps copies of unreadable data, after start(). May throw std::bad_alloc; then the files that
   // have no copy stay.
-  void keep_what_was_not_understood();
+  void keep_unreadable_data();
   // Returns the report of read().
   const ReplayReport& report() const { return report_; }
   // Returns the newest file with records; 0: none.
@@ -47,7 +47,7 @@ class FolderOpening {
   bool cut_off_zeros();
 
  private:
-  bool sync_what_was_read(std::string& error);
+  bool sync_read_files(std::string& error);
   bool keep_rubbish(Quarantine& quarantine, const FileReport& file);
   void move_aside(Quarantine& quarantine, const std::string& name, std::uint64_t number);
 

@@ -28,7 +28,7 @@ class Notices {
   static constexpr std::size_t kSubjects = 5;
 
   // Adds a notice. May throw std::bad_alloc; then nothing has changed.
-  void tell(Notice notice) { waiting_.push_back(std::move(notice)); }
+  void add(Notice notice) { waiting_.push_back(std::move(notice)); }
   // Adds a notice and returns true, unless one of its subject came less than 30 seconds before.
   bool report_at_times(Subject subject, Notice notice, Instant now);
   // Lets the next notice of that subject through, however soon it comes.

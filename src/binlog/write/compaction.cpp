@@ -69,7 +69,7 @@ Budget Compaction::budget_of_turn() const {
   return state_.budget(steps - std::min(steps, moved_this_turn_));
 }
 
-void Compaction::go_on(const Budget& budget) {
+void Compaction::advance(const Budget& budget) {
   if (budget.is_used_up()) return;  // It has run in this turn already, and its findings still hold.
   waits_ = wants_sync_ = has_moved_ = false;
   bodies_.begin_compaction();
@@ -101,7 +101,7 @@ bool Compaction::is_too_far_ahead(const Budget& budget) {
       has_garbage_to_collect();
   if (is_far && has_moved_ && stream_.sync_line().length() == 0) {
     // The work that has just ended may let compaction continue.
-    go_on(budget);
+    advance(budget);
     stream_.records().flush();
     stream_.syncs().request(true);
     stream_.syncs().take_ends();
@@ -121,7 +121,7 @@ bool Compaction::collect_for_space(const Budget& budget) {
   if (!waits_ && !has_collected_for_space_) {
     has_collected_for_space_ = true;  // Once in a turn, for any number of workers.
     again_ = state_.now;              // It may have failed for lack of space that is there now.
-    go_on(budget);
+    advance(budget);
   }
   if (stream_.is_refusing()) return false;
   return waits_ || (again_ <= state_.now && has_garbage_to_collect());
@@ -238,9 +238,9 @@ bool Compaction::is_replaced(std::size_t index) {
 // Unless ok, try again later.
 JournalStatus Compaction::write_oldest_needed() {
   std::size_t files = 0;
-  bool is_told = true;
-  while (is_replaced(files)) is_told = segments().at(files++).unneeded_from != 0 && is_told;
-  if (is_told) return JournalStatus::ok;
+  bool is_recorded = true;
+  while (is_replaced(files)) is_recorded = segments().at(files++).unneeded_from != 0 && is_recorded;
+  if (is_recorded) return JournalStatus::ok;
   DiskSpace space;
   // A shortage of memory also counts as a shortage of space, so the free space is checked.
   if (!state_.is_fenced() && room_.is_short() && state_.disk.space(space) &&
@@ -372,7 +372,7 @@ Compaction::Result Compaction::pause_on() {
 
 void Compaction::report_removal_failed(const std::string& why) {
   state_.notices.count_error();
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
   state_.notices.report_at_times(
       Notices::Subject::file, {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why},
       state_.now);

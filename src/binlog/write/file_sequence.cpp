@@ -37,7 +37,7 @@ FileSequence::Begun FileSequence::begin(const NewFile& file) {
   if (status != DiskStatus::ok) return give_up(file, to, status);
   syncs_.begin_file(!has_begun_);
   has_begun_ = true;
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
   ++next_number_;
   // seal() syncs the folder, after the file before.
   if (state_.has_syncs() && file.after == nullptr) stream_.sync_line.sync_folder();
@@ -110,7 +110,7 @@ void FileSequence::resume(const ContinuedFile& file) {
   has_begun_ = true;
   newest.bytes = file.allocated;
   syncs_.resume_file(file.end.bytes);
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
 }
 
 // End ---------------------------------------------------------------------------------------------

@@ -9,23 +9,23 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr Duration kPauseBetweenLooks = Duration::seconds(1);
+constexpr Duration kPauseBetweenChecks = Duration::seconds(1);
 
 }  // namespace
 
 void FolderWatch::begin() {
   const SegmentWriter& writer = stream_.writer();
-  can_look_ =
+  is_on_ =
       state_.disk.look_for(writer.file(), binlog_file_name(writer.number())) == Presence::there;
 }
 
-void FolderWatch::look() {
-  if (stream_.is_refusing() || !stream_.is_open() || !can_look_) return;
+void FolderWatch::check() {
+  if (stream_.is_refusing() || !stream_.is_open() || !is_on_) return;
   const bool has_records = stream_.progress().safe() < stream_.progress().records();
-  const bool is_first = has_records && !has_looked_for_records_;
-  if (state_.now < state_.look_for_files_at && !is_first) return;
-  has_looked_for_records_ = has_records;
-  state_.look_for_files_at = state_.now + kPauseBetweenLooks;
+  const bool is_first = has_records && !had_waiting_records_;
+  if (state_.now < state_.check_files_at && !is_first) return;
+  had_waiting_records_ = has_records;
+  state_.check_files_at = state_.now + kPauseBetweenChecks;
   try {
     const Presence found =
         state_.disk.look_for(stream_.writer().file(), binlog_file_name(stream_.writer().number()));
@@ -33,8 +33,8 @@ void FolderWatch::look() {
       if (found == Presence::file_gone) lose_newest();
       stream_.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
-      looks_for_older_ = !looks_for_older_;  // Only every other check: it takes a system call.
-      if (looks_for_older_) look_for_an_older_file();
+      checks_older_ = !checks_older_;  // Only every other check: it takes a system call.
+      if (checks_older_) check_an_older_file();
     }
   } catch (const std::bad_alloc&) {
     // The next check comes in a second.
@@ -49,12 +49,12 @@ void FolderWatch::lose_newest() {
 }
 
 // Checks one older file, a different one each time.
-void FolderWatch::look_for_an_older_file() {
+void FolderWatch::check_an_older_file() {
   std::size_t index = 0;
-  while (index + 1 < segments().size() && segments().at(index).number <= looked_at_) ++index;
+  while (index + 1 < segments().size() && segments().at(index).number <= last_checked_) ++index;
   if (index + 1 >= segments().size()) index = 0;
   const Segment& older = segments().at(index);
-  looked_at_ = older.number;
+  last_checked_ = older.number;
   if (index + 1 >= segments().size() || older.is_gone) return;
   if (state_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
       Presence::file_gone) {
@@ -64,12 +64,12 @@ void FolderWatch::look_for_an_older_file() {
   std::vector<std::string> names;
   if (!list_sorted(names)) return;
   const std::uint64_t gone_before = segments().gone_until();
-  mark_those_gone(names);
+  mark_missing_files(names);
   if (segments().gone_until() == gone_before) return;  // The file exists after all.
   bool is_new = false;
   if (state_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
     // More than a file is gone: files begun since then may be in no folder.
-    if (is_new) mark_all_gone();
+    if (is_new) mark_all_missing();
     stream_.refusal().begin(DiskStatus::failed, "find", why, Notice::Kind::gone);
     return;
   }
@@ -87,7 +87,7 @@ bool FolderWatch::list_sorted(std::vector<std::string>& names) {
 }
 
 // `names`: names in the folder, sorted.
-void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
+void FolderWatch::mark_missing_files(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     Segment& segment = segments().at(i);
     const bool goes_by_us = stream_.sync_line().has_removal() && i == 0;
@@ -99,7 +99,7 @@ void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
   }
 }
 
-void FolderWatch::mark_all_gone() {
+void FolderWatch::mark_all_missing() {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     segments().at(i).is_gone = true;
     segments().set_gone_until(segments().at(i).number);
@@ -114,7 +114,7 @@ void FolderWatch::end_moving() {
   state_.notices.report_next(Notices::Subject::older_gone, state_.now);
   if (!state_.notices.take_begin(Notices::Subject::older_gone)) return;
   try {
-    state_.notices.tell(
+    state_.notices.add(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
     // The file counts as gone even if the log has no line.
@@ -141,15 +141,15 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
   try {
     bool is_new = false;
     if (state_.disk.return_to_folder(is_new) != DiskStatus::ok) why = state_.disk.last_error();
-    if (is_new) mark_all_gone();
+    if (is_new) mark_all_missing();
     if (why.empty() && !list_sorted(names)) why = state_.disk.last_error();
     if (why.empty() && !has_file_of_another_server(names, why)) {
-      mark_those_gone(names);
+      mark_missing_files(names);
       not_back_.clear();
       return true;
     }
     if (why == std::exchange(not_back_, why) || why == stream_.refusal().why()) return false;
-    state_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
+    state_.notices.add({.kind = Notice::Kind::not_back, .error = why});
     state_.notices.begin(Notices::Subject::failure);
   } catch (const std::bad_alloc&) {
     // The next attempt comes after a pause.
@@ -157,7 +157,7 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
   return false;
 }
 
-void FolderWatch::forget_those_gone() {
+void FolderWatch::forget_missing_files() {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     if (segments().at(i).number <= segments().gone_until())
       segments().at(i).unneeded_from = stream_.progress().records();

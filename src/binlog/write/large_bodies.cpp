@@ -91,7 +91,7 @@ JournalStatus LargeBodies::failed() {
   body_.drop();
   if (is_full) return JournalStatus::full;
   state_.notices.count_error();
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
   try {
     state_.notices.report_at_times(
         Notices::Subject::file,
@@ -116,7 +116,8 @@ bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
                                                            .allocated = body_.allocated(),
                                                            .first = &first,
                                                            .after = &*ending});
-  if (begun == FileSequence::Begun::yes) body_.let_go();  // Otherwise the failure has dropped it.
+  if (begun == FileSequence::Begun::yes)
+    body_.release_file();  // Otherwise the failure has dropped it.
   if (begun == FileSequence::Begun::failed && state_.is_fenced()) body_.leave_uncut();
   return stream_.files().seal(*ending, begun == FileSequence::Begun::yes);
 }
@@ -137,11 +138,11 @@ bool LargeBodies::append_again(const JournaledJob& job) {
   return true;
 }
 
-void LargeBodies::go_on() {
+void LargeBodies::advance() {
   const bool has_body =
       body_.state() != LargeBody::State::none && body_.state() != LargeBody::State::leaving;
   if (has_body && !body_.is_needed()) body_.drop();
-  const std::uint64_t bytes = body_.go_on();
+  const std::uint64_t bytes = body_.advance();
   // Counts the bytes, so that compaction keeps pace.
   if (user_ == User::put) stream_.records().count_bytes(bytes);
 }
@@ -159,7 +160,7 @@ void LargeBodies::end_turn(bool puts_wait) {
 
 void LargeBodies::drop_all() {
   body_.drop();
-  while (body_.has_work()) (void)body_.go_on();
+  while (body_.has_work()) (void)body_.advance();
 }
 
 }  // namespace haricot::binlog

@@ -69,7 +69,7 @@ bool LargeBody::has_work() const {
   return state_ == State::leaving || (state_ == State::writing && !has_to_wait());
 }
 
-std::uint64_t LargeBody::go_on() {
+std::uint64_t LargeBody::advance() {
   if (!has_work()) return 0;
   if (state_ == State::leaving) {
     cut_off();
@@ -124,7 +124,7 @@ DiskStatus LargeBody::write_slice() {
   return DiskStatus::ok;
 }
 
-void LargeBody::let_go() {
+void LargeBody::release_file() {
   CHECK(state_ == State::whole);
   state_ = State::none;
   body_ = {};

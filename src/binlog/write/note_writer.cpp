@@ -15,7 +15,7 @@ void NoteWriter::write(const Files& files) {
   disk_.write_note(note_);
 }
 
-void NoteWriter::set_what_was_read(const Files& files) {
+void NoteWriter::set_read_files(const Files& files) {
   note_.newest = static_cast<std::uint32_t>(files.newest);
   note_.end = 0;
   note_.ids_end = files.next_id;
@@ -23,7 +23,7 @@ void NoteWriter::set_what_was_read(const Files& files) {
   disk_.sync_note();
 }
 
-void NoteWriter::set_what_is_safe(const Files& files, bool is_in_newest) {
+void NoteWriter::set_safe_files(const Files& files, bool is_in_newest) {
   const auto newest = static_cast<std::uint32_t>(files.newest);
   const bool is_known = note_.run_before == note_.run &&
                         (note_.newest == newest || !is_in_newest) && files.next_id <= note_.ids_end;

@@ -108,7 +108,7 @@ void RecordSyncs::mark_file_written() {
 void RecordSyncs::mark_safe(std::uint64_t records) {
   RecordProgress& progress = stream_.progress;
   if (records > 0) {
-    stream_.note.set_what_is_safe(stream_.noted_files(), progress.is_in_newest_file(records));
+    stream_.note.set_safe_files(stream_.noted_files(), progress.is_in_newest_file(records));
   }
   progress.mark_safe(records);
 }

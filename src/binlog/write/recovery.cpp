@@ -95,7 +95,7 @@ bool Recovery::remove_failed(std::uint64_t number) {
   }
 }
 
-void Recovery::go_on(const Budget& budget) {
+void Recovery::advance(const Budget& budget) {
   waits_ = false;
   if (!stream_.is_open()) {
     if (state_.now < retry_at_ || !begin()) return;
@@ -124,7 +124,7 @@ bool Recovery::begin() {
       stream_.progress().mark_doubtful();
       return false;
     }
-    room_.forget_those_gone(names);
+    room_.forget_missing_files(names);
     has_to_return_ = false;
   }
   if (!stream_.files().take_up_unsure_file()) {
@@ -345,15 +345,15 @@ void Recovery::recovered() {
   stream_.refusal().end();
   attempt_.first_serial = 0;
   retry_at_ = Instant::never();
-  watch_.forget_those_gone();
-  state_.look_for_files_at = state_.now;
+  watch_.forget_missing_files();
+  state_.check_files_at = state_.now;
   stream_.syncs().mark_safe(stream_.progress().records());
   const bool failure_is_over = state_.notices.take_begin(Notices::Subject::failure);
   // All jobs of older files that are gone were written again as well.
   const bool moving_is_over = state_.notices.take_begin(Notices::Subject::older_gone);
   if (!failure_is_over && !moving_is_over) return;
   try {
-    state_.notices.tell(
+    state_.notices.add(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
     // Recovery is complete even if the log has no line.

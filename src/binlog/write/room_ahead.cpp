@@ -15,7 +15,7 @@ namespace {
 // Pause after the disk was full.
 constexpr Duration kSparePause = Duration::milliseconds(50);
 // Pause between searches for the room of a refused put that is larger than a file.
-constexpr Duration kPauseBetweenLooksForRoom = Duration::milliseconds(50);
+constexpr Duration kPauseBetweenSearches = Duration::milliseconds(50);
 // Divisor of a file's size: the room that is kept beyond the required one.
 constexpr std::uint64_t kShareAhead = 8;
 // Number of syncs that the rotation to a new file requests.
@@ -123,7 +123,7 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
 // While files wait for their sync, a file may have failed only for lack of a descriptor (see
 // why_no_spare()). Otherwise the next attempt reports the failure.
 void RoomAhead::count_failed_file() {
-  state_.look_for_files_at = state_.now;
+  state_.check_files_at = state_.now;
   if (stream_.sync_line().files_to_close() > 0) return;
   state_.notices.count_error();
   try {
@@ -280,8 +280,8 @@ void RoomAhead::count_refused_put(std::uint64_t missing, std::uint64_t record_by
   }
 }
 
-void RoomAhead::look_for_space() {
-  if (missing_room_ == 0 || state_.now < look_again_) return;
+void RoomAhead::find_missing_room() {
+  if (missing_room_ == 0 || state_.now < search_again_) return;
   while (ahead() < needs_.for_puts() + missing_room_) {
     if (!add_spare(0, needs_.for_puts() + missing_room_ - ahead())) return;
   }
@@ -289,13 +289,13 @@ void RoomAhead::look_for_space() {
   DiskSpace space;
   const bool wants_own_file = missing_record_ > needs_.file_bytes();
   if (wants_own_file && state_.disk.space(space) && space.free_bytes < missing_record_) {
-    look_again_ = state_.now + kPauseBetweenLooksForRoom;
+    search_again_ = state_.now + kPauseBetweenSearches;
     return;
   }
   missing_room_ = 0;
   if (!state_.notices.take_begin(Notices::Subject::space)) return;
   try {
-    state_.notices.tell({.kind = Notice::Kind::space_again});
+    state_.notices.add({.kind = Notice::Kind::space_again});
   } catch (const std::bad_alloc&) {
     // The space is there even if the log has no line, and `stats` shows it.
   }
@@ -308,7 +308,7 @@ Instant RoomAhead::next_event() const {
   if (spare_status_ != DiskStatus::ok && state_.now < spare_again_) {
     next = std::min(next, spare_again_);
   }
-  if (missing_room_ > 0 && state_.now < look_again_) next = std::min(next, look_again_);
+  if (missing_room_ > 0 && state_.now < search_again_) next = std::min(next, search_again_);
   return next;
 }
 

@@ -195,7 +195,7 @@ void Spares::remove_left_over() {
   std::erase_if(left_over_, [this](std::uint64_t number) { return remove_file(number); });
 }
 
-void Spares::forget_those_gone(const std::vector<std::string>& names) {
+void Spares::forget_missing_files(const std::vector<std::string>& names) {
   const auto is_gone = [&names](std::uint64_t number) {
     return !std::binary_search(names.begin(), names.end(), spare_name(number));
   };

@@ -274,7 +274,7 @@ TEST(Seal, IsReadAsWrittenInItsPlaceOnly) {
   EXPECT_EQ(seal->store_id, 5U);
   EXPECT_EQ(seal->file_number, 6U);
   EXPECT_EQ(seed_by_seal(bytes, 4096), kPosition.seed);
-  EXPECT_FALSE(seed_by_seal(bytes, 4097)) << "a seal tells where it stands";
+  EXPECT_FALSE(seed_by_seal(bytes, 4097)) << "a seal states its offset";
   Position other = kPosition;
   ++other.offset;
   EXPECT_FALSE(read_seal(bytes, other));

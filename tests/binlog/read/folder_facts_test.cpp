@@ -33,8 +33,8 @@ TEST(LikelyStores, FollowTheNoteOrMostFiles) {
   const std::vector<StoreRow> rows = {
       {"nothing is there", {}, 0, {}},
       {"the note alone", {}, 5, {5}},
-      {"no file tells, the note does", {0, 0}, 5, {5}},
-      {"nothing tells", {0}, 0, {}},
+      {"no file identifies the folder, the note does", {0, 0}, 5, {5}},
+      {"nothing identifies the folder", {0}, 0, {}},
       {"all say the same", {5, 0, 5}, 0, {5}},
       {"and the note another", {5, 5}, 6, {5}},
       {"most", {5, 6, 5}, 0, {5}},

@@ -139,7 +139,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.read.files[1].damages = {{.offset = 88, .bytes = 200, .records = 2, .changes = 2}};
      },
      "damaged binlog.5, in-doubt binlog.5 2", kNextIdRead, 6},
-    {"in the newest, whose ids nothing tells",
+    {"in the newest, whose ids are unknown",
      [](JudgedFolder& f) {
        f.read.files[2].damages = {{.offset = 88, .bytes = 200, .records = 2}};
      },
@@ -171,7 +171,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.read.files[1].is_last_of_a_run = true;
      },
      "file-emptied binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
-    {"one is empty and the next has lost its records, but a later one tells the ids",
+    {"one is empty and the next has lost its records, but a later one states the ids",
      [](JudgedFolder& f) {
        f.add(7);
        f.empty(1);
@@ -208,9 +208,9 @@ const std::vector<JudgedRow> kJudgedRows = {
      "in-doubt binlog.6 12", 5000, 6},
     {"another run has begun it", [](JudgedFolder& f) { f.note(6, 8, 9); },
      "file-of-other-run binlog.6, in-doubt binlog.6 12", kNextIdRead + kFileOfIds, 6},
-    {"the run that it was found by, which knew of ids that no file tells",
+    {"the run that found it, which knew ids that no file states",
      [](JudgedFolder& f) { f.note(6, 8, 3); }, "", 5000, 6},
-    {"a stranger stands behind the last",
+    {"a foreign file follows the last",
      [](JudgedFolder& f) {
        f.read.files[2].is_last_of_a_run = f.read.files[2].is_sealed = false;
        f.plan.highest_name = f.plan.highest_odd_name = 9;
@@ -319,16 +319,16 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
       {"the newest file", {own}, 500},
       {"one that the note knows to the end", {stopped}, kAll},
       {"one of an earlier version", {file_of_run(1, {.lacks_some = true})}, kAll},
-      {"one that tells nothing", {file_of_run(1, {})}, 0},
-      {"the same run goes on, and nothing is durable", {own, unsynced}, 500},
+      {"one that states nothing", {file_of_run(1, {})}, 0},
+      {"the same run continues, and nothing is durable", {own, unsynced}, 500},
       {"a later file of the run is durable", {own, next(1, marks(0))}, kAll},
       {"one after that", {own, unsynced, next(1, marks(90))}, kAll},
       {"a server was stopped after one of the run", {own, unsynced, last}, kAll},
       {"the next one does not know it", {own, file_of_run(1, marks(90))}, 500},
-      {"beanstalkd came next, and tells nothing", {own, of_beanstalkd}, kAll},
+      {"beanstalkd came next, and states nothing", {own, of_beanstalkd}, kAll},
       {"the next run found it so", {as_told, next(2, marks(90))}, 500},
       {"the next run found it otherwise", {own, next(2, marks(90))}, kAll},
-      {"nothing tells its run, and the next run found it so", {of_no_run, next(2, marks(90))}, 500},
+      {"its run is unknown, and the next run found it so", {of_no_run, next(2, marks(90))}, 500},
   };
   for (const Known& known : table) {
     EXPECT_EQ(durable_bytes_of(known.files, 0), known.bytes) << known.what;

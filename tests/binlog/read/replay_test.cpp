@@ -209,8 +209,8 @@ TEST(Replay, ContinuesWithoutAMissingFileOnlyIfItIsNotNeeded) {
     disk.inject({.nth = is_needed ? 3U : 1U, .call = DiskCall::read, .takes_file_away = true});
     const World world(disk, kSmallFiles, kWallBegin + 2, true);
     EXPECT_EQ(world.is_open(), !is_needed) << world.error;
-    const bool is_told = world.error.find("though the folder lists it") != std::string::npos;
-    EXPECT_EQ(is_told, is_needed) << world.error;
+    const bool is_reported = world.error.find("though the folder lists it") != std::string::npos;
+    EXPECT_EQ(is_reported, is_needed) << world.error;
     EXPECT_TRUE(is_needed || world.binlog.replayed().is_sound()) << world.replay_text();
   }
 }

@@ -10,7 +10,7 @@ namespace {
 // Runs turns, with all syncs, until there is nothing to do. Returns false if that does not end.
 bool compact(PartsWorld& world) {
   for (int turn = 0; turn < 1000; ++turn) {
-    world.compaction.go_on(world.budget(1600));
+    world.compaction.advance(world.budget(1600));
     world.settle();
     world.stream.records().end_turn();
     world.compaction.end_turn();
@@ -50,7 +50,7 @@ TEST(Compaction, WaitsForTheSyncOfMovedJobs) {
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
   for (int turn = 0; turn < 10; ++turn) {
-    world.compaction.go_on(world.budget(1600));
+    world.compaction.advance(world.budget(1600));
     world.stream.records().flush();
     world.stream.records().end_turn();
   }
@@ -72,17 +72,17 @@ TEST(Compaction, RecordsAFileAsNotNeededAfterItsJobsAreDurable) {
   for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
-  bool is_told = false;
+  bool has_record = false;
   for (int turn = 0; turn < 30 && world.disk.has("binlog.1"); ++turn) {
-    world.compaction.go_on(world.budget(1600));
+    world.compaction.advance(world.budget(1600));
     world.settle();
-    is_told = is_told || world.tells_what_is_needed();
+    has_record = has_record || world.has_record_of_needed_files();
     world.disk.complete_syncs();
     world.stream.syncs().take_ends();
     world.stream.records().end_turn();
     world.compaction.end_turn();
   }
-  EXPECT_TRUE(is_told);
+  EXPECT_TRUE(has_record);
   EXPECT_FALSE(world.disk.has("binlog.1"));
 }
 
@@ -95,7 +95,7 @@ TEST(Compaction, AFailedRemovalIsRetried) {
   world.settle();
   world.disk.inject({.call = DiskCall::remove});
   for (int i = 0; i < 10 && world.disk.faults_hit() == 0; ++i) {
-    world.compaction.go_on(world.budget(1600));
+    world.compaction.advance(world.budget(1600));
     world.settle();
   }
   world.stream.syncs().take_ends();
@@ -126,7 +126,7 @@ TEST(Compaction, EndsWhenItsBudgetIsUsedUp) {
   world.state.segments->set_gone_until(1);
   const std::uint64_t before = world.state.steps;
   const std::uint64_t of_commands = world.engine.steps();
-  world.compaction.go_on(world.budget(200));
+  world.compaction.advance(world.budget(200));
   // A record of 200 bytes and its head costs 12 to 14 steps.
   EXPECT_GE(world.compaction.records_migrated(), 200U / 14);
   EXPECT_LE(world.compaction.records_migrated(), 200U / 12 + 1);
@@ -145,8 +145,8 @@ TEST(Compaction, DoesNothingWithoutABudget) {
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
   world.state.segments->set_gone_until(1);
-  while (!world.compaction.waits()) world.compaction.go_on(world.budget());
-  world.compaction.go_on(world.budget(0));
+  while (!world.compaction.waits()) world.compaction.advance(world.budget());
+  world.compaction.advance(world.budget(0));
   EXPECT_TRUE(world.compaction.waits()) << "for the sync that it waited for before";
 }
 

@@ -16,10 +16,10 @@ class FolderWatchTest : public ::testing::Test {
     world_.watch.begin();
   }
   // Checks often enough to reach the newest file and each older file.
-  void look() {
+  void check() {
     for (int i = 0; i < 8; ++i) {
       world_.pass(Duration::seconds(2));
-      world_.watch.look();
+      world_.watch.check();
     }
   }
 
@@ -27,31 +27,31 @@ class FolderWatchTest : public ::testing::Test {
 };
 
 TEST_F(FolderWatchTest, FindsAllFiles) {
-  look();
+  check();
   EXPECT_FALSE(world_.stream.is_refusing());
   EXPECT_EQ(world_.state.segments->gone_until(), 0U);
-  EXPECT_GT(world_.state.look_for_files_at, world_.state.now) << "once a second";
+  EXPECT_GT(world_.state.check_files_at, world_.state.now) << "once a second";
 }
 
 TEST_F(FolderWatchTest, DetectsAMissingNewestFile) {
   world_.disk.take_away("binlog.3");
-  look();
+  check();
   EXPECT_TRUE(world_.stream.is_refusing());
   EXPECT_EQ(world_.state.segments->gone_until(), 3U);
-  EXPECT_EQ(world_.told().size(), 1U);
+  EXPECT_EQ(world_.take_notices().size(), 1U);
 }
 
 TEST_F(FolderWatchTest, ContinuesWithoutAnOlderFile) {
   world_.disk.take_away("binlog.2");
-  look();
+  check();
   EXPECT_FALSE(world_.stream.is_refusing());
   EXPECT_EQ(world_.state.segments->gone_until(), 2U);
   EXPECT_TRUE(world_.state.segments->at(1).is_gone);
   EXPECT_FALSE(world_.state.segments->at(0).is_gone);
-  EXPECT_EQ(world_.told().size(), 1U);
+  EXPECT_EQ(world_.take_notices().size(), 1U);
   world_.watch.end_moving();
   EXPECT_EQ(world_.state.segments->gone_until(), 2U) << "jobs are still there";
-  world_.watch.forget_those_gone();
+  world_.watch.forget_missing_files();
   EXPECT_EQ(world_.state.segments->gone_until(), 0U);
 }
 
@@ -68,7 +68,7 @@ TEST_F(FolderWatchTest, DoesNotReturnToTheFolderOfAnotherServer) {
   std::vector<std::string> names;
   EXPECT_FALSE(world_.watch.return_to_folder(names));
   EXPECT_FALSE(world_.watch.return_to_folder(names));
-  EXPECT_EQ(world_.told().size(), 1U) << "once for each reason";
+  EXPECT_EQ(world_.take_notices().size(), 1U) << "once for each reason";
   world_.disk.take_away("binlog.9");
   EXPECT_TRUE(world_.watch.return_to_folder(names));
 }

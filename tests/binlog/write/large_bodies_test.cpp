@@ -19,7 +19,7 @@ int write(PartsWorld& world, User user, const BlobRef& body) {
     const JournalStatus status = world.bodies.write_ahead(user, body, kNameBytes, 0);
     if (status == JournalStatus::ok) return turns;
     if (status != JournalStatus::later) return -1;
-    world.bodies.go_on();
+    world.bodies.advance();
     world.stream.syncs().take_ends();
     world.bodies.end_turn(false);
   }

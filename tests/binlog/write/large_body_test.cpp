@@ -35,10 +35,10 @@ class LargeBodyTest : public ::testing::Test {
   }
   // Writes and truncates until that state, for at most that many steps. Returns the number of
   // steps.
-  int go_on(State until, int steps_max = 1000) {
+  int advance(State until, int steps_max = 1000) {
     int steps = 0;
     while (large_.state() != until && steps < steps_max) {
-      (void)large_.go_on();
+      (void)large_.advance();
       SyncLine::Ended ended;
       while (syncs_.next_ended(ended)) {
       }
@@ -65,7 +65,7 @@ TEST_F(LargeBodyTest, IsWrittenSliceBySliceWithItsSum) {
     while (large_.state() == State::writing) {
       ASSERT_TRUE(large_.has_work());
       const std::uint64_t before = disk_.bytes_written();
-      done += large_.go_on();
+      done += large_.advance();
       ASSERT_LE(disk_.bytes_written() - before, kTinySlice + 2);
       SyncLine::Ended ended;
       while (syncs_.next_ended(ended)) {
@@ -77,26 +77,26 @@ TEST_F(LargeBodyTest, IsWrittenSliceBySliceWithItsSum) {
     EXPECT_EQ(large_.sum(), crc32c(0, text_));
     EXPECT_FALSE(large_.has_work());
     large_.drop();
-    go_on(State::none);
+    advance(State::none);
     EXPECT_FALSE(disk_.has(kFile));
   }
 }
 
 TEST_F(LargeBodyTest, TakesTheSpaceOfAFileIfPossible) {
   begin(500, 2048);
-  go_on(State::whole);
+  advance(State::whole);
   EXPECT_EQ(large_.allocated(), 2048U);
   EXPECT_EQ(disk_.bytes_of(kFile).size(), 2048U);
   large_.drop();
-  go_on(State::none);
+  advance(State::none);
   begin(500, 1 << 30);
-  go_on(State::whole);
+  advance(State::whole);
   EXPECT_LE(large_.allocated(), 500 + 2 * 16 * kTinySlice);
   large_.drop();
-  go_on(State::none);
+  advance(State::none);
   disk_.set_capacity(2000);
   begin(500, 4096);
-  go_on(State::whole);
+  advance(State::whole);
   EXPECT_EQ(large_.state(), State::whole);
   EXPECT_LE(large_.allocated(), 2000U);
   EXPECT_GE(large_.allocated(),
@@ -106,19 +106,19 @@ TEST_F(LargeBodyTest, TakesTheSpaceOfAFileIfPossible) {
 TEST_F(LargeBodyTest, WaitsForTheDiskAfterSomeSlices) {
   disk_.set_sync_mode(SyncMode::when_told);
   begin(100 * kTinySlice);
-  go_on(State::whole);
+  advance(State::whole);
   EXPECT_EQ(large_.state(), State::writing);
   EXPECT_FALSE(large_.has_work());
   const std::uint64_t at_once = disk_.bytes_written();
   EXPECT_LE(at_once, 2 * LargeBody::kSlicesPerSync * kTinySlice);
   EXPECT_EQ(disk_.syncs_under_way(), 1U);
   disk_.complete_syncs();
-  go_on(State::whole);
+  advance(State::whole);
   EXPECT_GT(disk_.bytes_written(), at_once);
   EXPECT_LE(disk_.bytes_written(), at_once + LargeBody::kSlicesPerSync * kTinySlice);
   for (int i = 0; i < 100 && large_.state() != State::whole; ++i) {
     disk_.complete_syncs();
-    go_on(State::whole);
+    advance(State::whole);
   }
   EXPECT_EQ(written(), text_ + "\r\n");
 }
@@ -127,25 +127,25 @@ TEST_F(LargeBodyTest, DoesNotWaitWithoutSyncs) {
   LargeBody large(disk_, syncs_, kTinySlice, false);
   const BlobRef blob = test::blob_of(text_of(100 * kTinySlice));
   ASSERT_EQ(large.begin(blob, kName, 0), DiskStatus::ok);
-  while (large.has_work()) (void)large.go_on();
+  while (large.has_work()) (void)large.advance();
   EXPECT_EQ(large.state(), State::whole);
   EXPECT_EQ(disk_.calls(DiskCall::start_sync), 0U);
   large.drop();
-  while (large.has_work()) (void)large.go_on();
+  while (large.has_work()) (void)large.advance();
 }
 
 TEST_F(LargeBodyTest, IsTruncatedPieceByPieceDuringASync) {
   disk_.set_sync_mode(SyncMode::when_told);
   begin(60 * kTinySlice);
-  go_on(State::whole);  // As far as possible.
+  advance(State::whole);  // As far as possible.
   ASSERT_EQ(disk_.syncs_under_way(), 1U);
   large_.drop();
   EXPECT_EQ(large_.state(), State::leaving);
-  EXPECT_GT(go_on(State::none), 2);
+  EXPECT_GT(advance(State::none), 2);
   EXPECT_FALSE(disk_.has(kFile));
   EXPECT_EQ(disk_.open_files(), 1U);  // Until the sync has ended.
   disk_.complete_syncs();
-  go_on(State::none);
+  advance(State::none);
   SyncLine::Ended ended;
   while (syncs_.next_ended(ended)) {
   }
@@ -175,10 +175,10 @@ TEST_F(LargeBodyTest, ReportsItsFailure) {
         EXPECT_EQ(large_.state(), State::none);
       } else {
         EXPECT_EQ(begun, DiskStatus::ok);
-        go_on(State::failed);
+        advance(State::failed);
         EXPECT_EQ(large_.status(), status);
         large_.drop();
-        go_on(State::none);
+        advance(State::none);
       }
       EXPECT_EQ(large_.why(), "injected fault");
       EXPECT_FALSE(disk_.has(kFile));

@@ -13,7 +13,7 @@ class NoteWriterTest : public ::testing::Test {
  protected:
   NoteWriterTest() {
     writer_.begin_run(77, 1, 2);
-    writer_.set_what_was_read({.oldest_needed = 3, .newest = 4, .next_id = 10});
+    writer_.set_read_files({.oldest_needed = 3, .newest = 4, .next_id = 10});
   }
   const FolderNote& on_disk() const { return disk_.folder_note(); }
 
@@ -32,25 +32,25 @@ TEST_F(NoteWriterTest, WritesTheFilesOfTheStart) {
 
 // A folder without a file leaves the field unchanged.
 TEST_F(NoteWriterTest, KeepsTheOldestFileIfThereIsNone) {
-  writer_.set_what_was_read({.oldest_needed = 0, .newest = 0, .next_id = 10});
+  writer_.set_read_files({.oldest_needed = 0, .newest = 0, .next_id = 10});
   EXPECT_EQ(on_disk().oldest_needed, 3U);
 }
 
 TEST_F(NoteWriterTest, NamesAFileWhenItsFirstRecordsAreSafe) {
-  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, false);
+  writer_.set_safe_files({.oldest_needed = 3, .newest = 5, .next_id = 11}, false);
   EXPECT_EQ(on_disk().newest, 4U);
   EXPECT_EQ(on_disk().run_before, 2U) << "no other run can have begun the newest file";
   EXPECT_EQ(on_disk().ids_end, 11 + kIdsAhead);
-  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
+  writer_.set_safe_files({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
   EXPECT_EQ(on_disk().newest, 5U);
 }
 
 TEST_F(NoteWriterTest, WritesOnlyChanges) {
-  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
+  writer_.set_safe_files({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
   disk_.set_folder_note({});
-  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11 + kIdsAhead}, true);
+  writer_.set_safe_files({.oldest_needed = 3, .newest = 5, .next_id = 11 + kIdsAhead}, true);
   EXPECT_EQ(on_disk(), FolderNote{});
-  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 12 + kIdsAhead}, true);
+  writer_.set_safe_files({.oldest_needed = 3, .newest = 5, .next_id = 12 + kIdsAhead}, true);
   EXPECT_EQ(on_disk().ids_end, 12 + 2 * kIdsAhead);
 }
 

@@ -59,7 +59,7 @@ TEST(RecordSyncs, AFileIsDurableOnlyWithItsSeal) {
   world.begin();
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
-  const auto put_and_look = [&world] {
+  const auto put_and_check = [&world] {
     world.put();
     world.stream.records().flush();
     const std::string bytes = world.disk.bytes_of("binlog.2");
@@ -75,12 +75,12 @@ TEST(RecordSyncs, AFileIsDurableOnlyWithItsSeal) {
   world.disk.complete_syncs(1);
   world.stream.syncs().take_ends();
   ASSERT_EQ(world.stream.progress().synced(), 1U);
-  EXPECT_FALSE(put_and_look());
+  EXPECT_FALSE(put_and_check());
   while (world.disk.syncs_under_way() > 0) {
     world.disk.complete_syncs();
     world.stream.syncs().take_ends();
   }
-  EXPECT_TRUE(put_and_look());
+  EXPECT_TRUE(put_and_check());
 }
 
 TEST(RecordSyncs, ReportsTheOldestUnsyncedWrite) {

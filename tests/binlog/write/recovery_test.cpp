@@ -12,7 +12,7 @@ namespace {
 // Runs turns until recovery is complete. Returns false if it is not after 100 turns.
 bool recover(PartsWorld& world) {
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
-    world.recovery.go_on(world.budget());
+    world.recovery.advance(world.budget());
     world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
   }
@@ -58,7 +58,7 @@ TEST(Recovery, WritesRecordsInDoubtToAnotherFile) {
   EXPECT_EQ(world.state.segments->of(doubtful)->number, 2U);
   EXPECT_EQ(world.stream.progress().safe(), world.stream.progress().records());
   EXPECT_TRUE(world.stream.progress().ids_at_risk().empty());
-  EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
+  EXPECT_EQ(world.take_notices().size(), 2U) << "its begin and its end";
   world.state.segments->check_invariants();
 }
 
@@ -71,9 +71,9 @@ TEST(Recovery, EndsWhenItsBudgetIsUsedUp) {
   ASSERT_TRUE(world.stream.is_refusing());
   world.stream.records().end_turn();
   const std::uint64_t before = world.stream.records().total();
-  world.recovery.go_on(world.budget(1));  // Making its file costs more.
+  world.recovery.advance(world.budget(1));  // Making its file costs more.
   EXPECT_EQ(world.stream.records().total(), before);
-  world.recovery.go_on(world.budget(200));
+  world.recovery.advance(world.budget(200));
   EXPECT_GE(world.stream.records().total() - before, 200U / 14);
   EXPECT_LE(world.stream.records().total() - before, 200U / 12 + 1);
   EXPECT_TRUE(world.stream.is_refusing());
@@ -86,12 +86,12 @@ TEST(Recovery, IsRetriedAfterAPause) {
   world.put();
   world.disk.inject({.call = DiskCall::write, .lasts = true});
   world.stream.records().flush();
-  world.recovery.go_on(world.budget());
+  world.recovery.advance(world.budget());
   EXPECT_TRUE(world.stream.is_refusing());
   EXPECT_EQ(world.stream.progress().doubtful(), world.stream.progress().records());
   EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::seconds(1));
   world.disk.clear_faults();
-  world.recovery.go_on(world.budget());
+  world.recovery.advance(world.budget());
   EXPECT_FALSE(world.stream.is_open()) << "it is not time yet";
   world.recovery.try_at_once();
   EXPECT_TRUE(recover(world));
@@ -116,15 +116,15 @@ TEST(Recovery, RecordsFilesAsNotNeededAfterTheirJobsAreDurable) {
   PartsWorld world;
   fill_files(world);
   lose_file(world);
-  bool is_told = false;
+  bool has_record = false;
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
-    world.recovery.go_on(world.budget());
-    is_told = is_told || (world.stream.is_open() && world.tells_what_is_needed());
+    world.recovery.advance(world.budget());
+    has_record = has_record || (world.stream.is_open() && world.has_record_of_needed_files());
     world.disk.complete_syncs();
     world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
   }
-  EXPECT_TRUE(is_told);
+  EXPECT_TRUE(has_record);
   EXPECT_FALSE(world.stream.is_refusing());
 }
 
@@ -134,7 +134,7 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   const std::vector<JobRef> jobs = fill_files(world);
   lose_file(world);
   for (int turn = 0; turn < 100 && world.disk.has("binlog.1"); ++turn) {
-    world.recovery.go_on(world.budget());
+    world.recovery.advance(world.budget());
     world.disk.complete_syncs();
     world.stream.syncs().take_ends();
     world.pass(Duration::milliseconds(10));
@@ -158,23 +158,23 @@ void lose_folder(PartsWorld& world) {
   fill_files(world);
   world.disk.set_folder(FolderState::removed);
   world.stream.refusal().begin(DiskStatus::failed, "find", {}, Notice::Kind::gone);
-  world.recovery.go_on(world.budget());
+  world.recovery.advance(world.budget());
   ASSERT_TRUE(world.stream.is_refusing());
 }
 
 TEST(Recovery, ChecksForAMissingFolderSeveralTimesASecond) {
   PartsWorld world;
   lose_folder(world);
-  EXPECT_FALSE(world.told().empty());
-  for (int look = 0; look < 20; ++look) {
+  EXPECT_FALSE(world.take_notices().empty());
+  for (int check = 0; check < 20; ++check) {
     EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
     world.state.now = world.recovery.next_event();
-    world.recovery.go_on(world.budget());
+    world.recovery.advance(world.budget());
   }
-  EXPECT_TRUE(world.told().empty()) << "it is told once";
+  EXPECT_TRUE(world.take_notices().empty()) << "reported once";
   world.disk.set_folder(FolderState::replaced);
   world.state.now = world.recovery.next_event();
-  world.recovery.go_on(world.budget());
+  world.recovery.advance(world.budget());
   EXPECT_TRUE(world.stream.is_open());
   EXPECT_TRUE(recover(world));
 }
@@ -186,7 +186,7 @@ TEST(Recovery, RetriesSoonInAReadOnlyFolder) {
   world.disk.set_folder(FolderState::replaced);
   world.disk.inject({.call = DiskCall::create, .lasts = true});
   world.state.now = world.recovery.next_event();
-  world.recovery.go_on(world.budget());
+  world.recovery.advance(world.budget());
   ASSERT_FALSE(world.stream.is_open());
   EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
   world.disk.clear_faults();
@@ -202,14 +202,14 @@ TEST(Recovery, WritesLargeBodiesToo) {
   const JournaledJob job = world.engine.journaled(large);
   while (world.bodies.write_ahead(LargeBodies::User::put, world.bodies.body_of(job),
                                   job.tube_name.size(), 0) == JournalStatus::later) {
-    world.bodies.go_on();
+    world.bodies.advance();
   }
   ASSERT_TRUE(world.stream.records().prepare(0, 0));
   world.bodies.append(job);
   world.stream.refusal().begin(DiskStatus::failed, "sync");
   for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
-    world.bodies.go_on();
-    world.recovery.go_on(world.budget());
+    world.bodies.advance();
+    world.recovery.advance(world.budget());
     world.stream.syncs().take_ends();
   }
   EXPECT_FALSE(world.stream.is_refusing());

@@ -25,7 +25,7 @@ TEST(Refusal, AFailureReleasesAndTruncatesTheFile) {
   EXPECT_EQ(world.stream.progress().doubtful(), 0U) << "the first attempt to recover comes at once";
   ASSERT_EQ(world.failures.size(), 1U);
   EXPECT_FALSE(world.failures[0].was_refusing);
-  EXPECT_EQ(world.told().size(), 1U);
+  EXPECT_EQ(world.take_notices().size(), 1U);
 }
 
 TEST(Refusal, AFailureDuringARefusalFailsTheAnswersThatWait) {

@@ -28,14 +28,14 @@ TEST(RoomAhead, IsRefusedOnAFullDiskAndFoundAgain) {
   EXPECT_LT(world.room.next_event(), Instant::never());
   world.room.count_refused_put(40000, 200);
   EXPECT_TRUE(world.room.is_missing());
-  EXPECT_EQ(world.told().size(), 1U);
-  world.room.look_for_space();
+  EXPECT_EQ(world.take_notices().size(), 1U);
+  world.room.find_missing_room();
   EXPECT_TRUE(world.room.is_missing());
   world.disk.set_capacity(1024 * 1024);
   world.pass(Duration::milliseconds(100));
-  world.room.look_for_space();
+  world.room.find_missing_room();
   EXPECT_FALSE(world.room.is_missing());
-  EXPECT_EQ(world.told().size(), 1U);
+  EXPECT_EQ(world.take_notices().size(), 1U);
 }
 
 TEST(RoomAhead, AnotherReasonIsAFailure) {
@@ -44,8 +44,8 @@ TEST(RoomAhead, AnotherReasonIsAFailure) {
   world.disk.inject({.call = DiskCall::create, .lasts = true});
   EXPECT_EQ(world.room.make_room(100, 65536), JournalStatus::failed);
   EXPECT_FALSE(world.room.is_short());
-  EXPECT_EQ(world.state.look_for_files_at, world.state.now);
-  EXPECT_EQ(world.told().size(), 1U);
+  EXPECT_EQ(world.state.check_files_at, world.state.now);
+  EXPECT_EQ(world.take_notices().size(), 1U);
 }
 
 TEST(RoomAhead, WaitsForUnsyncedFiles) {

@@ -28,7 +28,7 @@ class Compaction {
 
   bool has_garbage_to_collect() const;
   // Does a part of the work within the budget, in whole records.
-  void go_on(const Budget& budget);
+  void advance(const Budget& budget);
   // Returns the rest of the budget of this turn, which grows with the records of commands.
   Budget budget_of_turn() const;
   // Returns the steps of its records in this turn, which the stream counts as well.

@@ -34,7 +34,7 @@ class FolderWatch {
   void begin();
   // Checks if it is time to, before any record counts as safe. If no record waited at the last
   // check, the first one that waits is a reason for another check.
-  void look();
+  void check();
   // Logs the end of the repair when compaction has moved the last of the jobs.
   void end_moving();
 
@@ -42,25 +42,25 @@ class FolderWatch {
   // Returns false if that fails, and logs each reason once.
   bool return_to_folder(std::vector<std::string>& names);
   // Called when all records of files that are gone are safe in other files.
-  void forget_those_gone();
+  void forget_missing_files();
 
  private:
   Segments& segments() { return *state_.segments; }
   const Segments& segments() const { return *state_.segments; }
-  void look_for_an_older_file();
+  void check_an_older_file();
   bool list_sorted(std::vector<std::string>& names);
-  void mark_those_gone(const std::vector<std::string>& names);
-  void mark_all_gone();
+  void mark_missing_files(const std::vector<std::string>& names);
+  void mark_all_missing();
   void lose_newest();
   bool has_file_of_another_server(const std::vector<std::string>& names, std::string& why) const;
 
   BinlogState& state_;
   RecordStream& stream_;
-  bool can_look_ = true;
-  bool looks_for_older_ = false;
-  bool has_looked_for_records_ = false;  // At the last check, records waited for it.
-  std::uint64_t looked_at_ = 0;          // Number of the older file that was checked last.
-  std::string not_back_;                 // The reason in the log why the folder cannot be used.
+  bool is_on_ = true;
+  bool checks_older_ = false;
+  bool had_waiting_records_ = false;  // At the last check, records waited for it.
+  std::uint64_t last_checked_ = 0;    // Number of the older file that was checked last.
+  std::string not_back_;              // The reason in the log why the folder cannot be used.
 };
 
 }  // namespace haricot::binlog

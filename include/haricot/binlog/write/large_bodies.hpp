@@ -66,7 +66,7 @@ class LargeBodies {
   void begin_compaction() { compaction_wants_it_ = false; }
 
   // Writes a slice.
-  void go_on();
+  void advance();
   // Drops a body that nothing has requested in this turn. `puts_wait`: a put that was answered
   // `later` may still come.
   void end_turn(bool puts_wait);

@@ -36,8 +36,8 @@ class LargeBody {
   // has more than twice as many slices to write, and other syncs run in between.
   static constexpr std::uint64_t kSlicesPerSync = 32;
 
-  // Disk and line outlive this. `slice_bytes`: bytes that one go_on() writes. `has_syncs`: the line
-  // is used.
+  // Disk and line outlive this. `slice_bytes`: bytes that one advance() writes. `has_syncs`: the
+  // line is used.
   LargeBody(Disk& disk, SyncLine& syncs, std::uint64_t slice_bytes, bool has_syncs)
       : disk_(disk), syncs_(syncs), slice_bytes_(slice_bytes), has_syncs_(has_syncs) {}
   LargeBody(const LargeBody&) = delete;
@@ -62,12 +62,12 @@ class LargeBody {
   // disk. Unless ok, nothing has changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t lead_bytes,
                                  std::uint64_t file_bytes);
-  // Returns true if go_on() has work before a sync ends.
+  // Returns true if advance() has work before a sync ends.
   bool has_work() const;
   // Writes the next slice, or truncates the next part. Returns the bytes of the body that it wrote.
-  std::uint64_t go_on();
+  std::uint64_t advance();
   // Passes the file to the caller, which has renamed it. Requires: state whole.
-  void let_go();
+  void release_file();
   // Begins to remove the file. Does nothing in states none and leaving.
   void drop();
   // Drops the state without removing the file, which may have another name by now and another

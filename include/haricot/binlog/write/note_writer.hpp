@@ -38,9 +38,9 @@ class NoteWriter {
   };
   // Writes the note durably at a start, before anything is recorded. `newest`: newest file with
   // records; 0 if none has.
-  void set_what_was_read(const Files& files);
+  void set_read_files(const Files& files);
   // Called when records are safe; `is_in_newest`: some are in the newest file. Writes only changes.
-  void set_what_is_safe(const Files& files, bool is_in_newest);
+  void set_safe_files(const Files& files, bool is_in_newest);
   // Called before files older than this one are removed. Requires: nothing in them is needed.
   void set_removal(std::uint64_t oldest_needed);
   // Called when the newest file has ended at that length and all of it is safe. 0: it has no

@@ -34,7 +34,7 @@ class Recovery {
 
   // Does a part of the work within the budget, in whole records. Requires: the stream of records
   // refuses.
-  void go_on(const Budget& budget);
+  void advance(const Budget& budget);
   // Makes the next attempt at once.
   void try_at_once() { retry_at_ = state_.now; }
   // Returns the time at which the next turn has to begin. Requires: the stream of records refuses.

@@ -64,7 +64,7 @@ class RoomAhead {
   // Returns true if there is still no room for that put.
   bool is_missing() const { return missing_room_ > 0; }
   // Searches for that room. Producers may have given up, so no put may come that would find it.
-  void look_for_space();
+  void find_missing_room();
 
   // At the end of a turn: makes the room that puts need ahead of time, and releases an excess,
   // within the budget.
@@ -81,8 +81,8 @@ class RoomAhead {
   // could record none.
   void end();
   // Drops the spares that are not among these names, which are sorted.
-  void forget_those_gone(const std::vector<std::string>& names) {
-    spares_.forget_those_gone(names);
+  void forget_missing_files(const std::vector<std::string>& names) {
+    spares_.forget_missing_files(names);
   }
 
  private:
@@ -113,7 +113,7 @@ class RoomAhead {
   // there was room for all.
   std::uint64_t missing_room_ = 0;
   std::uint64_t missing_record_ = 0;  // Bytes of that put's record.
-  Instant look_again_;                // Time of the next search for that room.
+  Instant search_again_;              // Time of the next search for that room.
 };
 
 }  // namespace haricot::binlog

@@ -75,7 +75,7 @@ class Spares {
   void remove_last();
   void remove_all();
   // Drops spares whose file is not among these names, which are sorted.
-  void forget_those_gone(const std::vector<std::string>& names);
+  void forget_missing_files(const std::vector<std::string>& names);
   // Closes all spares and keeps their files: a later start finds their space.
   void leave_all();
 
