@@ -58,17 +58,17 @@ class Binlog final : public Journal {
   // The disk outlives the binlog.
   Binlog(Disk& disk, const BinlogOptions& options);
 
-  // Sets the note() of the last time the folder was opened. Before open().
+  // Sets the note that the previous server left. Call before open().
   void set_note(const FolderNote& note) { stream_.note().set(note); }
 
-  // Shares the folder with servers that may write to it late: `epoch`, not 0, is this server's, and
-  // the disk replaces no file. Before open().
+  // Sets the epoch of this server, which is not 0. Other servers may then write to the folder late.
+  // Call before open(). Requires: the disk replaces no file.
   void set_epoch(std::uint32_t epoch) { state_.epoch = epoch; }
 
   // Restores the jobs of the folder and begins a new file. Until then nothing can be recorded.
   // `random` becomes the id of the run, and the id of a new folder. Requires: the engine was made
   // with this journal and is empty; it outlives this. Returns false on failure, with the reason in
-  // `error`; the folder is unchanged. Once only.
+  // `error`; the folder is unchanged. Call once.
   [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                           ReplayWatcher watcher, std::string& error) {
     return read(engine, wall_offset, now, watcher, error) && begin(random, error);
@@ -80,11 +80,11 @@ class Binlog final : public Journal {
                           std::string& error) {
     return run_.read(engine, wall_offset, now, watcher, error);
   }
-  // Returns whether a file can be made and written in the folder, and leaves none there. Between
-  // the two steps. True on a full disk, with which begin() works.
+  // Returns true if a file can be created and written in the folder, or if the disk is full,
+  // because begin() works on a full disk. Leaves no file. Call between read() and begin().
   [[nodiscard]] bool can_begin(std::string& error) { return run_.can_begin(error); }
-  // `has_to`: no other server has the jobs. If the disk fails, this returns true, changes are
-  // refused, and the file is begun later.
+  // `has_to`: no other server has the jobs, so a failing disk must not stop this one. Then this
+  // returns true in any case: changes are refused, and the file is begun later.
   [[nodiscard]] bool begin(std::uint64_t random, std::string& error, bool has_to = false) {
     return run_.begin(random, has_to, error);
   }

@@ -28,16 +28,15 @@ struct BinlogState {
   // Returns a budget of that many steps from now on.
   Budget budget(std::uint64_t more) const { return {steps, more}; }
   bool has_syncs() const { return options.sync != SyncPolicy::never; }
-  // Returns true if another server may write to the folder, late. Then no call uses a name that a
-  // file of another server may have by now, and nothing is cut off that another server may have
-  // read.
+  // Returns true if another server may still write to the folder. If so, no call uses a name that
+  // another server's file may have, and no bytes that another server may have read are truncated.
   bool is_fenced() const { return epoch != 0; }
 
   Disk& disk;
   const BinlogOptions options;
   // Epoch of this server (see kEpochLast in record.hpp); 0: none. Set before the folder is opened.
   std::uint32_t epoch = 0;
-  // Set when the folder is opened, and from then on.
+  // The following fields are set when the folder is opened.
   Engine* engine = nullptr;
   bool is_closed = false;            // The run has ended.
   std::optional<Segments> segments;  // Updated by each part that writes, moves or removes files.

@@ -22,8 +22,8 @@ class FolderOpening {
   FolderOpening(const FolderOpening&) = delete;
   FolderOpening& operator=(const FolderOpening&) = delete;
 
-  // Reads the folder into the engine of the state and makes it durable, so that it counts as such
-  // from then on. Changes nothing in the folder. `note`: note of the folder. Returns false on
+  // Reads the folder into the engine of the state, and syncs its files, which count as durable from
+  // then on. Changes nothing in the folder. `note`: note of the folder. Returns false on
   // failure, with the reason in `error`. May throw std::bad_alloc.
   [[nodiscard]] bool read(const FolderNote& note, ReplayWatcher watcher, std::string& error);
   // Returns the position for new records. Requires: read() succeeded. Call once.
@@ -41,9 +41,8 @@ class FolderOpening {
   // anything is recorded.
   std::optional<ContinuedFile> open_last_file();
 
-  // Returns space to the disk that the newest file has after its last record: a killed server
-  // leaves its preallocated space there. Returns false if there was none. Call before anything is
-  // recorded.
+  // Truncates the newest file after its last record: a killed server leaves its preallocated space
+  // there. Returns false if there was none. Call before anything is recorded.
   bool cut_off_zeros();
 
  private:

@@ -72,13 +72,13 @@ class Segments {
   // O(its jobs). Requires: there are two files.
   void merge_newest();
 
-  // Returns the number up to which the jobs of all files must be written again, because one of
-  // these files was removed from outside; 0: none.
+  // Returns a file number: the jobs of all files up to it must be written again, because a file was
+  // removed from outside. 0: none.
   std::uint64_t gone_until() const { return gone_until_; }
   void set_gone_until(std::uint64_t number) { gone_until_ = number; }
 
-  // Truncates a file later to that many bytes, which are not 0: it has bytes of a failed write
-  // after them.
+  // Schedules the truncation of a file to that many bytes, which are not 0: bytes of a failed write
+  // follow them.
   void cut_later(Segment& segment, std::uint64_t bytes) {
     segment.cut_to = bytes;
     has_to_cut_ = true;
@@ -86,7 +86,7 @@ class Segments {
   // Returns true if a file must still be truncated. O(1); may be true when all of these files were
   // removed.
   bool has_to_cut() const { return has_to_cut_; }
-  // Called before all of these files are truncated; cut_later() puts one that fails off again.
+  // Called before these files are truncated. cut_later() has to follow for each one that fails.
   void begin_to_cut() { has_to_cut_ = false; }
 
   // Moves a job, whose records take that many bytes, to the newest file.

@@ -14,8 +14,8 @@ namespace haricot::binlog {
 struct FolderNote {
   std::uint64_t store_id = 0;  // 0: nothing is noted.
   std::uint32_t run = 0;       // Run of the server that opened the folder last. 0: unknown.
-  // The newest file that this server found (0: none), and after its first record, its own newest
-  // file.
+  // Run of the newest file that this server found (0: none). From its first safe record on, the
+  // server's own run.
   std::uint32_t run_before = 0;
 
   // The following fields are 0 in notes of earlier versions: unknown.
@@ -30,7 +30,7 @@ struct FolderNote {
   // out.
   std::uint64_t ids_end = 0;
 
-  // Returns true if the newest file is one of the last run, which has recorded something then.
+  // Returns true if the last run has recorded something. Then the newest file belongs to it.
   bool tells_last_run() const { return run != 0 && run_before == run; }
 
   bool operator==(const FolderNote&) const = default;

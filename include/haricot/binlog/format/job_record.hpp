@@ -50,9 +50,9 @@ inline bool is_tombstone(const JobStore& jobs, JobRef ref) {
 }
 // Returns the bytes that a job, or a tombstone, takes in its file.
 std::uint64_t live_bytes_of(const Engine& engine, JobRef ref);
-// text_of_tombstone() writes the text of a tombstone's records to `to`; the other function reads
-// it, except the job that it belongs to. The end is no later than its seconds allow, even if the
-// wall clock was changed.
+// text_of_tombstone() writes the text of a tombstone's records to `to`. tombstone_from() reads it,
+// without the job, whose id is in the records. The end is no later than its seconds allow, even if
+// the wall clock was changed.
 std::string_view text_of_tombstone(const Tombstone& tombstone, Duration wall_offset,
                                    TombstoneTextBytes& to);
 std::optional<Tombstone> tombstone_from(std::string_view text, Duration wall_offset, Instant now);

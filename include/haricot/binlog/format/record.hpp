@@ -135,7 +135,7 @@ std::uint32_t body_crc_by_sum(const Position& position, std::uint32_t sum, std::
 
 // Parses the record at the beginning of `bytes` without checking its sums: name, block, and the
 // body if it is complete. Returns nothing if the bytes cannot be a record: too few, or impossible
-// values. `body_is_there` is false if the bytes end before the body.
+// values. `body_is_there` is false if the bytes end before the end of the body.
 struct Parsed {
   Record record;
   std::uint32_t header_crc = 0;
@@ -149,7 +149,7 @@ std::optional<Parsed> parse_record(std::string_view bytes);
 // the record before, whose name need not be checked again.
 bool parse_record(std::string_view bytes, Parsed& parsed);
 // Parses the format of beanstalkd 1.4 to 1.9, which has no sums: 8 bytes of name length, times in
-// microseconds, 77 bytes of block. Sets `length` to the bytes of its header.
+// microseconds, 77 bytes of block. Sets `header_length` to the bytes before the body.
 std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& header_length);
 
 // Returns true if the header at the beginning of `bytes` belongs at this place. Ignores the place's
@@ -173,14 +173,15 @@ bool is_clearly_of_beanstalkd(const Parsed& parsed);
 
 inline constexpr std::uint32_t kRunsEnd = 1 << 24;
 
-// Bit in the id of a folder, which is random otherwise. It is set if the folder had files of ours
-// when it got the id, but none of them stated the former id. Such files fit no file of the id.
+// Bit in the id of a folder, which is random otherwise. It is set if the folder got a new id
+// although it had files of ours, because none of them stated the former id. Those files do not fit
+// the new id.
 inline constexpr std::uint64_t kIdMadeAnew = std::uint64_t{1} << 63;
 
 // Last epoch. Each server that opens a folder with a fence gets a higher epoch than any server had
-// there before, so two servers can be ordered. It serves as a run that is not random.
+// there before, so two servers can be ordered. The run of such a server is run_of_epoch().
 inline constexpr std::uint32_t kEpochLast = 0xfeffffff;
-// Returns the run of an epoch: never 0, because an epoch with that run is skipped.
+// Returns the run of an epoch: never 0, because epoch_after() skips epochs with that run.
 constexpr std::uint32_t run_of_epoch(std::uint32_t epoch) {
   return epoch % kRunsEnd;
 }

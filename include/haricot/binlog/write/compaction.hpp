@@ -39,8 +39,8 @@ class Compaction {
   bool wants_sync() const { return wants_sync_; }
   // Returns the time at which the next turn has to begin.
   Instant next_event() const;
-  // Returns true if the folder is so far too large that no command may begin a file now. When the
-  // disk is idle, compaction continues first.
+  // Returns true if no command may begin a file now, because the folder is far too large. If work
+  // of the disk has just ended, continues compaction first.
   bool is_too_far_ahead(const Budget& budget);
   // On a full disk: continues for a change that lacks room. Returns false if that cannot help.
   bool collect_for_space(const Budget& budget);
@@ -95,7 +95,7 @@ class Compaction {
   bool waits_ = false;       // Waits for a sync or a removal.
   bool wants_sync_ = false;  // A record must be synced before a file can be removed.
   bool has_moved_ = false;   // The disk has made progress since the last call.
-  // Mark in the line of syncs: the sync that makes the removal of a file by another path durable.
+  // Mark of the sync that makes a removal durable that did not go through the line of syncs.
   std::uint64_t removal_mark_ = 0;
   Instant again_;
   // Time of the next try after a removal or a large body has failed. A change that lacks room does

@@ -80,10 +80,10 @@ class FileSequence {
   // Refusal::is_on(). Requires: a file is open, nothing is collected.
   WrittenPoint end_cleanly();
 
-  // If no file is replaced, a file that could not be begun may exist all the same, perhaps with a
-  // record. Then it becomes a file of ours without jobs, which is removed in its turn: otherwise it
-  // would outlast the deletion of its job. Returns false if that cannot be decided now. Requires:
-  // none is open.
+  // In a shared folder, a file that could not be begun may exist all the same, perhaps with a
+  // record. Adds it as a file without jobs, which compaction removes: otherwise it would outlast
+  // the deletion of its job. Returns false if its existence cannot be checked now. Requires: none
+  // is open.
   [[nodiscard]] bool take_up_unsure_file();
   // Retries to truncate files after failed writes, if no sync is under way. O(files) if there is
   // something to truncate.

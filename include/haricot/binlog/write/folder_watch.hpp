@@ -29,8 +29,8 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Begins to watch. A file system that reports a new file as missing at once would do so for
-  // ever, so the watch is switched off.
+  // Begins to watch. Switches the watch off if the file system reports the new file as missing,
+  // because it would do so for ever.
   void begin();
   // Checks if it is time to, before any record counts as safe. If no record waited at the last
   // check, the first one that waits is a reason for another check.

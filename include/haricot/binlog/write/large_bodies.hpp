@@ -43,9 +43,8 @@ class LargeBodies {
   // Returns true if commands have recorded so much in this turn that puts with a body of their own
   // wait for the next turn.
   bool has_written_much() const;
-  // Returns true if a put that waits for its body, or for its turn, has to wait longer. The wait
-  // ends in a turn that the binlog requests: at the end of a turn, or while a body is being
-  // written.
+  // Returns true if a put that waits for its body, or for its turn, has to wait longer. The binlog
+  // requests the turn in which the wait ends.
   bool is_busy() const;
 
   // Returns ok if the body is written, and there is room for `keep` bytes beside it. later: the
@@ -90,8 +89,8 @@ class LargeBodies {
   RoomAhead& room_;
   LargeBody& body_;
   User user_ = User::put;             // User of the body, or of the last one if there is none.
-  bool was_claimed_ = false;          // In this turn.
-  bool was_whole_ = false;            // Or had failed, at the end of the last turn.
+  bool was_claimed_ = false;          // The body was requested in this turn.
+  bool was_whole_ = false;            // It was whole, or had failed, at the last turn's end.
   bool put_wants_it_ = false;         // A put waits while another body is written.
   bool compaction_wants_it_ = false;  // Compaction waits while another body is written.
 };

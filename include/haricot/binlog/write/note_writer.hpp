@@ -22,7 +22,7 @@ class NoteWriter {
   NoteWriter(const NoteWriter&) = delete;
   NoteWriter& operator=(const NoteWriter&) = delete;
 
-  // The note when the folder was opened, and the note last written.
+  // Sets the note found when the folder was opened. note() returns the note last written.
   void set(const FolderNote& note) { note_ = note; }
   const FolderNote& note() const { return note_; }
 

@@ -23,7 +23,7 @@ class Quarantine {
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  // Function that makes a name of a file number and a serial number, such as damaged_name().
+  // Function that makes a name from a file number and a serial number, such as damaged_name().
   using NameOf = std::string (*)(std::uint64_t number, std::uint64_t serial);
 
   struct Kept {

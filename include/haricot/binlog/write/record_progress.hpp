@@ -29,7 +29,7 @@ class RecordProgress {
   std::uint64_t synced() const { return synced_; }
   std::uint64_t safe() const { return safe_; }
   std::uint64_t doubtful() const { return doubtful_; }
-  // Returns these as the engine needs them.
+  // Returns the numbers that the engine needs.
   JournalProgress for_journal() const {
     return {.records = records_, .safe = safe_, .doubtful = doubtful_};
   }

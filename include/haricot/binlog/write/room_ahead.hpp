@@ -63,7 +63,7 @@ class RoomAhead {
   void count_refused_put(std::uint64_t missing, std::uint64_t record_bytes);
   // Returns true if there is still no room for that put.
   bool is_missing() const { return missing_room_ > 0; }
-  // Searches for that room. Producers may have given up, so no put may come that would find it.
+  // Tries to make that room: producers may have given up, so no put may follow.
   void find_missing_room();
 
   // At the end of a turn: makes the room that puts need ahead of time, and releases an excess,

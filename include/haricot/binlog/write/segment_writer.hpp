@@ -64,9 +64,9 @@ class SegmentWriter {
   void resume(const ContinuedFile& file);
   // Releases the file, and drops records that were collected and not written.
   FileHandle abandon();
-  // Ends the file: end() releases it, and when the next file is begun, seal() writes the seal and
-  // truncates the space allocated after it. Requires for the first: a file is open, nothing is
-  // collected. `oldest_needed`: the oldest needed file of the folder.
+  // take_ending() releases the file and returns its ending. When the next file is begun, seal()
+  // writes the seal and truncates the space allocated after it. `oldest_needed`: the oldest needed
+  // file of the folder. Requires for take_ending(): a file is open, nothing is collected.
   struct Ending {
     FileHandle file = FileHandle::none;
     WrittenPoint end;
@@ -111,7 +111,7 @@ class SegmentWriter {
   // and 80 us in space that was written before (20 KB each, NVMe). No byte of the file changes.
   enum class Ahead : std::uint8_t { nothing, zeros };
   [[nodiscard]] DiskStatus flush(Disk& disk, Ahead ahead = Ahead::nothing);
-  // The larger it is, the longer takes the one sync that has to write it.
+  // A larger value makes the one sync longer that has to write the zeros.
   static constexpr std::uint64_t kZeroedBytes = 256 * 1024;
 
   // Returns the position up to which the file is written.

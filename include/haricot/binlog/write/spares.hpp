@@ -33,7 +33,7 @@ class Spares {
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
 
-  // First number that no file has had; spares are named from there on.
+  // Sets the first number that no file has had. Spares are named from there on.
   void set_next_number(std::uint64_t number) { next_number_ = number; }
 
   bool empty() const { return spares_.empty(); }
@@ -102,8 +102,8 @@ class Spares {
   std::vector<std::uint64_t> left_over_;
   std::uint64_t next_number_ = 1;
   bool leaves_names_out_ = false;
-  std::uint64_t left_over_until_ =
-      0;  // Exclusive upper bound of numbers whose files may be left over.
+  // Exclusive upper bound of numbers whose files may be left over.
+  std::uint64_t left_over_until_ = 0;
   std::uint64_t room_ = 0;
   std::uint64_t allocated_ = 0;
   std::string why_;

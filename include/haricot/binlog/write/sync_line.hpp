@@ -49,7 +49,7 @@ class SyncLine {
   // Removes a file and, if `sync`, then syncs the folder, ahead of all that have not begun.
   // Requires: no other removal is in line.
   void remove_first(const std::string& name, bool sync);
-  // Returns true if the result of a requested removal was not taken out.
+  // Returns true if the result of a requested removal has not been taken out yet.
   bool has_removal() const { return has_removal_; }
   // Closes the file now, or when no sync of it is under way any more.
   void close(FileHandle file);
