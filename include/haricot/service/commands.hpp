@@ -68,8 +68,8 @@ namespace commands {
 #include "haricot/protocol/command_rows.inc"
 }  // namespace commands
 
-// Share of the limit of memory by which tubes and watches may pass it, so that workers can still
-// connect when puts are refused.
+// Fraction of the memory limit, as its denominator, by which tubes and watches may exceed the
+// limit: workers can still connect when puts are refused.
 inline constexpr std::size_t kShareForNames = 16;
 
 // Returns the reply to a command that reports only its outcome: `done` on success.

@@ -84,7 +84,7 @@ class Dispatcher {
   void drain() { context_.is_draining = true; }
   bool is_draining() const { return context_.is_draining; }
 
-  // Return puts that were too big since the last call of take_oversized(), or if there are any.
+  // Returns true if a put was too big since the last call of take_oversized().
   bool has_oversized() const { return oversized_.count > 0; }
   OversizedPuts take_oversized() { return std::exchange(oversized_, {}); }
 

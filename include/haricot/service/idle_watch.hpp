@@ -5,12 +5,14 @@
 // that is held back, commands left from the turn before). Half a command that arrived is idle, and
 // so are answers that the client does not read.
 //
-// With a timeout, the list is in the order of the last activity. So a command costs moving one link
-// to its end, and a check costs the sessions that it finds too old. An occupied one is moved to the
-// end as if it had been active. A wait ends with an answer, but a held job is lost by its TTR
-// without a byte, at an instant that is not known here. So a session that was occupied when it was
-// last active or checked gets one more period. No session ends sooner than the timeout after it was
-// last active or occupied, and a session that has lost a job ends at most after twice the time.
+// With a timeout, the list is in the order of the last activity. So a command moves one link to the
+// end of the list, and a check visits only sessions whose timeout has ended. An occupied session is
+// moved to the end as if it had been active.
+//
+// A session can lose a held job by its TTR at an instant that is not known here. So a session that
+// was occupied when it was last active or checked gets one more period. No session ends sooner than
+// the timeout after it was last active or occupied, and a session that has lost a job ends at most
+// after twice the time.
 //
 // A byte that arrives in time counts, although the turn that reads it checks for idle sessions
 // first: a session ends two turns after its deadline, and between them the server reads everything
@@ -76,7 +78,7 @@ class IdleWatch {
   IntrusiveList<Session, &Session::idle, &Session::IdleNode::hook> sessions_;
   Instant last_check_;
   Instant check_before_last_;
-  Instant no_end_before_;  // After a late check.
+  Instant no_end_before_;  // Set by a late check.
 };
 
 }  // namespace haricot

@@ -25,8 +25,8 @@ class PageLimit {
   PageLimit(const PageLimit&) = delete;
   PageLimit& operator=(const PageLimit&) = delete;
 
-  // Returns the number of pages that may begin now, at most kPagesMax even if memory is free: woken
-  // sessions exceed the memory limit by that number at most.
+  // Returns the number of pages that may begin now. At most kPagesMax even if memory is free, so
+  // that woken sessions exceed the memory limit by at most that many pages.
   std::uint32_t free_pages() const {
     return Memory::is_at_limit() ? kPagesMax - std::min(pages_, kPagesMax) : kPagesMax;
   }

@@ -50,7 +50,7 @@ class RunQueue {
   void begin_round() { round_.append(backlog_); }
   // Removes and returns the next session of the round; null if there is none.
   Session* take_next();
-  // Returns a session that was put off to the front of the round.
+  // Moves a session that was put off back to the front of the round.
   void keep_place(Session& session);
   void end_round();
 

@@ -109,7 +109,8 @@ class Session {
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
     needs_input,  // The input has no complete request.
-    deferred,  // The next command waits for the journal's disk or for memory, or will be retried.
+    deferred,     // The next command waits for the journal's disk or for memory, or is in
+                  // the backlog for a retry.
     // The session is in the backlog:
     has_had_share,  // It has used its share of the turn, or was woken.
     put_off,        // The next command is expensive, and waits for a later turn.
