@@ -104,9 +104,9 @@ TEST(PendingTags, BelongToTheirPutsWhileBodiesArrive) {
   Session& one = world.connect();
   Session& two = world.connect();
   Session& three = world.connect();
-  world.say(one, "put 1 0 60 2 idp:one\r\na");
-  world.say(two, "put 1 0 60 2 idp:two\r\na");
-  world.say(three, "put 1 0 60 2 idp:three\r\n");
+  world.send(one, "put 1 0 60 2 idp:one\r\na");
+  world.send(two, "put 1 0 60 2 idp:two\r\na");
+  world.send(three, "put 1 0 60 2 idp:three\r\n");
   EXPECT_EQ(world.ask(one, "b\r\n"), "INSERTED 1\r\n");
   world.disconnect(three);
   EXPECT_EQ(world.ask(two, "b\r\nput 1 0 60 1 idp:two\r\nx\r\nput 1 0 60 1 idp:one\r\nx\r\n"),

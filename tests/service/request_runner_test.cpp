@@ -37,7 +37,7 @@ class RequestRunnerTest : public ::testing::Test, protected test::PartWorld {
     }
     run_queue.end_round();
   }
-  std::string say(Session& session, std::string_view bytes) {
+  std::string send(Session& session, std::string_view bytes) {
     runner.receive(session, bytes, now);
     return take_output(session);
   }
@@ -59,30 +59,30 @@ class RequestRunnerTest : public ::testing::Test, protected test::PartWorld {
 
 TEST_F(RequestRunnerTest, RunsCompleteRequestsAndKeepsTheRest) {
   Session& session = connect();
-  EXPECT_EQ(say(session, "use t\r\nput 0 0 60 1\r\nx\r\nlist-tube"), "USING t\r\nINSERTED 1\r\n");
+  EXPECT_EQ(send(session, "use t\r\nput 0 0 60 1\r\nx\r\nlist-tube"), "USING t\r\nINSERTED 1\r\n");
   EXPECT_EQ(session.stopped(), Stopped::needs_input);
   EXPECT_EQ(session.requests.input.view(), "list-tube");
   EXPECT_EQ(session.commands_run(), 2U);
-  EXPECT_EQ(say(session, "-used\r\n"), "USING t\r\n");
+  EXPECT_EQ(send(session, "-used\r\n"), "USING t\r\n");
   EXPECT_EQ(session.requests.input.memory_bytes(), 0U);
 }
 
 TEST_F(RequestRunnerTest, AWaitingSessionKeepsItsInput) {
   Session& session = connect();
-  EXPECT_EQ(say(session, "reserve\r\nuse t\r\n"), "");
+  EXPECT_EQ(send(session, "reserve\r\nuse t\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::waits_for_delivery);
-  EXPECT_EQ(say(session, "use u\r\n"), "");
+  EXPECT_EQ(send(session, "use u\r\n"), "");
   EXPECT_EQ(session.requests.input.view(), "use t\r\nuse u\r\n");
 }
 
 TEST_F(RequestRunnerTest, AClosedWritingSideEndsAWait) {
   Session& session = connect();
-  say(session, "reserve\r\n");
+  send(session, "reserve\r\n");
   runner.half_close(session);
   EXPECT_FALSE(session.peer_may_write());
   EXPECT_EQ(take_output(session), "TIMED_OUT\r\n");
   EXPECT_FALSE(session.is_finished()) << "more may be under way";
-  EXPECT_EQ(say(session, "reserve\r\n"), "TIMED_OUT\r\n");
+  EXPECT_EQ(send(session, "reserve\r\n"), "TIMED_OUT\r\n");
   to_send();
   runner.end_input(session);
   EXPECT_TRUE(session.is_finished());
@@ -91,8 +91,8 @@ TEST_F(RequestRunnerTest, AClosedWritingSideEndsAWait) {
 
 TEST_F(RequestRunnerTest, InputAbortsAReserveWithAbort) {
   Session& session = connect();
-  EXPECT_EQ(say(session, "reserve-with-abort\r\n"), "");
-  EXPECT_EQ(say(session, "use t\r\n"), "ABORTED\r\n");
+  EXPECT_EQ(send(session, "reserve-with-abort\r\n"), "");
+  EXPECT_EQ(send(session, "use t\r\n"), "ABORTED\r\n");
   run_backlog();
   EXPECT_EQ(take_output(session), "USING t\r\n");
 }
@@ -103,7 +103,7 @@ TEST_F(RequestRunnerTest, ASessionBeyondItsShareContinuesInTheBacklog) {
   Session& session = connect();
   std::string commands;
   for (std::size_t i = 0; i < kCommands; ++i) commands += "use t\r\n";
-  const std::string first = say(session, commands);
+  const std::string first = send(session, commands);
   EXPECT_EQ(session.stopped(), Stopped::has_had_share);
   run_backlog();
   EXPECT_EQ((first + take_output(session)).size(), kCommands * 9);
@@ -112,33 +112,33 @@ TEST_F(RequestRunnerTest, ASessionBeyondItsShareContinuesInTheBacklog) {
 
 TEST_F(RequestRunnerTest, AnExpensiveCommandStaysInTheInput) {
   Session& session = connect();
-  for (int i = 0; i < 40; ++i) say(session, "put 0 0 60 1\r\nx\r\n");
+  for (int i = 0; i < 40; ++i) send(session, "put 0 0 60 1\r\nx\r\n");
   begin_reading();
   engine.steps() += turn_limits::kStepsOfReading;
   const std::uint64_t commands = session.commands_run();
-  EXPECT_EQ(say(session, "scan-jobs 0 40\r\nuse t\r\n"), "");
+  EXPECT_EQ(send(session, "scan-jobs 0 40\r\nuse t\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::put_off);
   EXPECT_EQ(session.requests.input.view(), "scan-jobs 0 40\r\nuse t\r\n");
   EXPECT_EQ(session.commands_run(), commands);
   run_backlog();
-  const std::string heard = take_output(session);
-  EXPECT_TRUE(heard.starts_with("OK ") && heard.ends_with("USING t\r\n"));
+  const std::string received = take_output(session);
+  EXPECT_TRUE(received.starts_with("OK ") && received.ends_with("USING t\r\n"));
 }
 
 TEST_F(RequestRunnerTest, ADeferredCommandRunsAgain) {
   Session& session = connect();
   journal.refuse_from(1, JournalStatus::later);
-  EXPECT_EQ(say(session, "put 0 0 60 1\r\nx\r\nuse t\r\n"), "");
+  EXPECT_EQ(send(session, "put 0 0 60 1\r\nx\r\nuse t\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::deferred);
   EXPECT_EQ(session.requests.input.view(), "x\r\nuse t\r\n");
   journal.accept();
-  EXPECT_EQ(say(session, "use u\r\n"), "") << "only the journal ends this";
+  EXPECT_EQ(send(session, "use u\r\n"), "") << "only the journal ends this";
   run_queue.retry_deferred();
   run_backlog();
   EXPECT_EQ(take_output(session), "INSERTED 1\r\nUSING t\r\nUSING u\r\n");
   journal.refuse_from(1, JournalStatus::later);
   const std::uint64_t commands = session.commands_run();
-  EXPECT_EQ(say(session, "delete 1\r\n"), "");
+  EXPECT_EQ(send(session, "delete 1\r\n"), "");
   EXPECT_EQ(session.commands_run(), commands);
   journal.accept();
   run_queue.retry_deferred();
@@ -149,11 +149,11 @@ TEST_F(RequestRunnerTest, ADeferredCommandRunsAgain) {
 
 TEST_F(RequestRunnerTest, APageWaitsForMemory) {
   Session& session = connect();
-  say(session, "put 0 0 60 1\r\nx\r\n");
+  send(session, "put 0 0 60 1\r\nx\r\n");
   for (std::uint32_t i = 0; i < PageLimit::kPagesMax; ++i) page_limit.begin(connect());
   void* const held = Memory::allocate(Memory::kOwnBytes + 1);
   Memory::limit(1);
-  EXPECT_EQ(say(session, "scan-jobs 0 10\r\n"), "");
+  EXPECT_EQ(send(session, "scan-jobs 0 10\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::deferred);
   Memory::limit(SIZE_MAX);
   Memory::free(held);
@@ -175,17 +175,17 @@ TEST_F(RequestRunnerTest, ADuplicateWaitsForTheRecordOfTheOwner) {
 
 TEST_F(RequestRunnerTest, ARejectedLineIsAnswered) {
   Session& session = connect();
-  EXPECT_EQ(say(session, "nonsense\r\n"), "UNKNOWN_COMMAND\r\n");
-  EXPECT_EQ(say(session, "delete x\r\n"), "BAD_FORMAT\r\n");
-  EXPECT_EQ(say(session, std::string(500, 'x') + "\r\n"), "BAD_FORMAT\r\n");
-  EXPECT_EQ(say(session, "put 0 0 60 3\r\nabcde"), "EXPECTED_CRLF\r\n");
-  EXPECT_EQ(say(session, "put 0 0 60 4294967295 x\r\n"), "") << "its body is discarded";
+  EXPECT_EQ(send(session, "nonsense\r\n"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(send(session, "delete x\r\n"), "BAD_FORMAT\r\n");
+  EXPECT_EQ(send(session, std::string(500, 'x') + "\r\n"), "BAD_FORMAT\r\n");
+  EXPECT_EQ(send(session, "put 0 0 60 3\r\nabcde"), "EXPECTED_CRLF\r\n");
+  EXPECT_EQ(send(session, "put 0 0 60 4294967295 x\r\n"), "") << "its body is discarded";
 }
 
 TEST_F(RequestRunnerTest, ASessionEndsWithoutMemoryForInput) {
   Session& session = connect();
   const std::string body(4 * Memory::kOwnBytes, 'x');
-  say(session, "reserve\r\n");
+  send(session, "reserve\r\n");
   Memory::limit(1);
   {
     const Memory::Bounded bounded;
@@ -199,9 +199,9 @@ TEST_F(RequestRunnerTest, ASessionEndsWithoutMemoryForInput) {
 
 TEST_F(RequestRunnerTest, QuitEndsTheSession) {
   Session& session = connect();
-  EXPECT_EQ(say(session, "use t\r\nquit\r\nuse u\r\n"), "USING t\r\n");
+  EXPECT_EQ(send(session, "use t\r\nquit\r\nuse u\r\n"), "USING t\r\n");
   EXPECT_EQ(session.stopped(), Stopped::quit);
-  EXPECT_EQ(say(session, "use u\r\n"), "");
+  EXPECT_EQ(send(session, "use u\r\n"), "");
   EXPECT_TRUE(session.requests.input.empty());
 }
 

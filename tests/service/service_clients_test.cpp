@@ -38,14 +38,14 @@ TEST_F(ServiceClients, AreIdleUntilInputArrives) {
   world.pass_s(5);
   EXPECT_EQ(state_of(session), "idle");
   EXPECT_EQ(number_of(session, "idle"), 5U);
-  world.say(session, "list-tu");  // No complete line yet.
+  world.send(session, "list-tu");  // No complete line yet.
   EXPECT_EQ(number_of(session, "idle"), 0U);
   EXPECT_EQ(number_of(session, "commands"), 0U);
   world.pass_s(3);
-  world.say(session, "be-used\r\n");
+  world.send(session, "be-used\r\n");
   world.pass_s(4);
   // Reading the answer late makes no difference.
-  EXPECT_EQ(world.hear(session), "USING default\r\n");
+  EXPECT_EQ(world.receive(session), "USING default\r\n");
   EXPECT_EQ(number_of(session, "idle"), 4U);
   EXPECT_EQ(number_of(session, "commands"), 1U);
   EXPECT_EQ(number_of(session, "age"), 12U);
@@ -53,15 +53,15 @@ TEST_F(ServiceClients, AreIdleUntilInputArrives) {
 
 TEST_F(ServiceClients, WaitSinceTheBeginOfTheReserve) {
   Session& session = world.connect();
-  world.say(session, "reserve-with-timeout 100\r\nreserve\r\n");
+  world.send(session, "reserve-with-timeout 100\r\nreserve\r\n");
   world.pass_s(7);
-  world.say(session, "list-tube-used\r\n");  // Waits for the reserve.
+  world.send(session, "list-tube-used\r\n");  // Waits for the reserve.
   EXPECT_EQ(state_of(session), "waiting");
   EXPECT_EQ(number_of(session, "idle"), 7U);
   EXPECT_EQ(number_of(session, "commands"), 1U);
   // The second wait begins when the first one ends.
   world.pass_s(93);
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
+  EXPECT_EQ(world.receive(session), "TIMED_OUT\r\n");
   world.pass_s(2);
   EXPECT_EQ(state_of(session), "waiting");
   EXPECT_EQ(number_of(session, "idle"), 2U);
@@ -77,10 +77,10 @@ TEST_F(ServiceClients, AreInABodyAlsoIfItIsRefused) {
   const std::string large(100'000, 'l');
   for (const std::size_t bytes : {std::size_t{5}, large.size(), std::size_t{5'000'000}}) {
     Session& session = world.connect();
-    world.say(session, put_line(bytes));
+    world.send(session, put_line(bytes));
     EXPECT_EQ(state_of(session), "body") << bytes;
     world.pass_s(2);
-    world.say(session, "abc");
+    world.send(session, "abc");
     EXPECT_EQ(state_of(session), "body") << bytes;
     EXPECT_EQ(number_of(session, "idle"), 0U) << bytes;
   }
@@ -88,7 +88,7 @@ TEST_F(ServiceClients, AreInABodyAlsoIfItIsRefused) {
 
 TEST_F(ServiceClients, AreRunningWhileAnAnswerIsUnread) {
   Session& session = world.connect();
-  world.say(session, test::repeated("stats\r\n", 2000));
+  world.send(session, test::repeated("stats\r\n", 2000));
   world.settle();
   EXPECT_EQ(state_of(session), "running");
   EXPECT_LT(number_of(session, "commands"), 2000U);
@@ -114,9 +114,9 @@ TEST_F(ServiceClients, HoldNoJobsWhenClosed) {
   world.disconnect(session);
   // Some of its jobs are still reserved.
   ASSERT_GT(service.engine().counts().reserved, 0U);
-  world.say(asker, "scan-jobs 1 10\r\n");
+  world.send(asker, "scan-jobs 1 10\r\n");
   service.run_backlog(world.now);
-  const std::string jobs = world.hear(asker);
+  const std::string jobs = world.receive(asker);
   EXPECT_NE(jobs.find("state: reserved"), std::string::npos);
   EXPECT_EQ(jobs.find("holder"), std::string::npos);
 }
@@ -152,7 +152,7 @@ TEST_F(ServiceClients, ALargePageIsCharged) {
   // Concurrent requests wait for later turns.
   std::vector<Session*> askers;
   for (int i = 0; i < 9; ++i) askers.push_back(&world.connect());
-  for (Session* session : askers) world.say(*session, "list-clients 1 1000\r\n");
+  for (Session* session : askers) world.send(*session, "list-clients 1 1000\r\n");
   service.run_backlog(world.now);
   std::size_t answered = 0;
   for (const Session* session : askers) answered += session->has_output() ? 1U : 0U;

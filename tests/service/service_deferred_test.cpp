@@ -51,13 +51,13 @@ TEST_F(DeferredCommands, RunOnceWhenTheDiskCatchesUp) {
     SCOPED_TRACE(command.substr(0, 40));
     make_disk_slow();
     const std::size_t records = world.journal.written.size();
-    std::string heard = world.ask(session, command);
+    std::string received = world.ask(session, command);
     EXPECT_EQ(world.journal.written.size(), records);
-    EXPECT_LT(heard.size(), answer.size());
+    EXPECT_LT(received.size(), answer.size());
     EXPECT_GT(service.next_event(), world.now) << "it waits without being busy";
     let_disk_catch_up();
-    heard += world.hear(session);
-    EXPECT_EQ(heard, answer);
+    received += world.receive(session);
+    EXPECT_EQ(received, answer);
   }
   EXPECT_EQ(world.stat(session, "cmd-put"), 2U);
   EXPECT_EQ(world.stat(session, "cmd-delete"), 1U);
@@ -85,7 +85,7 @@ TEST_F(DeferredCommands, DoNotDelayOtherSessions) {
             "RESERVED 1 1\r\nx\r\nTOUCHED\r\nFOUND 1 1\r\nx\r\nUSING t\r\n");
   EXPECT_EQ(world.stat(other, "current-jobs-reserved"), 1U);
   let_disk_catch_up();
-  EXPECT_EQ(world.hear(producer), "INSERTED 2\r\nFOUND 1 1\r\nx\r\n");
+  EXPECT_EQ(world.receive(producer), "INSERTED 2\r\nFOUND 1 1\r\nx\r\n");
 }
 
 TEST_F(DeferredCommands, AreNotRetriedOnInput) {
@@ -93,7 +93,7 @@ TEST_F(DeferredCommands, AreNotRetriedOnInput) {
   make_disk_slow();
   world.ask(session, whole_put("x"));
   const std::uint64_t asked = world.journal.asked;
-  for (int i = 0; i < 100; ++i) world.say(session, "stats\r\n");
+  for (int i = 0; i < 100; ++i) world.send(session, "stats\r\n");
   world.settle();
   EXPECT_EQ(world.journal.asked, asked);
 }
@@ -105,7 +105,7 @@ TEST_F(DeferredCommands, ShareTurns) {
   make_disk_slow();
   for (std::uint64_t i = 0; i < kProducers; ++i) {
     producers.push_back(&world.connect());
-    world.say(*producers.back(), whole_put(std::string(5'000, 'x')));
+    world.send(*producers.back(), whole_put(std::string(5'000, 'x')));
   }
   for (int i = 0; i < 3; ++i) {
     std::uint64_t asked = world.journal.asked;
@@ -124,7 +124,8 @@ TEST_F(DeferredCommands, ShareTurns) {
     EXPECT_GT(service.next_event(), world.now) << "it waits without being busy";
   }
   let_disk_catch_up();
-  for (Session* producer : producers) EXPECT_TRUE(world.hear(*producer).starts_with("INSERTED "));
+  for (Session* producer : producers)
+    EXPECT_TRUE(world.receive(*producer).starts_with("INSERTED "));
 }
 
 TEST_F(DeferredCommands, LimitTheInputOfTheirSession) {
@@ -133,11 +134,11 @@ TEST_F(DeferredCommands, LimitTheInputOfTheirSession) {
   world.ask(session, whole_put("x"));
   EXPECT_TRUE(session.wants_input());
   for (std::size_t i = 0; i < Session::kInputBytesMax; i += 100) {
-    world.say(session, whole_put(std::string(100, 'b')));
+    world.send(session, whole_put(std::string(100, 'b')));
   }
   EXPECT_FALSE(session.wants_input());
   let_disk_catch_up();
-  EXPECT_TRUE(world.hear(session).starts_with("INSERTED 1\r\nINSERTED 2\r\n"));
+  EXPECT_TRUE(world.receive(session).starts_with("INSERTED 1\r\nINSERTED 2\r\n"));
   EXPECT_TRUE(session.wants_input());
 }
 
@@ -152,7 +153,7 @@ TEST_F(DeferredCommands, AreDroppedWithTheirSession) {
   world.disconnect(gone);
   let_disk_catch_up();
   EXPECT_EQ(world.journal.written.size(), 1U);
-  EXPECT_EQ(world.hear(half_closed), "INSERTED 2\r\n");
+  EXPECT_EQ(world.receive(half_closed), "INSERTED 2\r\n");
   EXPECT_TRUE(half_closed.is_finished());
 }
 
@@ -165,10 +166,10 @@ TEST_F(DeferredCommands, MayBeDeferredAgain) {
     service.advance(world.now);
     service.run_backlog(world.now);
     world.settle();
-    EXPECT_EQ(world.hear(session), "");
+    EXPECT_EQ(world.receive(session), "");
   }
   let_disk_catch_up();
-  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  EXPECT_EQ(world.receive(session), "INSERTED 1\r\n");
 }
 
 TEST_F(DeferredCommands, AKickResumesWhereItStopped) {
@@ -180,7 +181,7 @@ TEST_F(DeferredCommands, AKickResumesWhereItStopped) {
   EXPECT_EQ(world.stat(other, "current-jobs-ready"), 3U);
   EXPECT_GT(service.next_event(), world.now);
   let_disk_catch_up();
-  EXPECT_EQ(world.hear(session), "KICKED 8\r\nUSING t\r\n");
+  EXPECT_EQ(world.receive(session), "KICKED 8\r\nUSING t\r\n");
   EXPECT_EQ(world.stat(other, "current-jobs-ready"), 8U);
   EXPECT_EQ(world.stat(other, "cmd-kick"), 1U);
 }
@@ -189,15 +190,15 @@ TEST_F(DeferredCommands, HeldBackAnswersAreSentBeforeTheirs) {
   world.journal.hold_back();
   Session& session = world.connect();
   world.journal.refuse_from(2, JournalStatus::later);
-  world.say(session, whole_put("x") + whole_put("y"));
-  EXPECT_EQ(world.hear(session), "");
+  world.send(session, whole_put("x") + whole_put("y"));
+  EXPECT_EQ(world.receive(session), "");
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  EXPECT_EQ(world.receive(session), "INSERTED 1\r\n");
   let_disk_catch_up();
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), "INSERTED 2\r\n");
+  EXPECT_EQ(world.receive(session), "INSERTED 2\r\n");
 }
 
 // The waiting client may have closed, and the journal requests turns until it is asked.

@@ -19,12 +19,12 @@ using test::whole_put;
 
 TEST_F(ServiceTest, QuitFinishesAfterTheAnswers) {
   Session& session = world.connect();
-  world.say(session, "use t\r\nquit\r\nuse u\r\n");
+  world.send(session, "use t\r\nquit\r\nuse u\r\n");
   EXPECT_TRUE(session.is_finished());
   EXPECT_FALSE(session.wants_input());
   EXPECT_TRUE(world.is_to_be_sent(session));
-  world.say(session, "use v\r\n");
-  EXPECT_EQ(world.hear(session), "USING t\r\n");
+  world.send(session, "use v\r\n");
+  EXPECT_EQ(world.receive(session), "USING t\r\n");
   EXPECT_FALSE(session.has_output());
 }
 
@@ -41,11 +41,11 @@ TEST_F(ServiceTest, AnIncompleteCommandDoesNotKeepASessionOpen) {
        {std::string("use"), std::string("use t\r"), put_line(5) + "abcde\r", put_line(5000) + "x",
         put_line(5'000'000) + "x", std::string(300, 'z')}) {
     Session& session = world.connect();
-    world.say(session, begun);
+    world.send(session, begun);
     EXPECT_FALSE(session.is_finished());
     service.end_of_input(session);
     EXPECT_TRUE(session.is_finished()) << begun.substr(0, 20);
-    EXPECT_EQ(world.hear(session), "");
+    EXPECT_EQ(world.receive(session), "");
     world.disconnect(session);
   }
 }
@@ -55,7 +55,7 @@ TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
   world.ask(session, "reserve\r\n");
   service.end_of_input(session);
   world.settle();
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
+  EXPECT_EQ(world.receive(session), "TIMED_OUT\r\n");
   EXPECT_TRUE(session.is_finished());
 }
 
@@ -63,24 +63,24 @@ TEST_F(ServiceTest, CommandsBeforeAHalfCloseRun) {
   Session& session = world.connect();
   Session& other = world.connect();
   world.ask(other, whole_put("x"));
-  world.say(session,
-            "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
-            "reserve\r\nlist-tube-used\r\n");
-  EXPECT_EQ(world.hear(session), "WATCHING 2\r\nWATCHING 1\r\n");
+  world.send(session,
+             "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
+             "reserve\r\nlist-tube-used\r\n");
+  EXPECT_EQ(world.receive(session), "WATCHING 2\r\nWATCHING 1\r\n");
   service.end_of_input(session);
   world.settle();
-  EXPECT_EQ(world.hear(session),
+  EXPECT_EQ(world.receive(session),
             "TIMED_OUT\r\nWATCHING 2\r\nRESERVED 1 1\r\nx\r\nUSING t\r\nTIMED_OUT\r\nUSING t\r\n");
   EXPECT_TRUE(session.is_finished());
 }
 
 TEST_F(ServiceTest, AnEarlyHalfCloseWaitsForTheRestOfTheInput) {
   Session& session = world.connect();
-  world.say(session, "reserve\r\nuse t\r\n");
+  world.send(session, "reserve\r\nuse t\r\n");
   service.peer_half_closed(session);
   EXPECT_FALSE(session.is_finished());
   world.settle();
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\nUSING t\r\n");
+  EXPECT_EQ(world.receive(session), "TIMED_OUT\r\nUSING t\r\n");
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, "reserve-with-timeout 100\r\nuse u\r\n"),
             "TIMED_OUT\r\nUSING u\r\n");
@@ -101,13 +101,13 @@ TEST_F(ServiceTest, CommandsBeyondAShareRunAfterAHalfClose) {
 TEST_F(ServiceTest, AHalfClosedSessionIsFinishedWhenAllIsAnswered) {
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(600'000, 'x')));
-  world.say(session, repeated("peek 1\r\n", 6));
+  world.send(session, repeated("peek 1\r\n", 6));
   service.end_of_input(session);
   world.settle();
   EXPECT_FALSE(session.is_finished());
   std::size_t bytes = 0;
   for (int i = 0; i < 100 && !(session.is_finished() && !session.has_output()); ++i) {
-    bytes += world.hear(session, 500'000).size();
+    bytes += world.receive(session, 500'000).size();
     world.settle();
   }
   EXPECT_EQ(bytes, 6 * (600'000 + std::string("FOUND 1 600000\r\n\r\n").size()));
@@ -118,7 +118,7 @@ TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
   Session& session = world.connect();
   const std::string put = "put 0 1000 60 0\r\n\r\n";
   world.ask(session, repeated(put, Engine::kJobsPerCall + 5));
-  world.say(session, "kick 1000000\r\nuse t\r\n");
+  world.send(session, "kick 1000000\r\nuse t\r\n");
   service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""),
@@ -154,10 +154,10 @@ TEST_F(ServiceTest, AStoppedSessionEndsWithoutMemoryForInput) {
     SCOPED_TRACE(stopping.substr(0, 8) + " " + std::to_string(stopping.size()));
     Session& session = world.connect();
     if (stopping != share) world.journal.refuse_from(1, JournalStatus::later);
-    world.say(session, stopping);
+    world.send(session, stopping);
     if (stopping != share) service.run_backlog(world.now);
-    const std::string heard = world.hear(session);
-    world.say_without_memory(session);
+    const std::string received = world.receive(session);
+    world.send_without_memory(session);
     EXPECT_TRUE(session.is_finished());
     EXPECT_FALSE(session.wants_input());
     EXPECT_TRUE(world.is_to_be_sent(session));
@@ -171,7 +171,7 @@ TEST_F(ServiceTest, AStoppedSessionEndsWithoutMemoryForInput) {
 
 TEST_F(ServiceTest, InputAfterTheEndIsDropped) {
   Session& session = world.connect();
-  world.say(session, "quit\r\n");
+  world.send(session, "quit\r\n");
   Memory::limit(1'000'000'000);
   service.receive(session, std::string(2 * Memory::kOwnBytes, 'x'), world.now);
   EXPECT_EQ(Memory::used_bytes(), 0U);
@@ -210,9 +210,9 @@ TEST_F(ServiceTest, ABodyCutByTheEndOfAShareStaysInOrder) {
   body.back() = '>';
   const std::string bytes = repeated("use t\r\n", test::kCommandsPerShare - 1) + whole_put(body);
   const std::size_t received = bytes.size() - 1000;
-  world.say(session, std::string_view(bytes).substr(0, received));
+  world.send(session, std::string_view(bytes).substr(0, received));
   EXPECT_LE(service.next_event(), world.now);  // The put's line was the last of its share.
-  world.say(session, std::string_view(bytes).substr(received));
+  world.send(session, std::string_view(bytes).substr(received));
   EXPECT_TRUE(world.ask(session, "").ends_with("INSERTED 1\r\n"));
   EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 2000\r\n" + body + "\r\n");
 }
@@ -221,12 +221,12 @@ TEST_F(ServiceTest, ABodyCutByTheEndOfAShareStaysInOrder) {
 TEST_F(ServiceTest, AFinishedSessionIsReturnedWhenItsOutputIsSent) {
   for (const bool quits : {true, false}) {
     Session& session = world.connect();
-    world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
+    world.send(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
     if (!quits) service.end_of_input(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
-    world.hear(session, 3);
+    world.receive(session, 3);
     EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing has changed.
-    world.hear(session);
+    world.receive(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
   }
 }

@@ -47,7 +47,7 @@ TEST_F(ServiceExtended, ALongLineInPiecesIsOneCommand) {
   Session& session = world.connect();
   const std::string line = "delete-batch" + repeated(" 77", 200) + "\r\n";
   for (std::size_t cut = 1; cut < line.size(); ++cut) {
-    world.say(session, std::string_view(line).substr(0, cut));
+    world.send(session, std::string_view(line).substr(0, cut));
     world.settle();
     ASSERT_FALSE(session.has_output()) << cut;
     ASSERT_EQ(world.ask(session, line.substr(cut) + "use t\r\n"),
@@ -68,7 +68,7 @@ TEST_F(ServiceExtended, ALineAboveTheLimitIsRejected) {
     // Byte by byte, the session always wants more input.
     for (const char byte : line) {
       ASSERT_TRUE(session.wants_input());
-      world.say(session, std::string_view(&byte, 1));
+      world.send(session, std::string_view(&byte, 1));
     }
     EXPECT_EQ(world.ask(session, "use t\r\n"), answer + "USING t\r\n") << bytes;
   }
@@ -76,14 +76,14 @@ TEST_F(ServiceExtended, ALineAboveTheLimitIsRejected) {
 
 TEST_F(ServiceExtended, OtherLongLinesAreNotKept) {
   Session& session = world.connect();
-  world.say(session, "reserve\r\n");
-  world.say(session, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
+  world.send(session, "reserve\r\n");
+  world.send(session, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
   // The client waits, so its line is not read.
   EXPECT_FALSE(session.wants_input());
   Session& other = world.connect();
-  world.say(other, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
+  world.send(other, "delete-batch" + std::string(Session::kInputBytesMax, ' '));
   EXPECT_TRUE(other.wants_input());
-  world.say(other, std::string(kBatchLineBytesMax - Session::kInputBytesMax - 13, ' '));
+  world.send(other, std::string(kBatchLineBytesMax - Session::kInputBytesMax - 13, ' '));
   EXPECT_TRUE(other.wants_input());
   EXPECT_EQ(world.ask(other, "  \r\nuse t\r\n"), "BAD_FORMAT\r\nUSING t\r\n");
 }
@@ -149,11 +149,11 @@ TEST_F(ServiceExtended, AWaitingBatchIsAnsweredWithTheFirstJob) {
   EXPECT_EQ(world.ask(worker, "delete-batch 1 2\r\nreserve-batch 10 5\r\n"),
             "DELETED_BATCH 2 0\r\n");
   world.pass_s(5);
-  EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
+  EXPECT_EQ(world.receive(worker), "RESERVED_BATCH 0\r\n");
   // A half-closed client does not wait.
-  world.say(worker, "reserve-batch 10 5\r\n");
+  world.send(worker, "reserve-batch 10 5\r\n");
   service.end_of_input(worker);
-  EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
+  EXPECT_EQ(world.receive(worker), "RESERVED_BATCH 0\r\n");
   EXPECT_TRUE(worker.is_finished());
 }
 
@@ -163,11 +163,11 @@ TEST_F(ServiceExtended, ABatchInDoubtIsOneFailure) {
   world.journal.hold_back();
   Session& session = world.connect();
   service.advance(world.now);
-  world.say(session, whole_put("x") + whole_put("y") + "reserve-batch 5\r\nuse t\r\n");
+  world.send(session, whole_put("x") + whole_put("y") + "reserve-batch 5\r\nuse t\r\n");
   EXPECT_FALSE(session.may_send());
   world.journal.doubt(2);
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), repeated("INTERNAL_ERROR\r\n", 4));
+  EXPECT_EQ(world.receive(session), repeated("INTERNAL_ERROR\r\n", 4));
 }
 
 TEST_F(ServiceExtended, AnswersToDeletesWaitForTheirRecords) {
@@ -176,17 +176,17 @@ TEST_F(ServiceExtended, AnswersToDeletesWaitForTheirRecords) {
   world.journal.hold_back();
   world.journal.make_safe();
   service.advance(world.now);
-  world.say(session, "delete-batch 1 2 3\r\n");
+  world.send(session, "delete-batch 1 2 3\r\n");
   EXPECT_FALSE(session.may_send());
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), "DELETED_BATCH 3 0\r\n");
+  EXPECT_EQ(world.receive(session), "DELETED_BATCH 3 0\r\n");
   service.advance(world.now);
-  world.say(session, "flush-tube default\r\n");
+  world.send(session, "flush-tube default\r\n");
   EXPECT_FALSE(session.may_send());
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), "FLUSHED 6\r\n");
+  EXPECT_EQ(world.receive(session), "FLUSHED 6\r\n");
   // A command that deletes nothing does not wait.
   EXPECT_EQ(world.ask(session, "delete-batch 1 2 3\r\nflush-tube default\r\n"),
             "DELETED_BATCH 0 3\r\nFLUSHED 0\r\n");
@@ -236,7 +236,7 @@ TEST_F(ServiceExtended, AFlushAnswersAHalfClosedClient) {
   const std::size_t jobs = 3 * Engine::kJobsPerCall;
   world.ask(session, repeated(whole_put(""), jobs));
   service.advance(world.now);
-  world.say(session, "flush-tube default\r\n");
+  world.send(session, "flush-tube default\r\n");
   service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""), "FLUSHED " + std::to_string(jobs) + "\r\n");
@@ -248,7 +248,7 @@ TEST_F(ServiceExtended, AFlushContinuesWithoutItsClient) {
   Session& other = world.connect();
   world.ask(session, repeated(whole_put(""), 3 * Engine::kJobsPerCall));
   service.advance(world.now);
-  world.say(session, "flush-tube default\r\nuse t\r\n");
+  world.send(session, "flush-tube default\r\nuse t\r\n");
   EXPECT_FALSE(session.has_output());
   world.disconnect(session);
   EXPECT_EQ(world.ask(other, "peek-ready\r\nreserve-batch 1\r\n"),

@@ -35,13 +35,13 @@ class ServiceFairness : public ::testing::Test {
     std::size_t answered = 0;
     for (;;) {
       std::size_t in_turn = 0;
-      for (Session* session : sessions) in_turn += world.hear(*session).empty() ? 0U : 1U;
+      for (Session* session : sessions) in_turn += world.receive(*session).empty() ? 0U : 1U;
       EXPECT_GE(in_turn, 1U);
       EXPECT_LE(in_turn, most);
       if (in_turn == 0) break;
       answered += in_turn;
       world.service.receive(small, "use t\r\n", world.now);
-      EXPECT_EQ(world.hear(small), "USING t\r\n");
+      EXPECT_EQ(world.receive(small), "USING t\r\n");
       if (answered >= sessions.size()) break;
       world.service.advance(world.now);
       world.service.run_backlog(world.now);
@@ -60,7 +60,7 @@ class ServiceFairness : public ::testing::Test {
     world.service.advance(world.now);
     world.service.run_backlog(world.now);
     std::vector<std::size_t> counts;
-    for (Session* session : sessions) counts.push_back(lines_in(world.hear(*session)));
+    for (Session* session : sessions) counts.push_back(lines_in(world.receive(*session)));
     return counts;
   }
 
@@ -72,7 +72,7 @@ TEST_F(ServiceFairness, SharesShrinkWithTheNumberOfBusySessions) {
   for (int i = 0; i < 100; ++i) {
     sessions.push_back(&world.connect());
     world.service.receive(*sessions.back(), repeated("use t\r\n", 3000), world.now);
-    world.hear(*sessions.back());
+    world.receive(*sessions.back());
   }
   for (int i = 0; i < 3; ++i) {
     std::size_t all = 0;
@@ -95,10 +95,10 @@ TEST_F(ServiceFairness, SharesShrinkWithTheNumberOfBusySessions) {
 TEST_F(ServiceFairness, AReportCostsMoreThanABodyOfItsLength) {
   Session& session = world.connect();
   world.service.receive(session, repeated("stats\r\n", 2000), world.now);
-  const std::string heard = world.hear(session);
+  const std::string received = world.receive(session);
   std::size_t reports = 0;
-  for (std::size_t at = heard.find("OK "); at != std::string::npos;
-       at = heard.find("OK ", at + 1)) {
+  for (std::size_t at = received.find("OK "); at != std::string::npos;
+       at = received.find("OK ", at + 1)) {
     ++reports;
   }
   EXPECT_GT(reports, 10U);
@@ -125,7 +125,7 @@ TEST_F(ServiceFairness, LongReservesInBatchesShareATurn) {
   while (answered < sessions.size() && turns < 100) {
     std::size_t in_turn = 0;
     for (Session* session : sessions) {
-      if (world.hear(*session).starts_with("RESERVED_BATCH")) ++in_turn;
+      if (world.receive(*session).starts_with("RESERVED_BATCH")) ++in_turn;
     }
     EXPECT_LE(in_turn, 3U);
     answered += in_turn;
@@ -183,17 +183,17 @@ TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
     for (Session* session : sessions) {
       world.service.receive(*session, "reserve-mode " + mode + "\r\nlist-tube-used\r\n", world.now);
     }
-    std::vector<std::string> heard(sessions.size());
+    std::vector<std::string> received(sessions.size());
     const std::string wanted = "USING " + mode + "\r\nUSING default\r\n";
     int turns = 0;
-    for (; std::count(heard.begin(), heard.end(), wanted) < 30 && turns < 100; ++turns) {
-      for (std::size_t i = 0; i < sessions.size(); ++i) heard[i] += world.hear(*sessions[i]);
+    for (; std::count(received.begin(), received.end(), wanted) < 30 && turns < 100; ++turns) {
+      for (std::size_t i = 0; i < sessions.size(); ++i) received[i] += world.receive(*sessions[i]);
       world.service.receive(small, "use t\r\n", world.now);
-      EXPECT_EQ(world.hear(small), "USING t\r\n");
+      EXPECT_EQ(world.receive(small), "USING t\r\n");
       world.service.advance(world.now);
       world.service.run_backlog(world.now);
     }
-    for (const std::string& one : heard) EXPECT_EQ(one, wanted);
+    for (const std::string& one : received) EXPECT_EQ(one, wanted);
     EXPECT_GT(turns, 10) << "each takes most of what a turn may do";
   }
 }
@@ -217,20 +217,20 @@ TEST_F(ServiceFairness, APutOffSessionKeepsItsPlaceAndItsOrder) {
   }
   for (Session* session : sessions) world.service.receive(*session, "use behind\r\n", world.now);
   std::vector<std::size_t> order;
-  std::vector<std::string> heard(sessions.size());
+  std::vector<std::string> received(sessions.size());
   for (int turns = 0; order.size() < sessions.size(); ++turns) {
     ASSERT_LT(turns, 100);
     for (std::size_t i = 0; i < sessions.size(); ++i) {
-      if (heard[i].empty() && sessions[i]->has_output()) order.push_back(i);
-      heard[i] += world.hear(*sessions[i]);
+      if (received[i].empty() && sessions[i]->has_output()) order.push_back(i);
+      received[i] += world.receive(*sessions[i]);
     }
     world.service.advance(world.now);
     world.service.run_backlog(world.now);
   }
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
   for (std::size_t i = 0; i < sessions.size(); ++i) {
-    heard[i] += world.ask(*sessions[i], "");
-    EXPECT_TRUE(heard[i].ends_with("USING t" + std::to_string(i) + "\r\nUSING behind\r\n"));
+    received[i] += world.ask(*sessions[i], "");
+    EXPECT_TRUE(received[i].ends_with("USING t" + std::to_string(i) + "\r\nUSING behind\r\n"));
   }
 }
 
@@ -250,7 +250,7 @@ TEST_F(ServiceFairness, AShortPageDoesNotWaitForLongOnes) {
   for (const std::string_view line : {"scan-jobs 5 20\r\n", "list-jobs default ready 20\r\n",
                                       "reserve-batch 5\r\n", "delete-batch 1 2 3\r\n"}) {
     world.service.receive(small, line, world.now);
-    EXPECT_NE(world.hear(small), "") << line;
+    EXPECT_NE(world.receive(small), "") << line;
   }
   world.settle();
 }
@@ -264,7 +264,7 @@ TEST_F(ServiceFairness, ShortPagesShareTheirBudget) {
   std::size_t answered = 0;
   for (Session* session : sessions) {
     world.service.receive(*session, "list-jobs default ready 20\r\n", world.now);
-    if (!world.hear(*session).empty()) ++answered;
+    if (!world.receive(*session).empty()) ++answered;
   }
   constexpr std::size_t kPrice = 20 * kStepsPerShownJob;
   static_assert(kPrice > kStepsOfCheap && kPrice <= kStepsOfFirst);
@@ -282,7 +282,7 @@ TEST_F(ServiceFairness, NewSessionsShareTheirFirstTurn) {
   std::size_t all = 0;
   for (Session* session : sessions) {
     world.service.receive(*session, repeated("use t\r\n", 3000), world.now);
-    const std::size_t commands = lines_in(world.hear(*session));
+    const std::size_t commands = lines_in(world.receive(*session));
     // The last sessions run only cheap commands; their other commands wait in the backlog.
     EXPECT_GE(commands, kStepsOfCheap / kStepsPerCommand);
     all += commands;
@@ -301,18 +301,18 @@ TEST_F(ServiceFairness, ALongFlushLeavesEachTurnToOthers) {
   ASSERT_EQ(counts.ready, kJobs);
   world.service.receive(client, "flush-tube default\r\n", world.now);
   std::uint64_t before = kJobs;
-  std::string heard;
-  for (int turns = 0; heard.empty(); ++turns) {
+  std::string received;
+  for (int turns = 0; received.empty(); ++turns) {
     ASSERT_LT(turns, 1000);
     world.service.advance(world.now);
     world.service.run_backlog(world.now);
     world.service.receive(other, "use t\r\n", world.now);
-    ASSERT_EQ(world.hear(other), "USING t\r\n");
+    ASSERT_EQ(world.receive(other), "USING t\r\n");
     ASSERT_LE(before - counts.ready, 3 * Engine::kJobsPerCall);
     before = counts.ready;
-    heard = world.hear(client);
+    received = world.receive(client);
   }
-  EXPECT_EQ(heard, "FLUSHED " + std::to_string(kJobs) + "\r\n");
+  EXPECT_EQ(received, "FLUSHED " + std::to_string(kJobs) + "\r\n");
 }
 
 TEST_F(ServiceFairness, AScanIsChargedForScannedJobs) {
@@ -322,7 +322,7 @@ TEST_F(ServiceFairness, AScanIsChargedForScannedJobs) {
   world.service.advance(world.now);
   // The tube is empty, so the answers are short and only the scan counts.
   world.service.receive(session, repeated("scan-jobs 1 1 t\r\n", 100), world.now);
-  const std::size_t answers = lines_in(world.hear(session)) / 5;
+  const std::size_t answers = lines_in(world.receive(session)) / 5;
   EXPECT_GE(answers, 1U);
   EXPECT_LE(answers, 8U);
 }
@@ -332,7 +332,7 @@ TEST_F(ServiceFairness, PutsThatWakeWorkersAreChargedForTheirAnswers) {
   std::vector<Session*> workers;
   for (std::size_t i = 0; i < kWorkers; ++i) {
     workers.push_back(&world.connect());
-    world.say(*workers.back(), "reserve\r\n");
+    world.send(*workers.back(), "reserve\r\n");
   }
   Session& producer = world.connect();
   world.service.advance(world.now);
@@ -341,7 +341,7 @@ TEST_F(ServiceFairness, PutsThatWakeWorkersAreChargedForTheirAnswers) {
   for (int turns = 0; woken < kWorkers; ++turns) {
     ASSERT_LT(turns, 100);
     std::size_t in_turn = 0;
-    for (Session* worker : workers) in_turn += world.hear(*worker).empty() ? 0U : 1U;
+    for (Session* worker : workers) in_turn += world.receive(*worker).empty() ? 0U : 1U;
     EXPECT_GE(in_turn, 1U);
     EXPECT_LE(in_turn, kStepsPerShare / kStepsPerDelivery);
     woken += in_turn;
@@ -360,9 +360,9 @@ TEST_F(ServiceFairness, ALineInPiecesDoesNotSwallowTheNext) {
         (too_long ? "BAD_FORMAT" : line.substr(0, length - 2).replace(0, 4, "USING ")) +
         std::string("\r\nWATCHING 1\r\n");
     for (std::size_t cut = 1; cut <= length; ++cut) {
-      world.say(session, std::string_view(line).substr(0, cut));
+      world.send(session, std::string_view(line).substr(0, cut));
       world.settle();
-      world.say(session, line.substr(cut) + "watch default\r\n");
+      world.send(session, line.substr(cut) + "watch default\r\n");
       ASSERT_EQ(world.ask(session, ""), answer) << length << " bytes, cut behind byte " << cut;
     }
   }

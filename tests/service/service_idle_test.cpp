@@ -81,12 +81,12 @@ TEST_F(IdleTimeout, RestartsWithEachByte) {
   Session& session = world.connect();
   for (const char c : std::string("use t")) {
     world.pass_s(kTimeout_s - 1);
-    world.say(session, std::string(1, c));
+    world.send(session, std::string(1, c));
   }
-  world.say(session, "\r\n" + put_line(30'000));
+  world.send(session, "\r\n" + put_line(30'000));
   for (int i = 0; i < 3; ++i) {
     world.pass_s(kTimeout_s - 1);
-    world.say(session, std::string(9'000, 'x'));
+    world.send(session, std::string(9'000, 'x'));
   }
   expect_end_after(session, kTimeout_s);
 }
@@ -95,7 +95,7 @@ TEST_F(IdleTimeout, AnIncompleteCommandIsIdle) {
   for (const std::string& half :
        {std::string("use"), put_line(10) + "x", put_line(30'000) + "x", put_line(4'000'000'000)}) {
     Session& session = world.connect();
-    world.say(session, half);
+    world.send(session, half);
     expect_end_after(session, kTimeout_s);
     world.disconnect(session);
   }
@@ -103,27 +103,27 @@ TEST_F(IdleTimeout, AnIncompleteCommandIsIdle) {
 
 TEST_F(IdleTimeout, AWaitingSessionIsNotIdle) {
   Session& session = world.connect();
-  world.say(session, "reserve\r\n");
+  world.send(session, "reserve\r\n");
   expect_no_end(session);
   EXPECT_EQ(world.ask(world.connect(), whole_put("x")), "INSERTED 1\r\n");
-  EXPECT_EQ(world.hear(session), "RESERVED 1 1\r\nx\r\n");
+  EXPECT_EQ(world.receive(session), "RESERVED 1 1\r\nx\r\n");
 }
 
 TEST_F(IdleTimeout, ASessionThatWaitsForTheEndOfAJobIsNotIdle) {
   Session& session = world.connect();
   EXPECT_EQ(world.ask(session, whole_put("x")), "INSERTED 1\r\n");
-  world.say(session, "wait-job 1 4294967295\r\n");
+  world.send(session, "wait-job 1 4294967295\r\n");
   expect_no_end(session);
   EXPECT_EQ(world.ask(world.connect(), "delete 1\r\n"), "DELETED\r\n");
-  EXPECT_EQ(world.hear(session), "DELETED\r\n");
+  EXPECT_EQ(world.receive(session), "DELETED\r\n");
   expect_end_after(session, kTimeout_s);
 }
 
 TEST_F(IdleTimeout, RestartsWhenAWaitEnds) {
   Session& session = world.connect();
-  world.say(session, "reserve-with-timeout 25\r\n");
+  world.send(session, "reserve-with-timeout 25\r\n");
   world.pass_s(25);
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
+  EXPECT_EQ(world.receive(session), "TIMED_OUT\r\n");
   expect_end_after(session, kTimeout_s);
 }
 
@@ -179,17 +179,17 @@ TEST_F(IdleTimeout, ClosesASessionThatWasReadInTime) {
 
 TEST_F(IdleTimeout, DropsUnreadAnswers) {
   Session& session = world.connect();
-  world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\nuse t\r\n");
+  world.send(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\nuse t\r\n");
   EXPECT_TRUE(session.has_output());
   expect_end_after(session, kTimeout_s);
 }
 
 TEST_F(IdleTimeout, ASlowReaderIsNotIdle) {
   Session& session = world.connect();
-  world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\n");
+  world.send(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\n");
   for (int i = 0; i < 5; ++i) {
     world.pass_s(kTimeout_s - 1);
-    EXPECT_EQ(world.hear(session, 1'000).size(), 1'000U);
+    EXPECT_EQ(world.receive(session, 1'000).size(), 1'000U);
   }
   expect_end_after(session, kTimeout_s);
 }
@@ -197,17 +197,17 @@ TEST_F(IdleTimeout, ASlowReaderIsNotIdle) {
 TEST_F(IdleTimeout, ASessionThatWaitsForTheDiskIsNotIdle) {
   world.journal.hold_back();
   Session& session = world.connect();
-  world.say(session, whole_put("x"));
+  world.send(session, whole_put("x"));
   expect_no_end(session);
   world.journal.make_safe();
   world.service.end_turn(world.now);
-  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  EXPECT_EQ(world.receive(session), "INSERTED 1\r\n");
   expect_end_after(session, kTimeout_s);
 }
 
 TEST_F(IdleTimeout, ClosesASessionThatDoesNotReadAfterQuit) {
   Session& session = world.connect();
-  world.say(session, whole_put("x") + "quit\r\n");
+  world.send(session, whole_put("x") + "quit\r\n");
   EXPECT_TRUE(session.has_output());
   expect_end_after(session, kTimeout_s);
 }
@@ -236,7 +236,7 @@ TEST_F(IdleTimeout, ClosesThousandsOverSeveralTurns) {
 // Checks of exempt sessions must not keep the server awake.
 TEST_F(IdleTimeout, ChecksAnExemptSessionOncePerPeriod) {
   Session& session = world.connect();
-  world.say(session, "reserve\r\n");
+  world.send(session, "reserve\r\n");
   int events = 0;
   for (const Instant end = world.now + Duration::seconds(10 * kTimeout_s);
        world.service.next_event() <= end; ++events) {

@@ -41,8 +41,8 @@ TEST_F(SessionJobWaits, AreNotifiedOfADeletionWhenItIsSafe) {
   EXPECT_FALSE(waiting.may_send());
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(waiting), "DELETED\r\n");
-  EXPECT_EQ(world.hear(other), "DELETED\r\n");
+  EXPECT_EQ(world.receive(waiting), "DELETED\r\n");
+  EXPECT_EQ(world.receive(other), "DELETED\r\n");
 }
 
 TEST_F(SessionJobWaits, AreNotNotifiedOfADeletionInDoubt) {
@@ -51,7 +51,7 @@ TEST_F(SessionJobWaits, AreNotNotifiedOfADeletionInDoubt) {
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "");
   world.journal.doubt(world.journal.records());
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(waiting), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(world.receive(waiting), "INTERNAL_ERROR\r\n");
 }
 
 TEST_F(SessionJobWaits, AreNotifiedOfABurialWhenItIsSafe) {
@@ -62,14 +62,14 @@ TEST_F(SessionJobWaits, AreNotifiedOfABurialWhenItIsSafe) {
   EXPECT_FALSE(waiting.may_send());
   world.journal.make_safe();
   service.end_turn(world.now);
-  EXPECT_EQ(world.hear(waiting), "BURIED\r\n");
+  EXPECT_EQ(world.receive(waiting), "BURIED\r\n");
 }
 
 TEST_F(SessionJobWaits, WaitInDrainModeToo) {
   service.drain();
   EXPECT_EQ(world.ask(waiting, "wait-job 1 60\r\n"), "");
   EXPECT_EQ(world.ask(other, "delete 1\r\n"), "DELETED\r\n");
-  EXPECT_EQ(world.hear(waiting), "DELETED\r\n");
+  EXPECT_EQ(world.receive(waiting), "DELETED\r\n");
 }
 
 TEST_F(SessionJobWaits, AreNotCountedAsWorkers) {
@@ -86,7 +86,7 @@ TEST_F(SessionJobWaits, ContinueInAnotherProcess) {
   next.settle();
   EXPECT_FALSE(sessions[0]->has_output());
   EXPECT_EQ(next.ask(*sessions[1], "delete 1\r\n"), "DELETED\r\n");
-  EXPECT_EQ(next.hear(*sessions[0]), "DELETED\r\nUSING default\r\n");
+  EXPECT_EQ(next.receive(*sessions[0]), "DELETED\r\nUSING default\r\n");
 }
 
 }  // namespace

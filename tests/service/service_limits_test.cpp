@@ -99,23 +99,23 @@ TEST_F(ServiceMemory, RefusesPutsAtTheLimit) {
 
 TEST_F(ServiceMemory, DiscardsALargeBodyThatDoesNotFit) {
   EXPECT_EQ(fill(20'000), 3);
-  world.say(session, put_line(20'000));
+  world.send(session, put_line(20'000));
   EXPECT_TRUE(session.direct_space().empty());
-  world.say(session, std::string(20'000, 'x') + "\r\nuse t\r\n");
+  world.send(session, std::string(20'000, 'x') + "\r\nuse t\r\n");
   world.settle();
-  EXPECT_EQ(world.hear(session), "OUT_OF_MEMORY\r\nUSING t\r\n");
+  EXPECT_EQ(world.receive(session), "OUT_OF_MEMORY\r\nUSING t\r\n");
   EXPECT_EQ(world.stat(session, "memory-refused"), 2U);
 }
 
 // Two incomplete bodies may share the room for one.
 TEST_F(ServiceMemory, TheFirstCompleteBodyGetsTheRoom) {
   Session& other = world.connect();
-  world.say(session, put_line(40'000) + std::string(39'999, 'x'));
-  world.say(other, put_line(40'000) + std::string(40'000, 'y') + "\r\n");
-  world.say(session, "x\r\n");
+  world.send(session, put_line(40'000) + std::string(39'999, 'x'));
+  world.send(other, put_line(40'000) + std::string(40'000, 'y') + "\r\n");
+  world.send(session, "x\r\n");
   world.settle();
-  EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
-  EXPECT_EQ(world.hear(session), "OUT_OF_MEMORY\r\n");
+  EXPECT_EQ(world.receive(other), "INSERTED 2\r\n");
+  EXPECT_EQ(world.receive(session), "OUT_OF_MEMORY\r\n");
   EXPECT_EQ(world.stat(session, "memory-refused"), 1U);
 }
 

@@ -66,32 +66,32 @@ TEST_F(ServiceLists, WatchedTubesOfAnyNumberAreListed) {
 TEST_F(ServiceLists, WatchedTubesTakeBoundedMemory) {
   Session& session = world.connect();
   watch(session, 3000, std::string(190, 'x'));
-  world.say(session, "list-tubes-watched\r\nlist-tubes-watched\r\nuse behind\r\n");
-  std::string heard;
-  while (!heard.ends_with("USING behind\r\n")) {
+  world.send(session, "list-tubes-watched\r\nlist-tubes-watched\r\nuse behind\r\n");
+  std::string received;
+  while (!received.ends_with("USING behind\r\n")) {
     world.settle();
     ASSERT_LE(session.output().owned_bytes(), std::size_t{64} * 1024);
-    const std::string more = world.hear(session, 10'000);
+    const std::string more = world.receive(session, 10'000);
     ASSERT_FALSE(more.empty());
-    heard += more;
+    received += more;
   }
-  EXPECT_GT(heard.size(), 2 * 3000 * std::size_t{190});
+  EXPECT_GT(received.size(), 2 * 3000 * std::size_t{190});
 }
 
 TEST_F(ServiceLists, AllTubesTakeBoundedMemory) {
   Session& session = world.connect();
   const std::string expected = watch(session, 10'000, std::string(190, 'x'));
-  world.say(session, "list-tubes\r\nlist-tubes\r\nuse last\r\n");
-  std::string heard;
-  while (!heard.ends_with("USING last\r\n")) {
+  world.send(session, "list-tubes\r\nlist-tubes\r\nuse last\r\n");
+  std::string received;
+  while (!received.ends_with("USING last\r\n")) {
     world.settle();
     ASSERT_LE(session.output().pending_bytes(),
               Session::kOutputWithBodiesBytesMax + 200 * TubeList::kTubesPerPage);
-    const std::string more = world.hear(session, 300'000);
+    const std::string more = world.receive(session, 300'000);
     ASSERT_FALSE(more.empty());
-    heard += more;
+    received += more;
   }
-  EXPECT_EQ(heard, expected + expected + "USING last\r\n");
+  EXPECT_EQ(received, expected + expected + "USING last\r\n");
 }
 
 TEST_F(ServiceLists, AllTubesAreSharedByConcurrentRequests) {
@@ -100,10 +100,10 @@ TEST_F(ServiceLists, AllTubesAreSharedByConcurrentRequests) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 20; ++i) {
     sessions.push_back(&world.connect());
-    world.say(*sessions.back(), "list-tubes\r\nuse a-tube\r\n");
+    world.send(*sessions.back(), "list-tubes\r\nuse a-tube\r\n");
   }
   // The list is written in pieces over several turns, and other sessions are served meanwhile.
-  EXPECT_EQ(world.hear(*sessions[0]), "");
+  EXPECT_EQ(world.receive(*sessions[0]), "");
   EXPECT_EQ(world.ask(watcher, "use default\r\n"), "USING default\r\n");
   world.disconnect(*sessions.back());
   sessions.pop_back();
@@ -123,7 +123,7 @@ TEST_F(ServiceLists, AllTubesAreChargedByPagePerAnswer) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 20; ++i) {
     sessions.push_back(&world.connect());
-    world.say(*sessions.back(), "list-tubes\r\n");
+    world.send(*sessions.back(), "list-tubes\r\n");
   }
   const auto answered = [&] {
     return static_cast<std::uint64_t>(
@@ -150,7 +150,7 @@ TEST_F(ServiceLists, AllTubesAreChargedBySendUntilTheyEnd) {
   std::vector<Session*> sessions;
   for (std::size_t i = 0; i < kClients; ++i) {
     sessions.push_back(&world.connect());
-    world.say(*sessions.back(), "list-tubes\r\n");
+    world.send(*sessions.back(), "list-tubes\r\n");
   }
   world.settle();
   for (int turns = 0; turns < 4; ++turns) {
@@ -170,9 +170,9 @@ TEST_F(ServiceLists, AllTubesIncludeEarlierChangesOfTheClient) {
   Session& session = world.connect();
   watch(session, 10'000, "tube-");
   Session& other = world.connect();
-  world.say(other, "list-tubes\r\n");
-  const std::string heard = world.ask(session, "use new\r\nlist-tubes\r\n");
-  EXPECT_NE(heard.find("\n- new\n"), std::string::npos);
+  world.send(other, "list-tubes\r\n");
+  const std::string received = world.ask(session, "use new\r\nlist-tubes\r\n");
+  EXPECT_NE(received.find("\n- new\n"), std::string::npos);
   EXPECT_EQ(world.ask(other, "").find("\n- new\n"), std::string::npos);
 }
 
@@ -181,9 +181,9 @@ TEST_F(ServiceLists, WaitForAnEarlierAnswerThatIsHeldBack) {
   Session& session = world.connect();
   const std::string expected = watch(session, 100, "tube-");
   world.journal.hold_back();
-  world.say(session, whole_put("job") + "list-tubes-watched\r\n");
+  world.send(session, whole_put("job") + "list-tubes-watched\r\n");
   world.settle();
-  EXPECT_EQ(world.hear(session), "");
+  EXPECT_EQ(world.receive(session), "");
   world.journal.make_safe();
   world.service.end_turn(world.now);
   EXPECT_EQ(world.ask(session, ""), "INSERTED 1\r\n" + expected);
@@ -199,7 +199,7 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
     watch(*sessions.back(), kTubes, "tube-");
   }
   Session& small = world.connect();
-  for (Session* session : sessions) world.say(*session, "reserve-with-timeout 0\r\n");
+  for (Session* session : sessions) world.send(*session, "reserve-with-timeout 0\r\n");
   const auto answered = [&] {
     return std::count_if(sessions.begin(), sessions.end(),
                          [](Session* session) { return session->has_output(); });
@@ -215,8 +215,8 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
     ASSERT_LE(now - before, most + 1);
     before = now;
     ++turns;
-    world.say(small, "use t\r\n");
-    ASSERT_EQ(world.hear(small), "USING t\r\n");
+    world.send(small, "use t\r\n");
+    ASSERT_EQ(world.receive(small), "USING t\r\n");
   }
   EXPECT_GE(turns, 2);
 }
@@ -242,7 +242,7 @@ TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
       EXPECT_EQ(world.ask(*workers.back(), "reserve\r\n"), "");
     }
     turn();
-    for (std::size_t i = 0; i < kWorkers; ++i) world.say(*producers[i], commands[i]);
+    for (std::size_t i = 0; i < kWorkers; ++i) world.send(*producers[i], commands[i]);
     const auto answered = [](const std::vector<Session*>& sessions) {
       return std::count_if(sessions.begin(), sessions.end(),
                            [](Session* session) { return session->has_output(); });
@@ -260,14 +260,14 @@ TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
     }
     EXPECT_GE(turns, 3);
     for (Session* worker : workers) {
-      const std::string heard = world.hear(*worker);
-      ASSERT_TRUE(heard.starts_with("RESERVED ")) << heard;
-      const std::string id = heard.substr(9, heard.find(' ', 9) - 9);
+      const std::string received = world.receive(*worker);
+      ASSERT_TRUE(received.starts_with("RESERVED ")) << received;
+      const std::string id = received.substr(9, received.find(' ', 9) - 9);
       EXPECT_EQ(world.ask(*worker, "delete " + id + "\r\n"), "DELETED\r\n");
       world.disconnect(*worker);
     }
     for (Session* producer : producers) {
-      EXPECT_NE(world.hear(*producer), "");
+      EXPECT_NE(world.receive(*producer), "");
       world.disconnect(*producer);
     }
     world.settle();
@@ -278,10 +278,11 @@ TEST_F(ServiceLists, AKickIsChargedForMovedJobs) {
   Session& session = world.connect();
   for (int i = 0; i < 6000; ++i) world.ask(session, "put 0 1000 60 0\r\n\r\n");
   turn();
-  world.say(session, repeated("kick 1000\r\n", 6));
-  const std::string heard = world.hear(session);
-  EXPECT_EQ(heard, "KICKED 1000\r\n" + std::string(heard.size() > 13 ? "KICKED 1000\r\n" : ""));
-  EXPECT_EQ(world.ask(session, "") + heard, repeated("KICKED 1000\r\n", 6));
+  world.send(session, repeated("kick 1000\r\n", 6));
+  const std::string received = world.receive(session);
+  EXPECT_EQ(received,
+            "KICKED 1000\r\n" + std::string(received.size() > 13 ? "KICKED 1000\r\n" : ""));
+  EXPECT_EQ(world.ask(session, "") + received, repeated("KICKED 1000\r\n", 6));
 }
 
 }  // namespace

@@ -56,13 +56,13 @@ class ServicePages : public ::testing::Test {
 TEST_F(ServicePages, FewPagesAreUnreadAtTheMemoryLimit) {
   const std::vector<Session*> clients = connect(10);
   reach_limit();
-  for (Session* client : clients) world.say(*client, kPage);
+  for (Session* client : clients) world.send(*client, kPage);
   world.settle();
   ASSERT_EQ(answered(clients), 4);
   EXPECT_GT(world.service.next_event(), world.now);
 
   // A page that is read, or whose client has closed, makes room for the next one.
-  EXPECT_TRUE(world.hear(*clients[0]).starts_with("OK "));
+  EXPECT_TRUE(world.receive(*clients[0]).starts_with("OK "));
   world.settle();
   EXPECT_TRUE(clients[4]->has_output());
   EXPECT_EQ(answered(clients), 4);
@@ -75,14 +75,14 @@ TEST_F(ServicePages, FewPagesAreUnreadAtTheMemoryLimit) {
   leave_limit();
   world.settle();
   for (const std::size_t i : {2U, 3U, 4U, 5U, 7U, 8U, 9U}) {
-    EXPECT_TRUE(world.hear(*clients[i]).starts_with("OK ")) << i;
+    EXPECT_TRUE(world.receive(*clients[i]).starts_with("OK ")) << i;
   }
 }
 
 TEST_F(ServicePages, OtherCommandsAreAnsweredAtTheMemoryLimit) {
   const std::vector<Session*> clients = connect(5);
   reach_limit();
-  for (Session* client : clients) world.say(*client, std::string(kPage) + "list-tube-used\r\n");
+  for (Session* client : clients) world.send(*client, std::string(kPage) + "list-tube-used\r\n");
   world.settle();
   ASSERT_EQ(answered(clients), 4);
   EXPECT_TRUE(world.ask(world.connect(), "stats\r\n").starts_with("OK "));
@@ -96,9 +96,9 @@ TEST_F(ServicePages, OtherCommandsAreAnsweredAtTheMemoryLimit) {
 TEST_F(ServicePages, NoInputIsReadDuringAWaitAtTheMemoryLimit) {
   Session& waiting = world.connect();
   Session& idle = world.connect();
-  world.say(waiting, "watch other\r\nignore default\r\nreserve\r\n");
-  world.hear(waiting);
-  world.say(waiting, "list-tube-used\r\n");
+  world.send(waiting, "watch other\r\nignore default\r\nreserve\r\n");
+  world.receive(waiting);
+  world.send(waiting, "list-tube-used\r\n");
   EXPECT_TRUE(waiting.wants_input());
   reach_limit();
   EXPECT_FALSE(waiting.wants_input());
@@ -117,7 +117,7 @@ TEST_F(ServicePages, UnreadAnswersAreFewAtTheMemoryLimit) {
     answers += "USING default\r\n";
   }
   reach_limit();
-  world.say(client, commands);
+  world.send(client, commands);
   world.settle();
   EXPECT_LT(client.output().owned_bytes(), 1024U);
   EXPECT_FALSE(client.wants_input());
@@ -127,7 +127,7 @@ TEST_F(ServicePages, UnreadAnswersAreFewAtTheMemoryLimit) {
 TEST_F(ServicePages, BatchesAreSmallAtTheMemoryLimit) {
   Session& worker = world.connect();
   reach_limit();
-  world.say(worker, "reserve-batch 200\r\n");
+  world.send(worker, "reserve-batch 200\r\n");
   EXPECT_GT(worker.output().owned_bytes(), 1000U);
   EXPECT_LT(worker.output().owned_bytes(), 8192U);
 }

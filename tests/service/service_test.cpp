@@ -59,10 +59,10 @@ TEST_F(ServiceTest, OpenFailsWithoutMemory) {
 TEST_F(ServiceTest, EndsWithSessionsInEveryState) {
   Session& holder = world.connect();
   world.ask(holder, repeated(whole_put("x"), 3) + repeated("reserve\r\n", 2));
-  world.say(world.connect(), "watch t\r\nignore default\r\nreserve\r\n");
-  world.say(world.connect(), put_line(5000) + "begun");
-  world.say(world.connect(), "incompl");
-  world.say(world.connect(), "quit\r\n");
+  world.send(world.connect(), "watch t\r\nignore default\r\nreserve\r\n");
+  world.send(world.connect(), put_line(5000) + "begun");
+  world.send(world.connect(), "incompl");
+  world.send(world.connect(), "quit\r\n");
 }
 
 TEST_F(ServiceTest, TracesEveryLineWithItsSession) {
@@ -106,9 +106,9 @@ TEST_F(ServiceTest, CommandsAfterAWaitingReserveWait) {
 TEST_F(ServiceTest, InputDuringAReserveRunsAfterIt) {
   Session& worker = world.connect();
   Session& producer = world.connect();
-  world.say(worker, "reserve\r\nus");
-  world.say(worker, "e t\r\nlist");
-  world.say(worker, "-tube-used\r\nsta");
+  world.send(worker, "reserve\r\nus");
+  world.send(worker, "e t\r\nlist");
+  world.send(worker, "-tube-used\r\nsta");
   EXPECT_EQ(world.ask(producer, whole_put("x")), "INSERTED 1\r\n");
   EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\nUSING t\r\nUSING t\r\n");
   EXPECT_EQ(world.ask(worker, "tsx\r\n"), "BAD_FORMAT\r\n");
@@ -131,7 +131,7 @@ TEST_F(ServiceTest, TimePassesForWaitingSessions) {
   EXPECT_EQ(world.ask(worker, "reserve-with-timeout 5\r\nlist-tube-used\r\n"), "");
   EXPECT_GT(service.next_event(), world.now);
   world.pass_s(4);
-  EXPECT_EQ(world.hear(worker), "");
+  EXPECT_EQ(world.receive(worker), "");
   world.pass_s(1);
   EXPECT_EQ(world.ask(worker, ""), "TIMED_OUT\r\nUSING default\r\n");
   EXPECT_EQ(world.ask(worker, whole_put("x") + "reserve\r\nreserve\r\n"),
@@ -145,15 +145,15 @@ TEST_F(ServiceTest, TimePassesForWaitingSessions) {
 TEST_F(ServiceTest, ASessionRunsAtMostItsShareInOneCall) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare + 10), world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
+  EXPECT_EQ(lines_in(world.receive(session)), test::kCommandsPerShare);
   EXPECT_LE(service.next_event(), world.now);
   service.run_backlog(world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
+  EXPECT_EQ(lines_in(world.receive(session)), test::kCommandsPerShare);
   service.run_backlog(world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
+  EXPECT_EQ(lines_in(world.receive(session)), test::kCommandsPerShare);
   EXPECT_LE(service.next_event(), world.now);
   service.run_backlog(world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), 10u);
+  EXPECT_EQ(lines_in(world.receive(session)), 10u);
   EXPECT_GT(service.next_event(), world.now);
 }
 
@@ -163,11 +163,11 @@ TEST_F(ServiceTest, EachSessionHasAShareInEachTurn) {
     sessions.push_back(&world.connect());
     service.receive(*sessions.back(), repeated("use t\r\n", 3 * test::kCommandsPerShare),
                     world.now);
-    EXPECT_EQ(lines_in(world.hear(*sessions.back())), test::kCommandsPerShare);
+    EXPECT_EQ(lines_in(world.receive(*sessions.back())), test::kCommandsPerShare);
   }
   service.run_backlog(world.now);
   for (Session* session : sessions) {
-    EXPECT_EQ(lines_in(world.hear(*session)), test::kCommandsPerShare);
+    EXPECT_EQ(lines_in(world.receive(*session)), test::kCommandsPerShare);
   }
 }
 
@@ -198,7 +198,7 @@ TEST_F(ServiceTest, UnreadAnswersStopASession) {
   Session& session = world.connect();
   std::string expected;
   for (int i = 0; i < 200; ++i) {
-    world.say(session, repeated("list-tubes\r\n", 100));
+    world.send(session, repeated("list-tubes\r\n", 100));
     world.settle();
     expected += repeated("OK 14\r\n---\n- default\n\r\n", 100);
     if (!session.wants_input()) break;
@@ -217,7 +217,7 @@ TEST_F(ServiceTest, UnreadBodiesByReferenceStopASession) {
   Session& session = world.connect();
   constexpr std::size_t kBytes = 400'000;
   world.ask(session, whole_put(std::string(kBytes, 'x')));
-  world.say(session, repeated("peek 1\r\n", 10));
+  world.send(session, repeated("peek 1\r\n", 10));
   world.settle();
   EXPECT_FALSE(session.wants_input());
   EXPECT_GE(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax);
@@ -231,7 +231,7 @@ TEST_F(ServiceTest, OtherSessionsContinueWhileOneIsStopped) {
   Session& slow = world.connect();
   Session& other = world.connect();
   world.ask(other, whole_put(std::string(2'000'000, 'x')));
-  world.say(slow, repeated("peek 1\r\n", 10));
+  world.send(slow, repeated("peek 1\r\n", 10));
   world.settle();
   EXPECT_EQ(world.ask(other, "delete 1\r\nuse t\r\n"), "DELETED\r\nUSING t\r\n");
   const std::string line = "FOUND 1 2000000\r\n";
@@ -242,11 +242,11 @@ TEST_F(ServiceTest, OtherSessionsContinueWhileOneIsStopped) {
 
 TEST_F(ServiceTest, ASessionWantsBoundedInput) {
   Session& session = world.connect();
-  world.say(session, "reserve\r\n");
+  world.send(session, "reserve\r\n");
   EXPECT_TRUE(session.wants_input());
-  world.say(session, repeated("use t\r\n", Session::kInputBytesMax / 7));
+  world.send(session, repeated("use t\r\n", Session::kInputBytesMax / 7));
   EXPECT_TRUE(session.wants_input());
-  world.say(session, "use t\r\n");
+  world.send(session, "use t\r\n");
   EXPECT_FALSE(session.wants_input());
   Session& producer = world.connect();
   world.ask(producer, whole_put("x"));
@@ -325,12 +325,12 @@ TEST(Service, SurvivesRandomInput) {
         break;
       case 5:
       case 6:
-        world.hear(session, 1 + random.below(5000));
+        world.receive(session, 1 + random.below(5000));
         break;
       case 7:
         world.service.run_backlog(world.now);
         while (Session* finished = world.service.next_to_send()) {
-          world.hear(*finished);
+          world.receive(*finished);
           if (!finished->is_finished() || finished->has_output()) continue;
           std::erase(sessions, finished);
           world.disconnect(*finished);
@@ -339,7 +339,7 @@ TEST(Service, SurvivesRandomInput) {
       default: {
         const std::string& saying = sayings[random.below(sayings.size())];
         const std::size_t part = random.one_in(4) ? random.below(saying.size() + 1) : saying.size();
-        world.say(session, std::string_view(saying).substr(0, part));
+        world.send(session, std::string_view(saying).substr(0, part));
         break;
       }
     }
@@ -357,12 +357,12 @@ TEST(Service, FreesTheMemoryOfALargeBodyOverManyTurns) {
   constexpr std::size_t kBytes = 64 << 20;
   ServiceWorld world(kBytes);
   Session& session = world.connect();
-  world.say(session, "put 0 0 60 " + std::to_string(kBytes) + "\r\n");
-  world.say(session, std::string(kBytes, 'x') + "\r\n");
+  world.send(session, "put 0 0 60 " + std::to_string(kBytes) + "\r\n");
+  world.send(session, std::string(kBytes, 'x') + "\r\n");
   world.settle();
-  ASSERT_EQ(world.hear(session), "INSERTED 1\r\n");
-  world.say(session, "delete 1\r\n");
-  ASSERT_EQ(world.hear(session), "DELETED\r\n");
+  ASSERT_EQ(world.receive(session), "INSERTED 1\r\n");
+  world.send(session, "delete 1\r\n");
+  ASSERT_EQ(world.receive(session), "DELETED\r\n");
   world.settle();
   EXPECT_EQ(Memory::bytes_to_go(), 0U) << "the next body may need it";
   for (int second = 0; second < 3 && Memory::bytes_to_go() == 0; ++second) {

@@ -32,9 +32,9 @@ class Transferred : public ServiceTest {
     sessions_ = test::hand_over(world, next_, owners_);
     ASSERT_EQ(sessions_.size(), owners_.size());
   }
-  std::string hear(std::size_t i) {
+  std::string receive(std::size_t i) {
     next_.settle();
-    return next_.hear(*sessions_[i]);
+    return next_.receive(*sessions_[i]);
   }
   // Returns true if a server accepts the state.
   bool is_taken(const std::string& state) {
@@ -49,8 +49,8 @@ class Transferred : public ServiceTest {
 };
 
 TEST_F(Transferred, ALineContinuesInItsMiddle) {
-  world.say(connect(), "list-tube");
-  world.say(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
+  world.send(connect(), "list-tube");
+  world.send(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
   move_to_next();
   EXPECT_EQ(ask(0, "-used\r\n"), "USING default\r\n");
   EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
@@ -58,11 +58,11 @@ TEST_F(Transferred, ALineContinuesInItsMiddle) {
 
 TEST_F(Transferred, BodiesContinueInTheirMiddle) {
   const std::string large(10'000, 'l');
-  world.say(connect(), put_line(5) + "ab");
-  world.say(connect(), put_line(large.size()) + large.substr(0, 4000));
-  world.say(connect(), "put 0 0 60 10000 idp:key con:lane\r\n" + large.substr(0, 9000));
-  world.say(connect(), put_line(large.size()) + large + "\r");
-  world.say(connect(), put_line(5'000'000) + large);  // Too big: discarded.
+  world.send(connect(), put_line(5) + "ab");
+  world.send(connect(), put_line(large.size()) + large.substr(0, 4000));
+  world.send(connect(), "put 0 0 60 10000 idp:key con:lane\r\n" + large.substr(0, 9000));
+  world.send(connect(), put_line(large.size()) + large + "\r");
+  world.send(connect(), put_line(5'000'000) + large);  // Too big: discarded.
   move_to_next();
   EXPECT_EQ(ask(0, "cde\r\n"), "INSERTED 1\r\n");
   EXPECT_EQ(ask(1, large.substr(4000) + "\r\n"), "INSERTED 2\r\n");
@@ -78,41 +78,41 @@ TEST_F(Transferred, UnsentAnswersAreSent) {
   Session& session = connect();
   const std::string large(10'000, 'l');
   ASSERT_EQ(world.ask(session, whole_put(large)), "INSERTED 1\r\n");
-  world.say(session, repeated("peek 1\r\nlist-tube-used\r\n", 3));
-  EXPECT_EQ(world.hear(session, 5000).size(), 5000U);  // To the middle of a body.
+  world.send(session, repeated("peek 1\r\nlist-tube-used\r\n", 3));
+  EXPECT_EQ(world.receive(session, 5000).size(), 5000U);  // To the middle of a body.
   move_to_next();
   const std::string all = repeated("FOUND 1 10000\r\n" + large + "\r\nUSING default\r\n", 3);
-  EXPECT_EQ(hear(0), all.substr(5000));
+  EXPECT_EQ(receive(0), all.substr(5000));
 }
 
 TEST_F(Transferred, RemainingCommandsRun) {
   Session& session = connect();
   // The answers are not read, so most of the commands are left.
-  world.say(session, repeated("stats\r\n", 2000));
+  world.send(session, repeated("stats\r\n", 2000));
   world.settle();
   move_to_next();
-  std::string heard;
-  for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
+  std::string received;
+  for (std::string more = receive(0); !more.empty(); more = receive(0)) received += more;
   std::size_t answers = 0;
-  for (std::size_t at = heard.find("OK "); at != std::string::npos;
-       at = heard.find("OK ", at + 1)) {
+  for (std::size_t at = received.find("OK "); at != std::string::npos;
+       at = received.find("OK ", at + 1)) {
     ++answers;
   }
   EXPECT_EQ(answers, 2000U);
 }
 
 TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
-  world.say(connect(), repeated("use t\r\n", 3000));
-  world.say(connect(), "use u\r\n");
+  world.send(connect(), repeated("use t\r\n", 3000));
+  world.send(connect(), "use u\r\n");
   owners_[0] = nullptr;
   move_to_next();
   EXPECT_EQ(sessions_[0], nullptr);
-  EXPECT_EQ(hear(1), "USING u\r\n");
+  EXPECT_EQ(receive(1), "USING u\r\n");
 }
 
 // After a broken state, a server closes the sessions that it has read.
 TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
-  world.say(connect(), repeated("use t\r\n", 3000));
+  world.send(connect(), repeated("use t\r\n", 3000));
   const std::string state = test::service_state(service);
   StateReader reader(state);
   ServiceTransfer transfer = next_.service.transfer();
@@ -123,26 +123,26 @@ TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
 }
 
 TEST_F(Transferred, AWaitKeepsItsDeadline) {
-  world.say(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
-  world.say(connect(), "reserve\r\n");
+  world.send(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
+  world.send(connect(), "reserve\r\n");
   world.pass_s(4);
   move_to_next();
   next_.pass_s(5);
-  EXPECT_EQ(hear(0), "");
+  EXPECT_EQ(receive(0), "");
   next_.pass_s(1);
-  EXPECT_EQ(hear(0), "TIMED_OUT\r\nUSING default\r\n");
+  EXPECT_EQ(receive(0), "TIMED_OUT\r\nUSING default\r\n");
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 1\r\n");
-  EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
+  EXPECT_EQ(receive(1), "RESERVED 1 3\r\njob\r\n");
 }
 
 TEST_F(Transferred, ASessionWithoutItsConnectionReturnsItsJobs) {
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
-  world.say(connect(), "reserve\r\n");
+  world.send(connect(), "reserve\r\n");
   owners_[0] = nullptr;
   move_to_next();
   EXPECT_EQ(sessions_[0], nullptr);
-  EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
+  EXPECT_EQ(receive(1), "RESERVED 1 3\r\njob\r\n");
 }
 
 TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
@@ -163,7 +163,7 @@ TEST_F(Transferred, AConnectionKeepsItsAgeAndCommandCount) {
   ASSERT_EQ(world.ask(worker, whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
   world.pass_s(3);
-  world.say(connect(), "reserve\r\n");
+  world.send(connect(), "reserve\r\n");
   world.pass_s(4);
   move_to_next();
   const auto row = [&](const std::string& id) { return ask(0, "list-clients " + id + " 1\r\n"); };
@@ -185,12 +185,12 @@ TEST_F(Transferred, ALongListContinues) {
   }
   ServiceWorld same;
   const std::string list = [&] {
-    world.say(session, "list-tubes-watched\r\n");
+    world.send(session, "list-tubes-watched\r\n");
     world.settle();
-    std::string heard = world.hear(session, 100);
+    std::string received = world.receive(session, 100);
     move_to_next();
-    for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
-    return heard;
+    for (std::string more = receive(0); !more.empty(); more = receive(0)) received += more;
+    return received;
   }();
   EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
 }
@@ -202,18 +202,18 @@ TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
   for (int i = 0; i < 8'000; ++i) {
     ASSERT_NE(world.ask(session, "watch " + name + std::to_string(i) + "\r\n"), "");
   }
-  world.say(session, "list-tubes\r\nuse last\r\n");
+  world.send(session, "list-tubes\r\nuse last\r\n");
   world.settle();
-  std::string heard = world.hear(session, 100);
+  std::string received = world.receive(session, 100);
   world.ask(connect(), "use another\r\n");
   move_to_next();
-  for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
+  for (std::string more = receive(0); !more.empty(); more = receive(0)) received += more;
   const std::string list = ask(0, "list-tubes-watched\r\n");
-  EXPECT_EQ(heard, list + "USING last\r\n");
+  EXPECT_EQ(received, list + "USING last\r\n");
 }
 
 TEST_F(Transferred, ATruncatedStateIsRejected) {
-  world.say(connect(), put_line(5) + "ab");
+  world.send(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
   const std::string whole = test::service_state(service);
@@ -225,8 +225,8 @@ TEST_F(Transferred, ATruncatedStateIsRejected) {
 
 // An incomplete put has an id that no job and no other put has, and a large body has memory.
 TEST_F(Transferred, AnImpossiblePutIsRejected) {
-  world.say(connect(), "put 77 0 60 5\r\nab");
-  world.say(connect(), "put 88 0 60 5\r\nab");
+  world.send(connect(), "put 77 0 60 5\r\nab");
+  world.send(connect(), "put 88 0 60 5\r\nab");
   ASSERT_EQ(world.ask(connect(), whole_put("job")), "INSERTED 3\r\n");
   const std::string whole = test::service_state(service);
   constexpr std::size_t kIdBytes = 8;

@@ -66,7 +66,7 @@ class ServiceTurn : public ::testing::Test {
     for (int i = 0; i < 300; ++i) {
       Session& session = connect();
       world.ask(session, "watch " + tube() + "\r\nuse " + tube() + "\r\n");
-      if (random.coin()) world.say(session, "reserve\r\n");
+      if (random.coin()) world.send(session, "reserve\r\n");
     }
     turns(3);
   }
@@ -119,7 +119,7 @@ class ServiceTurn : public ::testing::Test {
     for (std::size_t i = 0; i < kReadPerTurn; ++i) {
       if (i == asks_at) {
         world.service.receive(*bystander, "use t\r\n", world.now);
-        EXPECT_EQ(world.hear(*bystander), "USING t\r\n");
+        EXPECT_EQ(world.receive(*bystander), "USING t\r\n");
         // The bystander has waited for this turn only.
         expect_at_most(kStepsOfReading + kStepsOfFirsts + i * (kStepsOfCheap + kStepsPerSend) +
                            2 * kLargestCommand,
@@ -163,7 +163,7 @@ class ServiceTurn : public ::testing::Test {
         std::max({moved(before.ready, after.ready), moved(before.delayed, after.delayed),
                   moved(before.buried, after.buried), moved(before.reserved, after.reserved)});
     EXPECT_LE(jobs * kStepsPerJob, steps() - begin);
-    for (Session* session : sessions) world.hear(*session);
+    for (Session* session : sessions) world.receive(*session);
   }
 
   static constexpr std::uint64_t kTubes = 1'500;
@@ -243,7 +243,7 @@ TEST_F(ServiceTurn, IsBoundedForATubeWithManyWatchers) {
   // One more client waits on tubes without jobs.
   watches.clear();
   for (int i = 200; i < 1'300; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
-  world.say(world.connect(), watches + "reserve\r\n");
+  world.send(world.connect(), watches + "reserve\r\n");
   for (std::size_t i = 0; i < kAsking; ++i) world.ask(connect(), "use t1\r\nwatch t1\r\n");
   world.ask(*bystander, "use t1\r\n" + repeated(whole_put("x"), 2 * kAsking));
   const auto tube_of = [](std::size_t i) { return "t" + std::to_string(100 + i); };
@@ -272,7 +272,7 @@ TEST_F(ServiceTurn, IsBoundedForATubeWithManyWatchers) {
                        kAsking * (kStepsOfCheap + kStepsPerSend),
                    begin, "reading");
     world.settle();
-    for (Session* session : sessions) EXPECT_NE(world.hear(*session).substr(0, 9), "NOT_FOUND");
+    for (Session* session : sessions) EXPECT_NE(world.receive(*session).substr(0, 9), "NOT_FOUND");
   }
 }
 
@@ -320,7 +320,7 @@ class ServiceLong : public ServiceTurn, public ::testing::WithParamInterface<Lon
       world.ask(session, repeated(std::string("put 0 ") + delay + " 1 1\r\nx\r\n", kJobs));
     }
     for (int i = 0; i < 3'000 && of.many_wait; ++i) {
-      world.say(world.connect(), "watch many\r\nreserve-with-timeout 1\r\n");
+      world.send(world.connect(), "watch many\r\nreserve-with-timeout 1\r\n");
     }
     if (of.are_held) world.ask(session, repeated("reserve\r\n", kJobs));
   }
@@ -357,40 +357,40 @@ TEST_F(ServiceTurn, CountsDiscardedBytes) {
   const std::uint64_t least = bytes.size() / kBodyBytesPerStep - 1;
   for (const char* begin : {"", "put 0 0 60 1000000000\r\n"}) {
     Session& session = connect();
-    world.say(session, begin);
+    world.send(session, begin);
     const std::uint64_t before = steps();
-    world.say(session, bytes);
+    world.send(session, bytes);
     EXPECT_GE(steps() - before, least) << begin;
   }
   // Complete lines and bodies.
   for (const char* begin : {"", "put 0 0 60 16384\r\n"}) {
     test::ServiceWorld small(100);
     Session& session = small.connect();
-    small.say(session, begin);
+    small.send(session, begin);
     const std::uint64_t before = small.service.engine().steps();
-    small.say(session, std::string(bytes.size(), 'x') + "\r\n");
+    small.send(session, std::string(bytes.size(), 'x') + "\r\n");
     EXPECT_GE(small.service.engine().steps() - before, least) << begin;
-    EXPECT_NE(small.hear(session), "");
+    EXPECT_NE(small.receive(session), "");
   }
 }
 
 // The end of a pause wakes more workers than a turn allows.
 TEST_F(ServiceTurn, AReserveQueuesBehindWaitingClients) {
   world.ask(*bystander, "pause-tube default 1\r\n" + repeated(whole_put("x"), 1'000));
-  for (int i = 0; i < 300; ++i) world.say(connect(), "reserve\r\n");
+  for (int i = 0; i < 300; ++i) world.send(connect(), "reserve\r\n");
   Session& batch = connect();
   Session& half_closed = connect();
   world.now = world.now + Duration::seconds(1);
   world.service.advance(world.now);
   ASSERT_GT(world.service.engine().counts().waiting, 100U);
-  world.say(*bystander, "reserve-with-timeout 0\r\n");
-  world.say(batch, "reserve-batch 5\r\n");
-  world.say(half_closed, "reserve\r\n");
+  world.send(*bystander, "reserve-with-timeout 0\r\n");
+  world.send(batch, "reserve-batch 5\r\n");
+  world.send(half_closed, "reserve\r\n");
   world.service.end_of_input(half_closed);
   world.settle();
-  EXPECT_EQ(world.hear(*bystander), "RESERVED 301 1\r\nx\r\n");
-  EXPECT_EQ(world.hear(batch), "RESERVED_BATCH 1\r\nRESERVED 302 1\r\nx\r\n");
-  EXPECT_EQ(world.hear(half_closed), "RESERVED 303 1\r\nx\r\n");
+  EXPECT_EQ(world.receive(*bystander), "RESERVED 301 1\r\nx\r\n");
+  EXPECT_EQ(world.receive(batch), "RESERVED_BATCH 1\r\nRESERVED 302 1\r\nx\r\n");
+  EXPECT_EQ(world.receive(half_closed), "RESERVED 303 1\r\nx\r\n");
   EXPECT_TRUE(half_closed.is_finished());
 }
 
@@ -417,10 +417,10 @@ TEST_F(ServiceTurn, APageOfTubesIsBoundedForAnyNumberOfTubes) {
     world.service.receive(sampler, "stats-tubes " + next + " 50\r\n", world.now);
     world.service.receive(small, "peek 1\r\n", world.now);
     // Answered in this turn, even if the page was not.
-    EXPECT_EQ(world.hear(small), "FOUND 1 1\r\nx\r\n");
+    EXPECT_EQ(world.receive(small), "FOUND 1 1\r\nx\r\n");
     world.service.run_backlog(world.now);
     expect_at_most(kTubesOfPage * kStepsPerShownTube + kStepsOfFirst, begin, "page");
-    const std::string page = world.hear(sampler);
+    const std::string page = world.receive(sampler);
     const std::size_t at = page.find("next: \"");
     ASSERT_NE(at, std::string::npos) << page;
     next = page.substr(at + 7, page.find('"', at + 7) - at - 7);

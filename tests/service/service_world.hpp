@@ -41,7 +41,7 @@ class ServiceWorld {
   void disconnect(Session& session) { service.close(session, now); }
 
   // Delivers input to the session. As in a connection, bytes of a large body are received directly.
-  void say(Session& session, std::string_view bytes) {
+  void send(Session& session, std::string_view bytes) {
     while (!bytes.empty()) {
       const std::span<char> direct = session.direct_space();
       const std::size_t taken = std::min(direct.size(), bytes.size());
@@ -54,7 +54,7 @@ class ServiceWorld {
   }
 
   // Delivers input while memory for it is short.
-  void say_without_memory(Session& session) {
+  void send_without_memory(Session& session) {
     const std::string bytes(4 * Memory::kOwnBytes, 'x');
     Memory::limit(1);
     {
@@ -66,18 +66,18 @@ class ServiceWorld {
   }
 
   // Sends at most `bytes_max` bytes of output, and returns them.
-  std::string hear(Session& session, std::size_t bytes_max = ~std::size_t{0}) {
-    std::string heard;
-    while (session.has_output() && session.may_send() && heard.size() < bytes_max) {
+  std::string receive(Session& session, std::size_t bytes_max = ~std::size_t{0}) {
+    std::string received;
+    while (session.has_output() && session.may_send() && received.size() < bytes_max) {
       std::array<std::string_view, 8> pieces;
       const std::size_t count = session.output().gather(pieces);
       std::string round;
       for (std::size_t i = 0; i < count; ++i) round += pieces[i];
-      round.resize(std::min(round.size(), bytes_max - heard.size()));
+      round.resize(std::min(round.size(), bytes_max - received.size()));
       service.sent(session, round.size());
-      heard += round;
+      received += round;
     }
-    return heard;
+    return received;
   }
 
   // Plays turns until no work is left.
@@ -103,14 +103,14 @@ class ServiceWorld {
 
   // Delivers input, settles, and returns the output.
   std::string ask(Session& session, std::string_view bytes) {
-    say(session, bytes);
+    send(session, bytes);
     settle();
-    std::string heard = hear(session);
+    std::string received = receive(session);
     for (;;) {
       settle();
-      const std::string more = hear(session);
-      if (more.empty()) return heard;
-      heard += more;
+      const std::string more = receive(session);
+      if (more.empty()) return received;
+      received += more;
     }
   }
 

@@ -26,24 +26,24 @@ std::string answer_to(const std::string& bytes, const std::vector<std::size_t>& 
                       bool directly) {
   ServiceWorld world(kJobBytesMax);
   Session& session = world.connect();
-  std::string heard;
+  std::string received;
   std::size_t at = 0;
-  const auto say = [&](std::size_t length) {
+  const auto send = [&](std::size_t length) {
     const std::string_view piece = std::string_view(bytes).substr(at, length);
     at += piece.size();
     if (directly) {
-      world.say(session, piece);
+      world.send(session, piece);
     } else {
       world.service.receive(session, piece, world.now);
     }
     world.settle();
-    heard += world.hear(session);
+    received += world.receive(session);
     world.settle();
   };
-  for (const std::size_t length : lengths) say(length);
-  say(bytes.size());
-  heard += world.ask(session, "");
-  return heard;
+  for (const std::size_t length : lengths) send(length);
+  send(bytes.size());
+  received += world.ask(session, "");
+  return received;
 }
 
 // Returns commands and bodies of all kinds, and their answers.
@@ -51,8 +51,8 @@ struct Script {
   std::string bytes;
   std::string answers;
 
-  void add(std::string_view said, std::string_view answered) {
-    bytes += said;
+  void add(std::string_view sent, std::string_view answered) {
+    bytes += sent;
     answers += answered;
   }
 };
@@ -140,8 +140,8 @@ TEST(Session, ASplitLineEndIsFoundAtEachLength) {
   for (const std::size_t length : {0u, 1u, 221u, 222u, 223u, 224u, 225u, 447u, 448u, 449u, 1000u}) {
     ServiceWorld world;
     Session& session = world.connect();
-    world.say(session, std::string(length, 'z') + "\r");
-    EXPECT_EQ(world.hear(session), "");
+    world.send(session, std::string(length, 'z') + "\r");
+    EXPECT_EQ(world.receive(session), "");
     const std::string expected = length + 2 <= 224 ? "UNKNOWN_COMMAND\r\n" : "BAD_FORMAT\r\n";
     EXPECT_EQ(world.ask(session, "\nuse t\r\n"), expected + "USING t\r\n") << length;
   }
@@ -152,7 +152,7 @@ TEST(Session, ALongLineIsNotKept) {
   Session& session = world.connect();
   const std::string piece(64 * 1024, 'z');
   for (int i = 0; i < 100; ++i) {
-    world.say(session, piece);
+    world.send(session, piece);
     world.settle();
     ASSERT_TRUE(session.wants_input());  // Kept bytes would count against its limit.
   }
@@ -211,14 +211,14 @@ TEST(Session, OffersNoDirectSpaceForASmallOrRefusedBody) {
 TEST(Session, AnOversizedBodyOf4GigabytesIsDiscarded) {
   ServiceWorld world;
   Session& session = world.connect();
-  world.say(session, put_line(4294967295));
+  world.send(session, put_line(4294967295));
   const std::string piece(1024 * 1024, 'x');
   for (int i = 0; i < 4095; ++i) {
     world.service.receive(session, piece, world.now);
     world.settle();
   }
   EXPECT_TRUE(session.wants_input());
-  EXPECT_EQ(world.hear(session), "");
+  EXPECT_EQ(world.receive(session), "");
   world.service.receive(session, std::string_view(piece).substr(1), world.now);
   EXPECT_EQ(world.ask(session, "\r\nuse t\r\n"), "JOB_TOO_BIG\r\nUSING t\r\n");
 }
@@ -268,11 +268,11 @@ TEST(Session, ARefusedBodyIsFreed) {
 }
 
 TEST(Session, ClosingDuringABodyDiscardsIt) {
-  for (const std::size_t said : {0u, 1u, 500u, 1999u, 2000u, 2001u}) {
+  for (const std::size_t sent : {0u, 1u, 500u, 1999u, 2000u, 2001u}) {
     ServiceWorld world;
     Session& session = world.connect();
     Session& other = world.connect();
-    world.say(session, put_line(2000) + std::string(said, 'x'));
+    world.send(session, put_line(2000) + std::string(sent, 'x'));
     world.disconnect(session);
     EXPECT_EQ(world.stat(other, "total-jobs"), 0u);
     EXPECT_EQ(world.stat(other, "cmd-put"), 1u);
