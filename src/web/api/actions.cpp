@@ -134,7 +134,7 @@ std::optional<ActionRequest> ActionRequest::read(std::string_view json, std::str
   return request;
 }
 
-std::string ActionRequest::words() const {
+std::string ActionRequest::log_text() const {
   std::string text;
   const auto add = [&text](std::string_view name, std::string_view value) {
     if (!text.empty()) text += ' ';
@@ -201,7 +201,7 @@ Outcome refused(const tool::Response& answer) {
 }
 
 // Formats the result for the log: "done=7 not_found=1".
-std::string words_of(const Outcome& outcome) {
+std::string log_text_of(const Outcome& outcome) {
   std::string text = outcome.status == 200 ? "" : "refused: ";
   text += outcome.message;
   const auto add = [&text](const char* name, std::uint64_t number) {
@@ -215,7 +215,7 @@ std::string words_of(const Outcome& outcome) {
   return text;
 }
 
-Outcome lacks(std::string_view what) {
+Outcome unsupported(std::string_view what) {
   return {.status = 501, .message = "the server does not have " + std::string(what)};
 }
 
@@ -276,7 +276,7 @@ Part<Outcome> pause(Server& server, const ActionRequest& request) {
 
 // Reserves each job and buries it with its own priority. Releases a job that could not be buried.
 Part<Outcome> bury(Server& server, const ActionRequest& request) {
-  if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
+  if (!server.facts().has_reserve_job()) co_return unsupported("reserve-job");
   std::vector<std::string> commands;
   for (const std::uint64_t id : request.ids) {
     commands.push_back("stats-job " + std::to_string(id) + "\r\n");
@@ -333,17 +333,17 @@ Part<Outcome> flush_by_peeking(Server& server, const ActionRequest& request) {
   const Instant until = Observer::now() + kPieceTime;
   while (Observer::now() < until) {
     std::vector<std::uint64_t> ids;
-    std::optional<Outcome> odd;
+    std::optional<Outcome> failure;
     Server::Take take = [&](std::size_t, const tool::Answer& answer) {
       if (answer.code == ReplyCode::found) {
         ids.push_back(answer.number);
       } else if (answer.code != ReplyCode::not_found && answer.code != ReplyCode::now_using) {
-        odd = refused({answer.code, 0, std::string(answer.line), {}});
+        failure = refused({answer.code, 0, std::string(answer.line), {}});
       }
     };
     const bool is_there = co_await server.ask_all(in_tube(request.tube, peeks), std::move(take), 0);
     if (!is_there) co_return lost();
-    if (odd) co_return std::move(*odd);
+    if (failure) co_return std::move(*failure);
     if (ids.empty()) co_return outcome;
     const Outcome deleted = co_await act_on_each(server, "delete", ids, ReplyCode::deleted);
     if (deleted.status != 200) co_return deleted;
@@ -410,7 +410,7 @@ Part<std::optional<Moved>> move_job(Server& server, std::uint64_t id, std::strin
 }
 
 Part<Outcome> move(Server& server, const ActionRequest& request) {
-  if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
+  if (!server.facts().has_reserve_job()) co_return unsupported("reserve-job");
   Outcome outcome;
   for (const std::uint64_t id : request.ids) {
     const std::optional<Moved> moved = co_await move_job(server, id, request.to);
@@ -498,7 +498,7 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
   }
   Server* server = observer.find(request->server);
   if (server == nullptr) {
-    exchange->log_action(name_of(request->action), request->server, request->words(),
+    exchange->log_action(name_of(request->action), request->server, request->log_text(),
                          "refused: no such server");
     exchange->refuse(404, "no such server");
     co_return;
@@ -508,8 +508,8 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
     outcome = lost(std::move(outcome));
   }
   server->end_action();
-  exchange->log_action(name_of(request->action), request->server, request->words(),
-                       words_of(outcome));
+  exchange->log_action(name_of(request->action), request->server, request->log_text(),
+                       log_text_of(outcome));
   if (outcome.status != 200) {
     exchange->refuse(outcome.status, outcome.message);
     co_return;

@@ -37,7 +37,7 @@ struct ActionRequest {
   // Returns nothing and sets `error` if the request is invalid.
   static std::optional<ActionRequest> read(std::string_view json, std::string& error);
   // Returns the parameters for the log: "tube=mail count=10", "jobs=2 ids=7,9".
-  std::string words() const;
+  std::string log_text() const;
 };
 
 Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange);

@@ -75,12 +75,12 @@ bool Pipeline::receive(std::string_view bytes, Instant now) {
 }
 
 bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
-  const auto wrong = [this](std::string_view what) {
-    words_ = what.substr(0, kForeignBytesShown);
+  const auto fail = [this](std::string_view received) {
+    malformed_bytes_ = received.substr(0, kForeignBytesShown);
     return false;
   };
   // Without a question, this is the greeting of another kind of server.
-  if (under_way_.empty()) return wrong(bytes);
+  if (under_way_.empty()) return fail(bytes);
   if (!is_in_answer_) {
     parser_.keep_bodies(std::min(under_way_.front().body_bytes_max, kReportBytesMax));
   }
@@ -88,7 +88,7 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
   const tool::AnswerParser::Result result = parser_.next(bytes, answer);
   is_in_answer_ = result == tool::AnswerParser::Result::more;
   if (is_in_answer_) return true;
-  if (result == tool::AnswerParser::Result::malformed) return wrong(answer.line);
+  if (result == tool::AnswerParser::Result::malformed) return fail(answer.line);
   const Question question = std::move(under_way_.front());
   under_way_.pop_front();
   if (!under_way_.empty()) deadline_ = now + under_way_.front().patience;
@@ -106,7 +106,7 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
   return true;
 }
 
-void Pipeline::lose() {
+void Pipeline::abort() {
   std::deque<Question> lost = std::move(under_way_);
   for (Question& question : waiting_) lost.push_back(std::move(question));
   waiting_.clear();
@@ -147,15 +147,15 @@ void Link::advance(Instant now) {
   const bool is_wanted = kind_ == Kind::permanent || !pipeline_.is_idle();
   if (state_ == State::closed && is_wanted && now >= retry_) begin_connect(now);
   if (state_ == State::connecting && now >= connect_end_) {
-    lose(now, "cannot connect to " + address_.name() + ": " + std::strerror(ETIMEDOUT));
+    disconnect(now, "cannot connect to " + address_.name() + ": " + std::strerror(ETIMEDOUT));
   }
   if (state_ == State::connected && now >= pipeline_.deadline()) {
-    lose(now, "the server did not answer in time");
+    disconnect(now, "the server did not answer in time");
   }
   if (state_ == State::connected && now >= idle_end()) {
     poller_->remove(source_);
     close();
-    pipeline_.lose();
+    pipeline_.abort();
     return;
   }
   if (state_ == State::connected) send(now);
@@ -165,13 +165,13 @@ void Link::begin_connect(Instant now) {
   std::string error;
   socket_ = address_.begin_connect(endpoint_, error);
   if (!socket_) {
-    lose(now, error);
+    disconnect(now, error);
     return;
   }
   source_ = os::EventSource(handler_, socket_.get());
   state_ = State::connecting;
   connect_end_ = now + kConnectPatience;
-  if (!poller_->add(source_, EPOLLOUT)) lose(now, "out of memory for a connection");
+  if (!poller_->add(source_, EPOLLOUT)) disconnect(now, "out of memory for a connection");
 }
 
 void Link::end_connect(Instant now) {
@@ -179,7 +179,7 @@ void Link::end_connect(Instant now) {
   socklen_t length = sizeof error;
   ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
   if (error != 0) {
-    lose(now, "cannot connect to " + address_.name() + ": " + std::strerror(error));
+    disconnect(now, "cannot connect to " + address_.name() + ": " + std::strerror(error));
     return;
   }
   state_ = State::connected;
@@ -212,7 +212,7 @@ void Link::send(Instant now) {
       return;
     }
     if (sent < 0) {
-      lose(now, std::string("cannot send: ") + std::strerror(errno));
+      disconnect(now, std::string("cannot send: ") + std::strerror(errno));
       return;
     }
     pipeline_.sent(static_cast<std::size_t>(sent));
@@ -223,20 +223,21 @@ void Link::receive(Instant now) {
   const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
-    lose(now, count == 0 ? "the server closed the connection"
-                         : std::string("cannot receive: ") + std::strerror(errno));
+    disconnect(now, count == 0 ? "the server closed the connection"
+                               : std::string("cannot receive: ") + std::strerror(errno));
     return;
   }
   const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(count));
   if (!pipeline_.receive(bytes, now)) {
-    lose(now, "not a beanstalk server; it sent: " + tool::safe_word(pipeline_.words()));
+    disconnect(now,
+               "not a beanstalk server; it sent: " + tool::safe_word(pipeline_.malformed_bytes()));
     return;
   }
   // The server answers, so the next pause is short again.
   pause_ = kFirstPause;
 }
 
-void Link::lose(Instant now, const std::string& reason) {
+void Link::disconnect(Instant now, const std::string& reason) {
   const bool was_connected = state_ == State::connected;
   if (state_ != State::closed) poller_->remove(source_);
   close();
@@ -246,7 +247,7 @@ void Link::lose(Instant now, const std::string& reason) {
   if (endpoint_ == 0) pause_ = std::min(kPauseMax, Duration::nanoseconds(pause_.count() * 2));
   // Questions wait until all addresses were tried.
   if (endpoint_ != 0 && !was_connected) return;
-  pipeline_.lose();
+  pipeline_.abort();
   hooks_.lost(now, reason);
 }
 

@@ -52,9 +52,9 @@ class Pipeline final {
   void sent(std::size_t bytes);
 
   // Parses bytes from the server and answers questions. Returns false if the server does not speak
-  // the protocol; words() then has its bytes, and only lose() may follow.
+  // the protocol; malformed_bytes() then has its bytes, and only abort() may follow.
   [[nodiscard]] bool receive(std::string_view bytes, Instant now);
-  const std::string& words() const { return words_; }
+  const std::string& malformed_bytes() const { return malformed_bytes_; }
 
   // Returns the time of the last received bytes.
   Instant received() const { return received_; }
@@ -63,7 +63,7 @@ class Pipeline final {
   Instant deadline() const { return under_way_.empty() ? Instant::never() : deadline_; }
   // Answers all questions with null, because the connection is lost. Questions that are asked
   // meanwhile belong to the next connection.
-  void lose();
+  void abort();
 
  private:
   void start_some(Instant now);
@@ -79,7 +79,7 @@ class Pipeline final {
   std::size_t bytes_since_ = 0;  // Received since the deadline was set.
   Instant deadline_;
   Instant received_;
-  std::string words_;
+  std::string malformed_bytes_;
 };
 
 // The socket of a pipeline, which may close and reopen. Never blocks.
@@ -133,7 +133,7 @@ class Link final {
   void end_connect(Instant now);
   void send(Instant now);
   void receive(Instant now);
-  void lose(Instant now, const std::string& reason);
+  void disconnect(Instant now, const std::string& reason);
 
   // Returns the deadline of an idle connection on demand.
   Instant idle_end() const;

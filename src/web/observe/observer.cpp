@@ -37,9 +37,9 @@ void Server::open(os::Poller& poller) {
 
 void Server::close() {
   link_.close();
-  pipeline_.lose();
+  pipeline_.abort();
   user_link_.close();
-  user_pipeline_.lose();
+  user_pipeline_.abort();
 }
 
 void Server::lost(Instant now, const std::string& reason) {

@@ -16,12 +16,12 @@ TEST(ActionRequest, ReadsTheMembersOfAnAction) {
       "{\"server\":\"a:1\",\n\"action\":\"kick\",\"tube\":\"mail\",\"count\":10}", error);
   ASSERT_TRUE(kick) << error;
   EXPECT_EQ(kick->server, "a:1");
-  EXPECT_EQ(kick->words(), "tube=mail count=10");
+  EXPECT_EQ(kick->log_text(), "tube=mail count=10");
   const auto move = ActionRequest::read(
       "{\"action\":\"move\",\"ids\":[1, 18446744073709551615],\"to\":\"other\"}", error);
   ASSERT_TRUE(move) << error;
   EXPECT_EQ(move->ids, (std::vector<std::uint64_t>{1, 18446744073709551615U}));
-  EXPECT_EQ(move->words(), "to=other jobs=2 ids=1,18446744073709551615");
+  EXPECT_EQ(move->log_text(), "to=other jobs=2 ids=1,18446744073709551615");
   const auto put = ActionRequest::read(
       "{\"action\":\"put\",\"tube\":\"t\",\"body_base64\":\"AAEC\",\"delay\":5}", error);
   ASSERT_TRUE(put) << error;
@@ -36,8 +36,8 @@ TEST(ActionRequest, NamesIdsForTheLogUpToABound) {
   std::string error;
   const auto request = ActionRequest::read(json + "]}", error);
   ASSERT_TRUE(request) << error;
-  EXPECT_TRUE(request->words().starts_with("jobs=60 ids=1,2,3,")) << request->words();
-  EXPECT_TRUE(request->words().ends_with(",49,50 more=10")) << request->words();
+  EXPECT_TRUE(request->log_text().starts_with("jobs=60 ids=1,2,3,")) << request->log_text();
+  EXPECT_TRUE(request->log_text().ends_with(",49,50 more=10")) << request->log_text();
 }
 
 TEST(ActionRequest, RefusesEachMistakeWithAReason) {

@@ -97,7 +97,7 @@ TEST_F(PipelineTest, WhenTheConnectionIsLostEverybodyHearsOfIt) {
   send();
   ASSERT_TRUE(pipeline_.receive("FOUND 1 5\r\nhe", kStart));
   pipeline_.ask(question("stats"));
-  pipeline_.lose();
+  pipeline_.abort();
   EXPECT_EQ(answers_, (std::vector<std::string>{"peek 1: lost", "stats: lost"}));
   EXPECT_TRUE(pipeline_.is_idle());
   // The next connection has no bytes of the last one.
@@ -130,7 +130,7 @@ TEST_F(PipelineTest, ACommandForATubeFollowsItsUse) {
   ASSERT_TRUE(pipeline_.receive("KICKED 1\r\nUSING default\r\n", kStart));
   pipeline_.ask(use);
   send();
-  pipeline_.lose();
+  pipeline_.abort();
   pipeline_.ask(question("peek 2"));
   EXPECT_EQ(send(), "peek 2\r\n");
 }
@@ -139,12 +139,12 @@ TEST_F(PipelineTest, AServerOfAnotherKindIsNoticed) {
   pipeline_.ask(question("stats"));
   send();
   EXPECT_FALSE(pipeline_.receive("HTTP/1.1 400 Bad Request\r\n", kStart));
-  EXPECT_EQ(pipeline_.words(), "HTTP/1.1 400 Bad Request");
+  EXPECT_EQ(pipeline_.malformed_bytes(), "HTTP/1.1 400 Bad Request");
 }
 
 TEST_F(PipelineTest, AServerThatSpeaksFirstIsNoticed) {
   EXPECT_FALSE(pipeline_.receive("220 mail.example.com ESMTP\r\n", kStart));
-  EXPECT_TRUE(pipeline_.words().starts_with("220 mail"));
+  EXPECT_TRUE(pipeline_.malformed_bytes().starts_with("220 mail"));
 }
 
 }  // namespace

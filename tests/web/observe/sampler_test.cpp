@@ -248,7 +248,7 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
 
   server_.tubes = {{"mail", {.puts = 400, .deletes = 300}}};
   sampler_.stop();
-  pipeline_.lose();
+  pipeline_.abort();
   facts_.state = ServerState::down;
   restart();
   later(10);
@@ -257,7 +257,7 @@ TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
   server_.tubes = {{"mail", {.puts = 500, .deletes = 400}}};
   server_.id = "2";
   sampler_.stop();
-  pipeline_.lose();
+  pipeline_.abort();
   facts_.state = ServerState::down;
   restart();
   later(10);
@@ -347,7 +347,7 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   EXPECT_EQ(facts_.tubes, before);
   // The connection ends, and its unfinished sample with it.
   sampler_.stop();
-  pipeline_.lose();
+  pipeline_.abort();
   EXPECT_EQ(facts_.tubes, before);
   restart();
   run();
