@@ -65,8 +65,7 @@ inline constexpr std::string_view kJsonType = "application/json; charset=utf-8";
 // Returns {"error": reason} below /api, for programs, and otherwise the reason as text.
 Response refusal(const Request& request, std::uint16_t status, std::string_view reason);
 
-// Syntax of headers (RFC 9110, section 5, and RFC 9112, section 5)
-// ---------------------------------
+// Syntax of headers (RFC 9110, section 5, and RFC 9112, section 5) --------------------------------
 
 // Returns true for a name of a header or a method, which is not empty.
 bool is_token(std::string_view text);
@@ -86,8 +85,7 @@ std::string_view take_element(std::string_view& list, char separator = ',');
 // Returns true if a comma-separated list contains this word.
 bool has_word(std::string_view list, std::string_view word);
 
-// Percent-encoding of URLs (RFC 3986, section 2.1)
-// -------------------------------------------------
+// Percent-encoding of URLs (RFC 3986, section 2.1) ------------------------------------------------
 
 // Meaning of '+': a blank in the query of a form, otherwise itself.
 enum class Plus : bool { is_plus, is_blank };

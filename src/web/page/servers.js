@@ -129,7 +129,7 @@ const columnsOf = (server) => [
   {key: 'oldest', label: 'Oldest', kind: 'number wide', text: (_, row) => (row.ready > 0 ? format.duration(row.oldest_ready_seconds) : '–')},
 ];
 
-function dress(cells) {
+function prepare(cells) {
   cells[0].append(el('span', {class: 'mark warn', hidden: true}), el('span', {class: 'mark bad', hidden: true}, 'growing'));
 }
 
@@ -171,7 +171,7 @@ export function serverView(parameters, life) {
   let announced = query.filter;
 
   const table = new BigTable({
-    label: `Tubes of ${server}`, columns: columnsOf(server), query, dress, fillRow,
+    label: `Tubes of ${server}`, columns: columnsOf(server), query, prepare, fillRow,
     onSort: () => changed(),
     onRange: (first, last) => {
       wanted = [Math.max(0, Math.floor((first + last - kWindow) / 2)), kWindow];

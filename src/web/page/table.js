@@ -7,13 +7,13 @@ const kScrollPixelsMax = 8e6;  // Browsers cannot scroll further than 16 to 33 m
 
 // `columns` is a list of {key, label, kind, text, href, rises}: text(value, row) returns the text
 // of a cell, href(row) its link, and a column that rises is first sorted from the smallest up.
-// dress(cells) and fillRow(cells, row, element) add further contents; `row` is undefined while it
+// prepare(cells) and fillRow(cells, row, element) add further contents; `row` is undefined while it
 // is unknown. `query` is {sort, reverse}, as in the address; onSort() is called when they have
 // changed. onRange(first, last) is called with the visible rows at each scroll. The table ends with
 // `life`.
 export class BigTable {
-  constructor({label, columns, query, onSort, fillRow, dress = () => {}, onRange = () => {}}, life) {
-    Object.assign(this, {columns, query, fillRow, dress, onRange});
+  constructor({label, columns, query, onSort, fillRow, prepare = () => {}, onRange = () => {}}, life) {
+    Object.assign(this, {columns, query, fillRow, prepare, onRange});
     this.total = 0;
     this.rows = new Map();  // Known rows by index.
     this.shown = new Map();  // Index -> {element, cells}.
@@ -128,7 +128,7 @@ export class BigTable {
 
   makeRow() {
     const cells = this.columns.map(({kind, href}) => el('div', {role: 'cell', class: kind}, href ? el('a') : null));
-    this.dress(cells);
+    this.prepare(cells);
     return {cells, element: el('div', {role: 'row', class: 'row'}, cells)};
   }
 
