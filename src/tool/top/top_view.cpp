@@ -8,6 +8,7 @@
 #include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
+#include "tool/top/screens.hpp"
 
 namespace haricot::tool {
 namespace {
