@@ -168,9 +168,9 @@ void Daemon::send_last_answers() {
 bool Daemon::quiesce(Duration patience) {
   constexpr Duration kPollInterval = Duration::milliseconds(5);
   const Instant end = read_clock() + patience;
-  const ServiceTransfer transfer = service_.transfer();
+  const ServiceSerializer serializer = service_.serializer();
   is_after_rest_ = true;
-  while (!transfer.is_at_rest()) {
+  while (!serializer.is_at_rest()) {
     if (now_ >= end) return false;
     const std::uint64_t steps_before = service_.engine().steps();
     now_ = read_clock();
@@ -199,7 +199,7 @@ void Daemon::advance(bool are_all_ready) {
   turns_of_reading_ = are_all_ready ? 0 : turns_of_reading_ - 1;
 }
 
-bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from) {
+bool Daemon::take_over(Descriptor socket, ServiceSerializer& serializer, StateReader& from) {
   sockaddr own{};
   socklen_t length = sizeof own;
   const bool is_there = socket && ::getsockname(socket.get(), &own, &length) == 0;
@@ -207,7 +207,7 @@ bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader
   if (is_there) connection = std::make_unique<Connection>(on_connection_, std::move(socket));
   Session* session = nullptr;
   const bool is_unix = own.sa_family == AF_UNIX;
-  if (!transfer.read_session(from, connection.get(), is_unix, now_, session)) return false;
+  if (!serializer.read_session(from, connection.get(), is_unix, now_, session)) return false;
   if (session == nullptr) return true;
   connection->attach(*session);
   connection->expect_output();

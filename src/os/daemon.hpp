@@ -13,7 +13,7 @@
 #include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/connection.hpp"
 #include "os/listener.hpp"
@@ -77,7 +77,7 @@ class Daemon {
   void accept_rest(const Listener& listener);
   // Takes over the connection whose session the reader has next. Returns false if that is
   // impossible. Called before run().
-  [[nodiscard]] bool take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from);
+  [[nodiscard]] bool take_over(Descriptor socket, ServiceSerializer& serializer, StateReader& from);
 
  private:
   // Maximum bytes of a read. A larger value costs memory for clients that do not read their

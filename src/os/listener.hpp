@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
@@ -29,9 +29,9 @@ class Listener {
   // Replaces a unix socket on which no server answers. Fails if a server answers there, or the path
   // leads to another kind of file.
   //
-  // `predecessor`: its listeners. If one of them has the address, it is moved out and returned; port
-  // 0 matches any port. A new listener may overlap with the others, as 0.0.0.0 does with 127.0.0.1,
-  // if they belong to the same user. They keep listening.
+  // `predecessor`: its listeners. If one of them has the address, it is moved out and returned;
+  // port 0 matches any port. A new listener may overlap with the others, as 0.0.0.0 does with
+  // 127.0.0.1, if they belong to the same user. They keep listening.
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error,
                                     std::vector<Listener>* predecessor = nullptr);

@@ -11,16 +11,16 @@ namespace haricot::os {
 namespace {
 
 // Sets `was_short` if memory was short, so that a later try may read the same state.
-ServiceTransfer::Read read_state(PredecessorState& state, Daemon& daemon, Service& service,
-                                 bool& was_short) {
+ServiceSerializer::Read read_state(PredecessorState& state, Daemon& daemon, Service& service,
+                                   bool& was_short) {
   (void)Memory::take_shortage();
   try {
-    const ServiceTransfer::Read read = state.read(daemon, service, read_clock());
+    const ServiceSerializer::Read read = state.read(daemon, service, read_clock());
     was_short = Memory::take_shortage();
     return read;
   } catch (const std::bad_alloc&) {
     was_short = true;
-    return ServiceTransfer::Read::broken;
+    return ServiceSerializer::Read::broken;
   }
 }
 
@@ -100,11 +100,11 @@ bool Predecessor::read(Daemon& daemon, Service& service, std::string& error) {
   daemon.begin_after_rest();
   bool was_short = false;
   switch (read_state(*state_, daemon, service, was_short)) {
-    case ServiceTransfer::Read::good:
+    case ServiceSerializer::Read::good:
       return true;
-    case ServiceTransfer::Read::other_jobs:
-      return may_continue_without_jobs(service.engine().transfer(), error);
-    case ServiceTransfer::Read::broken:
+    case ServiceSerializer::Read::other_jobs:
+      return may_continue_without_jobs(service.engine().serializer(), error);
+    case ServiceSerializer::Read::broken:
       break;
   }
   error = was_short ? kNoMemory : "the state of the predecessor cannot be used";
@@ -117,22 +117,23 @@ bool Predecessor::read(Daemon& daemon, Service& service, std::string& error) {
 }
 
 // Jobs that are in no folder are not dropped. If both servers have the same folder, its jobs count.
-bool Predecessor::may_continue_without_jobs(const StateTransfer& transfer, std::string& error) {
+bool Predecessor::may_continue_without_jobs(const EngineSerializer& serializer,
+                                            std::string& error) {
   const std::string& before = state_->identity().folder;
   if (is_running()) {
     error = "the binlog has other jobs than the predecessor";
     return false;
   }
-  if (transfer.jobs() == 0) return true;
+  if (serializer.jobs() == 0) return true;
   if (before != folder_) {
     error = "the folder of -b has other jobs, and cannot take the " +
-            std::to_string(transfer.jobs()) + " jobs of the predecessor: name an empty folder";
+            std::to_string(serializer.jobs()) + " jobs of the predecessor: name an empty folder";
     return false;
   }
   log_.event(Level::warning, "hand-over-refused",
              {{"message", "the binlog has other jobs than the predecessor: all are ready"},
-              {"jobs", transfer.jobs()},
-              {"holds", transfer.holds_dropped()}});
+              {"jobs", serializer.jobs()},
+              {"holds", serializer.holds_dropped()}});
   return true;
 }
 

@@ -71,7 +71,7 @@ class Predecessor {
   static constexpr const char* kNoMemory = "not enough memory for the state of the predecessor";
 
   void remove_stored();
-  bool may_continue_without_jobs(const StateTransfer& transfer, std::string& error);
+  bool may_continue_without_jobs(const EngineSerializer& serializer, std::string& error);
 
   Notifier& notifier_;
   Log& log_;

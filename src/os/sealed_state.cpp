@@ -238,7 +238,7 @@ bool seal_state(Daemon& daemon, Service& service, const ServerIdentity& identity
     descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
   }
   const Bodies bodies = identity.folder.empty() ? Bodies::in_state : Bodies::in_journal;
-  service.transfer().write(writer, bodies);
+  service.serializer().write(writer, bodies);
   if (!writer.end()) {
     error = "not enough memory for the state";
     return false;
@@ -298,16 +298,16 @@ bool PredecessorState::read_head(std::vector<Descriptor>& descriptors) {
   return reader_.is_good();
 }
 
-ServiceTransfer::Read PredecessorState::read(Daemon& daemon, Service& service, Instant now) {
-  using Read = ServiceTransfer::Read;
-  ServiceTransfer transfer = service.transfer();
-  const Read queue = transfer.read_queue(reader_);
+ServiceSerializer::Read PredecessorState::read(Daemon& daemon, Service& service, Instant now) {
+  using Read = ServiceSerializer::Read;
+  ServiceSerializer serializer = service.serializer();
+  const Read queue = serializer.read_queue(reader_);
   if (queue == Read::broken) return queue;
-  for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+  for (std::uint32_t i = 0; i < serializer.sessions(); ++i) {
     Descriptor socket = i < sockets_.size() ? std::move(sockets_[i]) : Descriptor();
-    if (!daemon.take_over(std::move(socket), transfer, reader_)) return Read::broken;
+    if (!daemon.take_over(std::move(socket), serializer, reader_)) return Read::broken;
   }
-  return transfer.finish(reader_, now) ? queue : Read::broken;
+  return serializer.finish(reader_, now) ? queue : Read::broken;
 }
 
 // An engine that never runs takes over the state with the folder's jobs, and writes it with bodies.
@@ -331,13 +331,13 @@ bool PredecessorState::add_bodies(const ServerInfo& info, Notifier& notifier, st
                    error)) {
     return false;
   }
-  ServiceTransfer transfer = service.transfer();
-  bool is_good = transfer.read_queue(reader_) == ServiceTransfer::Read::good;
-  for (std::uint32_t i = 0; is_good && i < transfer.sessions(); ++i) {
+  ServiceSerializer serializer = service.serializer();
+  bool is_good = serializer.read_queue(reader_) == ServiceSerializer::Read::good;
+  for (std::uint32_t i = 0; is_good && i < serializer.sessions(); ++i) {
     Session* session = nullptr;
-    is_good = transfer.read_session(reader_, this, false, now, session);
+    is_good = serializer.read_session(reader_, this, false, now, session);
   }
-  if (!is_good || !transfer.finish(reader_, now, false) || !transfer.is_at_rest()) {
+  if (!is_good || !serializer.finish(reader_, now, false) || !serializer.is_at_rest()) {
     error = "the folder of the predecessor has other jobs than its state";
     return false;
   }
@@ -347,7 +347,7 @@ bool PredecessorState::add_bodies(const ServerInfo& info, Notifier& notifier, st
     return true;
   };
   StateWriter writer({take, bytes.get()});
-  transfer.write(writer, Bodies::in_state);
+  serializer.write(writer, Bodies::in_state);
   if (!writer.end()) return false;
   reader_ = StateReader(*bytes);
   state_with_bodies_ = std::move(bytes);

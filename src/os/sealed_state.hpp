@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/base/serialization.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 #include "haricot/service/service.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/daemon.hpp"
@@ -137,7 +137,7 @@ class PredecessorState {
   [[nodiscard]] bool add_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
   // Reads into a service without sessions, whose journal has restored its jobs. May throw
   // std::bad_alloc, which leaves the service as `broken` does.
-  [[nodiscard]] ServiceTransfer::Read read(Daemon& daemon, Service& service, Instant now);
+  [[nodiscard]] ServiceSerializer::Read read(Daemon& daemon, Service& service, Instant now);
 
  private:
   explicit PredecessorState(SealedState sealed);

@@ -43,8 +43,8 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       serving_(state_, tries_, groups_, places_, watching_),
       backlog_(state_, flushes_, tries_, keys_, groups_, places_, watching_, serving_, lanes_,
                job_waits_),
-      transfer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_,
-                job_waits_) {}
+      serializer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_,
+                  job_waits_) {}
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 
 namespace haricot {
 
@@ -158,15 +158,15 @@ Instant Service::next_event() const {
 
 // Hand-over ---------------------------------------------------------------------------------------
 
-ServiceTransfer Service::transfer() {
-  return ServiceTransfer({.service = *this,
-                          .engine = engine_,
-                          .dispatcher = dispatcher_,
-                          .turn = turn_,
-                          .run_queue = run_queue_,
-                          .outbox = outbox_,
-                          .lists = lists_,
-                          .idle = idle_});
+ServiceSerializer Service::serializer() {
+  return ServiceSerializer({.service = *this,
+                            .engine = engine_,
+                            .dispatcher = dispatcher_,
+                            .turn = turn_,
+                            .run_queue = run_queue_,
+                            .outbox = outbox_,
+                            .lists = lists_,
+                            .idle = idle_});
 }
 
 }  // namespace haricot

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "failing_memory.hpp"
-#include "fuzz/transfer_play.hpp"
+#include "fuzz/state_play.hpp"
 #include "haricot/base/memory.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/service.hpp"
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 #include "scenario.hpp"
 #include "trial.hpp"
 
@@ -130,21 +130,21 @@ std::string known_state() {
 
 class Reading {
  public:
-  using Read = ServiceTransfer::Read;
+  using Read = ServiceSerializer::Read;
 
   Read read(const std::string& state) {
     StateReader reader(state);
-    ServiceTransfer transfer = service_.transfer();
+    ServiceSerializer serializer = service_.serializer();
     try {
-      if (transfer.read_queue(reader) != Read::good) return Read::broken;
-      for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+      if (serializer.read_queue(reader) != Read::good) return Read::broken;
+      for (std::uint32_t i = 0; i < serializer.sessions(); ++i) {
         Session* session = nullptr;
-        if (!transfer.read_session(reader, &owners_.at(i), false, now_, session)) {
+        if (!serializer.read_session(reader, &owners_.at(i), false, now_, session)) {
           return Read::broken;
         }
         ++sessions_;
       }
-      return transfer.finish(reader, now_) ? Read::good : Read::broken;
+      return serializer.finish(reader, now_) ? Read::good : Read::broken;
     } catch (const std::bad_alloc&) {
       return Read::broken;
     }
@@ -167,9 +167,9 @@ class Reading {
   std::size_t sessions_ = 0;
 };
 
-class TransferMemory : public ::testing::TestWithParam<bool> {};
+class SerializerMemory : public ::testing::TestWithParam<bool> {};
 
-TEST_P(TransferMemory, OfTheReader) {
+TEST_P(SerializerMemory, OfTheReader) {
   const std::string state = known_state();
   std::uint64_t nth = 1;
   for (bool was_hit = true; was_hit && nth < kAllocationsMax && !HasFailure(); ++nth) {
@@ -179,7 +179,7 @@ TEST_P(TransferMemory, OfTheReader) {
     {
       Reading reading;
       plan_memory({nth, GetParam() ? kAllLater : nth});
-      ServiceTransfer::Read read;
+      ServiceSerializer::Read read;
       {
         const UnderTest under_test;
         read = reading.read(state);
@@ -187,10 +187,10 @@ TEST_P(TransferMemory, OfTheReader) {
       was_hit = allocations_failed() > 0;
       calm_memory();
       if (!was_hit) {
-        EXPECT_EQ(read, ServiceTransfer::Read::good);
+        EXPECT_EQ(read, ServiceSerializer::Read::good);
       }
       reading.expect_no_session_without_owner();
-      if (read == ServiceTransfer::Read::good) reading.service().engine().check_invariants();
+      if (read == ServiceSerializer::Read::good) reading.service().engine().check_invariants();
     }
     Memory::give_all_back();
     EXPECT_EQ(live_allocations(), held) << "a leak";
@@ -199,14 +199,14 @@ TEST_P(TransferMemory, OfTheReader) {
   EXPECT_LT(nth, kAllocationsMax);
 }
 
-TEST_P(TransferMemory, OfTheWriter) {
+TEST_P(SerializerMemory, OfTheWriter) {
   const auto count = [](void* bytes, std::string_view more) {
     *static_cast<std::size_t*>(bytes) += more.size();
     return true;
   };
   const std::string state = known_state();
   Reading reading;
-  ASSERT_EQ(reading.read(state), ServiceTransfer::Read::good);
+  ASSERT_EQ(reading.read(state), ServiceSerializer::Read::good);
   std::uint64_t nth = 1;
   for (bool was_hit = true; was_hit && nth < kAllocationsMax && !HasFailure(); ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
@@ -217,7 +217,7 @@ TEST_P(TransferMemory, OfTheWriter) {
     try {
       const UnderTest under_test;
       StateWriter writer({count, &bytes});
-      reading.service().transfer().write(writer, Bodies::in_state);
+      reading.service().serializer().write(writer, Bodies::in_state);
       is_written = writer.end();
     } catch (const std::bad_alloc&) {
     }
@@ -234,7 +234,7 @@ TEST_P(TransferMemory, OfTheWriter) {
   EXPECT_LT(nth, kAllocationsMax);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, TransferMemory, ::testing::Bool(), [](const auto& of) {
+INSTANTIATE_TEST_SUITE_P(Of, SerializerMemory, ::testing::Bool(), [](const auto& of) {
   return of.param ? std::string("Lasting") : std::string("Once");
 });
 

@@ -24,7 +24,7 @@ void EnginePair::step() {
   } else if (kind < 29) {
     pass();
   } else if (kind < 30) {
-    transfer();
+    hand_over();
   } else {
     command();
   }
@@ -82,7 +82,7 @@ void EnginePair::close() {
   compare_deliveries();
 }
 
-void EnginePair::transfer() {
+void EnginePair::hand_over() {
   if (!engine().is_at_rest()) return;
   std::vector<const Client*> before;
   for (const auto& [number, client] : clients_) before.push_back(client);

@@ -46,7 +46,7 @@ class EnginePair {
   void close();
   int number_of(const Client* client) const;
   // Continues in another engine with the whole state, if this one is at rest.
-  void transfer();
+  void hand_over();
 
   // Time ------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 #include "service/service_world.hpp"
 #include "support/engine_state.hpp"
 
@@ -16,7 +16,7 @@ namespace haricot::test {
 inline std::string service_state(Service& service) {
   std::string state;
   StateWriter writer(sink_to(state));
-  service.transfer().write(writer, Bodies::in_state);
+  service.serializer().write(writer, Bodies::in_state);
   EXPECT_TRUE(writer.end());
   return state;
 }
@@ -26,14 +26,15 @@ inline std::string service_state(Service& service) {
 inline std::vector<Session*> restore_service(const std::string& state, ServiceWorld& next,
                                              const std::vector<void*>& owners) {
   StateReader reader(state);
-  ServiceTransfer transfer = next.service.transfer();
-  if (transfer.read_queue(reader) != ServiceTransfer::Read::good) return {};
+  ServiceSerializer serializer = next.service.serializer();
+  if (serializer.read_queue(reader) != ServiceSerializer::Read::good) return {};
   std::vector<Session*> sessions;
   for (void* const owner : owners) {
     sessions.emplace_back();
-    if (!transfer.read_session(reader, owner, false, next.now, sessions.back())) return {};
+    if (!serializer.read_session(reader, owner, false, next.now, sessions.back())) return {};
   }
-  const bool has_all = transfer.sessions() == owners.size() && transfer.finish(reader, next.now);
+  const bool has_all =
+      serializer.sessions() == owners.size() && serializer.finish(reader, next.now);
   if (!has_all) return {};
   next.service.engine().check_invariants();
   return sessions;
@@ -42,7 +43,7 @@ inline std::vector<Session*> restore_service(const std::string& state, ServiceWo
 // Hands the service over to `next`, with these owners of its sessions.
 inline std::vector<Session*> hand_over(ServiceWorld& before, ServiceWorld& next,
                                        const std::vector<void*>& owners) {
-  while (!before.service.transfer().is_at_rest()) before.settle();
+  while (!before.service.serializer().is_at_rest()) before.settle();
   next.now = before.now;
   std::vector<Session*> sessions = restore_service(service_state(before.service), next, owners);
   EXPECT_FALSE(sessions.empty());

@@ -402,7 +402,7 @@ void Model::check_rest(Instant now) const {
 // Restarts ----------------------------------------------------------------------------------------
 
 // The order of tubes, which is that in which files are read, has changed.
-void Model::transferred(const Engine& engine, Instant now) {
+void Model::handed_over(const Engine& engine, Instant now) {
   start_ = now;
   draining_ = false;
   refused_again_ = Instant::never();

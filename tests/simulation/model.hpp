@@ -34,7 +34,7 @@ class Model {
   void restart(const Engine& engine, const Ledger& ledger, Instant now);
 
   // Continues with everything in another server.
-  void transferred(const Engine& engine, Instant now);
+  void handed_over(const Engine& engine, Instant now);
 
   // `ref`: the engine's reference to the client.
   void open(int client, CommandSet commands, ClientRef ref, Instant now);

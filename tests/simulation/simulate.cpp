@@ -61,7 +61,7 @@ extern "C" void on_abort(int) {
 }
 
 struct Totals {
-  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, transfers = 0, disk_faults = 0,
+  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, hand_overs = 0, disk_faults = 0,
                 refused = 0, put_off = 0, task_turns = 0, refused_flushes = 0, duplicates = 0,
                 raises = 0, twins = 0, tombstone_duplicates = 0, tombstone_ends = 0,
                 tombstones_back = 0, holds_ended = 0, holds_back = 0, groups_ended_before = 0;
@@ -128,7 +128,7 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.commands += simulation.commands_run();
     totals.steps += simulation.steps();
     totals.restarts += simulation.restarts();
-    totals.transfers += simulation.transfers();
+    totals.hand_overs += simulation.hand_overs();
     totals.disk_faults += simulation.disk_faults();
     totals.refused += simulation.refused();
     for (std::size_t i = 0; i < totals.sent.size(); ++i) totals.sent[i] += simulation.sent()[i];
@@ -214,13 +214,13 @@ int main(int count, char** words) {
       " jobs back that were held, %" PRIu64
       " groups that had ended before, %.1f s, %.0f commands/s\n",
       totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
-      totals.transfers, totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
+      totals.hand_overs, totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
       totals.refused_flushes, totals.duplicates, totals.raises, totals.twins,
       totals.tombstone_duplicates, totals.tombstone_ends, totals.tombstones_back,
       totals.holds_ended, totals.holds_back, totals.groups_ended_before, seconds(),
       static_cast<double>(totals.commands) / seconds());
   const bool has_handed_over =
-      !options.leaning.hands_over || options.seed || totals.transfers >= totals.runs;
+      !options.leaning.hands_over || options.seed || totals.hand_overs >= totals.runs;
   if (!has_handed_over) std::fprintf(stderr, "too few servers were handed over\n");
   // Short runs end before tombstones do.
   const std::uint64_t wanted =

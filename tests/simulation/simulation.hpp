@@ -15,7 +15,7 @@
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/service/service.hpp"
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
 #include "requests.hpp"
@@ -46,7 +46,7 @@ class Simulation {
   std::uint64_t steps() const { return steps_; }
   std::uint64_t restarts() const { return restarts_; }
   // Starts in which the new server continued the connections of the old one.
-  std::uint64_t transfers() const { return transfers_; }
+  std::uint64_t hand_overs() const { return hand_overs_; }
   std::uint64_t disk_faults() const { return disk_faults_; }
   // Answers that the disk does not accept a change.
   std::uint64_t refused() const { return refused_; }
@@ -162,7 +162,7 @@ class Simulation {
   std::uint32_t epoch_ = 0;       // Epoch of the last server.
   bool disk_is_slow_ = false;
   int years_left_ = 0;
-  std::uint64_t steps_ = 0, restarts_ = 0, transfers_ = 0, disk_faults_ = 0, refused_ = 0;
+  std::uint64_t steps_ = 0, restarts_ = 0, hand_overs_ = 0, disk_faults_ = 0, refused_ = 0;
   std::uint64_t recorder_put_off_ = 0;  // In earlier lives.
   // For the policy that syncs after an interval: records, and when they were written.
   struct Written {

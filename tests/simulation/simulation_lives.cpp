@@ -207,15 +207,15 @@ void Simulation::start_after(Instant wall) {
 
 // Returns nothing if the server is not at rest.
 std::optional<std::string> Simulation::written_state() {
-  ServiceTransfer transfer = service_->transfer();
-  if (!transfer.is_at_rest()) return std::nullopt;
+  ServiceSerializer serializer = service_->serializer();
+  if (!serializer.is_at_rest()) return std::nullopt;
   std::string state;
   const auto take = [](void* to, std::string_view bytes) {
     static_cast<std::string*>(to)->append(bytes);
     return true;
   };
   StateWriter writer({take, &state});
-  transfer.write(writer, Bodies::in_journal);
+  serializer.write(writer, Bodies::in_journal);
   require(writer.end(), "the state is not written");
   return state;
 }
@@ -230,7 +230,7 @@ void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy)
   std::map<int, Wire> wires;
   wires.swap(wires_);
   drop_server(policy);
-  ++transfers_;
+  ++hand_overs_;
   note("handed over");
   now_ = now_ + Duration::milliseconds(static_cast<std::int64_t>(chance_.below(200)));
   require(start(), "the folder cannot be opened:\n" + last_events());
@@ -240,16 +240,16 @@ void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy)
   wires_ = std::move(wires);
   StateReader reader(state);
   require(reader.is_whole(), "the state is not whole");
-  ServiceTransfer transfer = service_->transfer();
-  require(transfer.read_queue(reader) == ServiceTransfer::Read::good, "the state is not taken");
-  require(transfer.sessions() == order.size(), "other sessions were written");
+  ServiceSerializer serializer = service_->serializer();
+  require(serializer.read_queue(reader) == ServiceSerializer::Read::good, "the state is not taken");
+  require(serializer.sessions() == order.size(), "other sessions were written");
   for (Wire* const wire : order) {
     const bool is_local = model_.client(wire->number).commands == CommandSet::operators;
-    require(transfer.read_session(reader, wire, is_local, now_, wire->session),
+    require(serializer.read_session(reader, wire, is_local, now_, wire->session),
             "a session is broken");
   }
-  require(transfer.finish(reader, now_), "the end of the state is broken");
-  model_.transferred(service_->engine(), now_);
+  require(serializer.finish(reader, now_), "the end of the state is broken");
+  model_.handed_over(service_->engine(), now_);
   for (const Wire* const wire : order) {
     model_.know_as(wire->number, wire->session->client().ref());
   }

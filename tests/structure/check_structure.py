@@ -92,7 +92,7 @@ PARTS = {
         "places": {"queue_state", "times", "extras", "job_waits"},
         "restoring": {"queue_state", "keys", "groups", "extras", "places"},
         "watching": {"queue_state"},
-        "state_transfer": {"queue_state", "lane_order", "times", "keys", "groups", "places", "restoring", "watching",
+        "engine_serializer": {"queue_state", "lane_order", "times", "keys", "groups", "places", "restoring", "watching",
                            "serving", "job_waits"},
         "serving": {"queue_state", "tries", "groups", "places", "watching"},
         "backlog": {"queue_state", "flushes", "tries", "keys", "groups", "places", "watching", "serving",
@@ -117,7 +117,7 @@ NO_PARTS = {
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
     "service": {"dispatcher", "server_info", "session", "turn"},
 }
-# The nodes of a session (service/session.hpp), and the part that uses each. Only the session itself and ServiceTransfer
+# The nodes of a session (service/session.hpp), and the part that uses each. Only the session itself and ServiceSerializer
 # may use all of them.
 SESSION_NODES = {
     "requests": "request_runner",
@@ -127,7 +127,7 @@ SESSION_NODES = {
     "has_page": "page_limit",
     "list": "long_lists",
 }
-SESSION_FILES = {"session", "service_transfer"}
+SESSION_FILES = {"session", "service_serializer"}
 NODE = re.compile(r"\b\w*[Ss]ession\w*(?:\(\)|\[[^]]*\])?(?:\.|->)(" + "|".join(SESSION_NODES) + r")\b(?!\()")
 TOP = "main"  # The layer of TOP_FILES, which may include all headers.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
@@ -154,11 +154,11 @@ REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 # Headers without a test of their name, and the reason.
 WITHOUT_TEST = {
     "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
-    "base/job_ids.hpp": "one constant; state_transfer_test and damage/refusal_test go to it and beyond",
+    "base/job_ids.hpp": "one constant; engine_serializer_test and damage/refusal_test go to it and beyond",
     "base/turn_limits.hpp": "constants only, whose relations it asserts; their effect is tested in service_turn_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
     
-    "queue/saved_state.hpp": "plain values, which are written and read: state_transfer_test",
+    "queue/state_format.hpp": "plain values, which are written and read: engine_serializer_test",
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/commands.hpp": "run by the dispatcher: dispatcher_test, and the conformance scripts",

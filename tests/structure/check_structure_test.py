@@ -94,7 +94,7 @@ class Includes(unittest.TestCase):
 
     def test_a_node_of_a_session_is_used_by_its_part_only(self):
         self.allowed("src/service/outbox.cpp", "session.send.until = records;", "session.stop(why);")
-        self.allowed("src/service/service_transfer.cpp", "to.value(session.requests.peer);")
+        self.allowed("src/service/service_serializer.cpp", "to.value(session.requests.peer);")
         self.allowed("src/service/idle_watch.cpp", "sessions_.front().idle.active = now;")
         self.allowed("src/service/service.cpp", "service.sent(session);  // As session.send says.")
         self.refused("src/service/service.cpp", "session.send.until = records;", "belongs to outbox")

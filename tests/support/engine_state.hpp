@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/queue/engine.hpp"
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot::test {
@@ -27,9 +27,9 @@ inline StateWriter::Sink sink_to(std::string& bytes) {
 inline std::string engine_state(Engine& engine, const std::vector<const Client*>& clients) {
   std::string state;
   StateWriter writer(sink_to(state));
-  engine.transfer().write(writer, Bodies::in_state);
-  for (const Client* const client : clients) engine.transfer().write_client(writer, *client);
-  engine.transfer().write_waits(writer, clients);
+  engine.serializer().write(writer, Bodies::in_state);
+  for (const Client* const client : clients) engine.serializer().write_client(writer, *client);
+  engine.serializer().write_waits(writer, clients);
   EXPECT_TRUE(writer.end());
   return state;
 }
@@ -40,13 +40,13 @@ inline std::vector<Client*> restore_engine(const std::string& state, World& next
                                            std::size_t clients) {
   StateReader reader(state);
   EXPECT_TRUE(reader.is_whole());
-  EXPECT_EQ(next.engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
+  EXPECT_EQ(next.engine.serializer().read(reader, Bodies::in_state), EngineSerializer::Read::good);
   std::vector<Client*> after;
   for (std::size_t i = 0; i < clients; ++i) {
     after.push_back(&next.connect());
-    EXPECT_TRUE(next.engine.transfer().read_client(reader, *after.back()));
+    EXPECT_TRUE(next.engine.serializer().read_client(reader, *after.back()));
   }
-  EXPECT_TRUE(next.engine.transfer().read_waits(reader, after));
+  EXPECT_TRUE(next.engine.serializer().read_waits(reader, after));
   EXPECT_TRUE(reader.is_at_end());
   next.engine.check_invariants();
   return after;

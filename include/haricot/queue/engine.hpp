@@ -26,6 +26,7 @@
 #include "haricot/queue/backlog.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/groups.hpp"
@@ -42,7 +43,6 @@
 #include "haricot/queue/restoring.hpp"
 #include "haricot/queue/serving.hpp"
 #include "haricot/queue/spent_jobs.hpp"
-#include "haricot/queue/state_transfer.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
 #include "haricot/queue/tube.hpp"
@@ -190,8 +190,8 @@ class Engine {
 
   // Restores the jobs of the journal. Requires: no client has been opened.
   Restoring& restoring() { return restoring_; }
-  // Transfers the state to another process. Requires: is_at_rest().
-  StateTransfer& transfer() { return transfer_; }
+  // Returns the serializer of the jobs, tubes and clients. Requires: is_at_rest().
+  EngineSerializer& serializer() { return serializer_; }
   bool is_at_rest() const { return backlog_.is_empty(); }
   // Return a job, or a tombstone, as the journal records it; for records that are not caused by a
   // command.
@@ -254,7 +254,7 @@ class Engine {
   Watching watching_;
   Serving serving_;
   Backlog backlog_;
-  StateTransfer transfer_;
+  EngineSerializer serializer_;
   DuplicatePut duplicate_;
   friend class Inspection;
 };

@@ -45,8 +45,8 @@ class Places {
   void to_buried(JobRef ref, Place from);
   // Counts a reserve. Requires: room in the holder's heap.
   void to_reserved(JobRef ref, Client& holder);
-  // Gives a ready job back to the client that held it before the state was transferred, without
-  // counting a reserve. Requires: room in the holder's heap.
+  // Gives a ready job back to the client that held it before the hand-over, without counting a
+  // reserve. Requires: room in the holder's heap.
   void to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry);
   // Removes a job that is about to be destroyed. `from` may be `flushed`.
   void to_nowhere(JobRef ref, Place from);

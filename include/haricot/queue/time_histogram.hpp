@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 
 namespace haricot {
 

@@ -17,7 +17,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/paged_array.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 
 namespace haricot {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "haricot/base/memory_cushion.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"

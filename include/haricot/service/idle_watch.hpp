@@ -24,7 +24,7 @@
 #pragma once
 
 #include "haricot/base/intrusive_list.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/dispatcher.hpp"

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "haricot/base/budget.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/outbox.hpp"

@@ -13,7 +13,7 @@
 
 #include "haricot/base/blob.hpp"
 #include "haricot/base/byte_buffer.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/protocol/reply.hpp"
 
 namespace haricot {

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "haricot/base/blob.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/job.hpp"
 

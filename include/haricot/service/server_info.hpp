@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 

@@ -38,7 +38,7 @@
 
 namespace haricot {
 
-class ServiceTransfer;
+class ServiceSerializer;
 
 class Service {
  public:
@@ -112,8 +112,8 @@ class Service {
   const Engine& engine() const { return engine_; }
   // For the journal, which restores jobs before the first session is opened.
   Engine& engine() { return engine_; }
-  // Returns an object that transfers the state to another process (service_transfer.hpp).
-  ServiceTransfer transfer();
+  // Returns the serializer of the service (service_serializer.hpp).
+  ServiceSerializer serializer();
 
  private:
   void begin_commands();

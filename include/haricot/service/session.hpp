@@ -21,7 +21,7 @@
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/memory.hpp"
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"

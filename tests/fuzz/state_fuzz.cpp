@@ -1,15 +1,15 @@
 // Fuzz target for libFuzzer: any bytes as the state that a server has left to the next one.
 //
-//   scripts/fuzz transfer 30
+//   scripts/fuzz state 30
 
 #include <cstddef>
 #include <cstdint>
 
-#include "transfer_play.hpp"
+#include "state_play.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  haricot::fuzz::check_transfer({reinterpret_cast<const char*>(data), size});
+  haricot::fuzz::check_state({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -1,8 +1,8 @@
-// Transfers a service to another process, with its sessions, jobs and counters.
+// Serializes a service with its sessions, jobs and counters.
 //
-//   old process    turns, until is_at_rest()
+//   predecessor    turns, until is_at_rest()
 //                  write()
-//   new process    read_queue()
+//   successor      read_queue()
 //                  read_session() for each of sessions(), in the order in which they were written
 //                  finish()
 //
@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/queue/engine.hpp"
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/idle_watch.hpp"
 #include "haricot/service/long_lists.hpp"
@@ -28,9 +28,9 @@
 
 namespace haricot {
 
-class ServiceTransfer {
+class ServiceSerializer {
  public:
-  // The service, and its parts with state to transfer. All outlive this.
+  // The service, and its parts with state to serialize. All outlive this.
   struct Parts {
     Service& service;
     Engine& engine;
@@ -41,10 +41,10 @@ class ServiceTransfer {
     LongLists& lists;
     const IdleWatch& idle;
   };
-  // Service::transfer() calls this.
-  explicit ServiceTransfer(const Parts& parts) : parts_(parts) {}
-  ServiceTransfer(const ServiceTransfer&) = delete;
-  ServiceTransfer& operator=(const ServiceTransfer&) = delete;
+  // Service::serializer() calls this.
+  explicit ServiceSerializer(const Parts& parts) : parts_(parts) {}
+  ServiceSerializer(const ServiceSerializer&) = delete;
+  ServiceSerializer& operator=(const ServiceSerializer&) = delete;
 
   // Returns true if no long task is in progress and no answer waits for the journal. Otherwise more
   // turns are needed.
@@ -53,7 +53,7 @@ class ServiceTransfer {
   // Requires: is_at_rest(). May throw std::bad_alloc.
   void write(StateWriter& to, Bodies bodies) const;
 
-  using Read = StateTransfer::Read;
+  using Read = EngineSerializer::Read;
   // Reads the jobs, tubes and counters. Requires: the service has no session, and only jobs that
   // its journal has restored. May throw std::bad_alloc, which ends the reading like `broken`.
   [[nodiscard]] Read read_queue(StateReader& from);

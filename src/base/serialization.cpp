@@ -1,4 +1,4 @@
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 
 #include <cstring>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/queue/burial_runs.hpp"
-#include "haricot/queue/saved_state.hpp"
+#include "haricot/queue/state_format.hpp"
 #include "haricot/queue/tube_times.hpp"
 
 namespace haricot {
@@ -21,8 +21,8 @@ namespace {
 // Limit of QueueState::arrivals, which no server reaches.
 constexpr std::uint64_t kArrivalsMax = std::uint64_t{1} << 63;
 
-bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
-  if (!from.begin(saved::kTube)) return false;
+bool read_tube_fields(StateReader& from, state_format::Tube& tube, state_format::Times& times) {
+  if (!from.begin(state_format::kTube)) return false;
   from.value(tube);
   if (tube.has_times) {
     from.value(times.period_end);
@@ -36,7 +36,7 @@ bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
 
 // Reading ----------------------------------------------------------------------------------------
 
-StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
+EngineSerializer::Read EngineSerializer::read(StateReader& from, Bodies bodies) {
   StateReader behind = from;
   JobId next_id = 0;
   bool has_same = false;
@@ -49,42 +49,42 @@ StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
   return Read::other_jobs;
 }
 
-bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
-  saved::Engine saved;
-  if (!from.begin(saved::kEngine)) return false;
-  from.value(saved);
+bool EngineSerializer::read_all(StateReader& from, Bodies bodies) {
+  state_format::Engine fields;
+  if (!from.begin(state_format::kEngine)) return false;
+  from.value(fields);
   std::vector<Tube*> tubes;
-  for (std::uint32_t i = 0; i < saved.tubes && from.is_good(); ++i) {
+  for (std::uint32_t i = 0; i < fields.tubes && from.is_good(); ++i) {
     Tube* const tube = read_tube(from);
     if (tube == nullptr) return false;
     tubes.push_back(tube);
   }
   // Tubes of a journal were created in another order.
   if (!state_.tubes.arrange(tubes)) return false;
-  for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
+  for (std::uint64_t i = 0; i < fields.jobs && from.is_good(); ++i) {
     if (!read_job(from, tubes, bodies)) return false;
   }
   if (!hold_in_turn()) return false;
   groups_.end_restoring();
   // An engine at rest has none, and no task would release their held jobs.
   if (groups_.has_ended()) return false;
-  while (from.begin(saved::kBurials)) {
+  while (from.begin(state_format::kBurials)) {
     if (!read_burials(from, tubes)) return false;
   }
-  for (std::uint64_t i = 0; i < saved.tombstones && from.is_good(); ++i) {
+  for (std::uint64_t i = 0; i < fields.tombstones && from.is_good(); ++i) {
     if (!read_tombstone(from, bodies)) return false;
   }
-  state_.arrivals = saved.arrivals;
-  state_.counts.timeouts = saved.timeouts;
-  state_.counts.total_jobs = saved.total_jobs;
-  state_.counts.refused_puts = saved.refused_puts;
-  state_.next_id = std::max(state_.next_id, saved.next_id);
+  state_.arrivals = fields.arrivals;
+  state_.counts.timeouts = fields.timeouts;
+  state_.counts.total_jobs = fields.total_jobs;
+  state_.counts.refused_puts = fields.refused_puts;
+  state_.next_id = std::max(state_.next_id, fields.next_id);
   return from.is_good();
 }
 
 // Returns true if the journal has restored this job; compares only the fields that do not change.
-bool StateTransfer::is_same(const saved::Job& job, std::string_view tube_name,
-                            Bodies bodies) const {
+bool EngineSerializer::is_same(const state_format::Job& job, std::string_view tube_name,
+                               Bodies bodies) const {
   const JobRef ref = state_.jobs.find(job.id);
   return ref != JobRef::none && state_.tube_of(ref).name == tube_name &&
          state_.jobs[ref].body_bytes == job.body_bytes &&
@@ -96,42 +96,42 @@ bool StateTransfer::is_same(const saved::Job& job, std::string_view tube_name,
 // that is needed exists. If the state has no bodies, the journal must have restored all its jobs,
 // and no others. If it has bodies, the journal may have restored jobs and keys of the state only:
 // none, or some that a failed start had recorded. Returns false if the state is invalid.
-bool StateTransfer::pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same) {
-  saved::Engine saved;
-  if (!from.begin(saved::kEngine)) return false;
-  from.value(saved);
-  next_id = saved.next_id;
+bool EngineSerializer::pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same) {
+  state_format::Engine fields;
+  if (!from.begin(state_format::kEngine)) return false;
+  from.value(fields);
+  next_id = fields.next_id;
   // A server could not continue from higher numbers.
-  if (next_id > kJobIdLast || saved.arrivals > kArrivalsMax) return false;
-  jobs_ = saved.jobs;
+  if (next_id > kJobIdLast || fields.arrivals > kArrivalsMax) return false;
+  jobs_ = fields.jobs;
   std::uint64_t same_jobs = 0;
   std::uint64_t same_keys = 0;
   std::vector<std::string_view> names;
-  for (std::uint32_t i = 0; i < saved.tubes; ++i) {
-    saved::Tube tube;
-    saved::Times times;
-    if (!read_saved(from, tube, times)) return false;
+  for (std::uint32_t i = 0; i < fields.tubes; ++i) {
+    state_format::Tube tube;
+    state_format::Times times;
+    if (!read_tube_fields(from, tube, times)) return false;
     names.push_back(tube.name);
   }
-  for (std::uint64_t i = 0; i < saved.jobs; ++i) {
-    saved::Job job;
-    if (!from.begin(saved::kJob)) return false;
+  for (std::uint64_t i = 0; i < fields.jobs; ++i) {
+    state_format::Job job;
+    if (!from.begin(state_format::kJob)) return false;
     from.value(job);
     if (!from.is_good() || job.tube >= names.size() || job.id >= next_id) return false;
-    if (job.arrival > saved.arrivals || job.lane_limit_from >= next_id) return false;
+    if (job.arrival > fields.arrivals || job.lane_limit_from >= next_id) return false;
     if (is_same(job, names[job.tube], bodies)) ++same_jobs;
   }
-  while (from.begin(saved::kBurials)) {
-    saved::Burials burials;
+  while (from.begin(state_format::kBurials)) {
+    state_format::Burials burials;
     from.value(burials);
     for (std::uint64_t i = 0; i < burials.jobs && from.is_good(); ++i) {
-      saved::Burial burial;
+      state_format::Burial burial;
       from.value(burial);
     }
   }
-  for (std::uint64_t i = 0; i < saved.tombstones; ++i) {
-    saved::Tombstone key;
-    if (!from.begin(saved::kTombstone)) return false;
+  for (std::uint64_t i = 0; i < fields.tombstones; ++i) {
+    state_format::Tombstone key;
+    if (!from.begin(state_format::kTombstone)) return false;
     from.value(key);
     if (key.id == 0 || key.id >= next_id || key.seconds == 0) return false;
     if (state_.jobs.find_tombstone(key.id) != JobRef::none) ++same_keys;
@@ -140,28 +140,28 @@ bool StateTransfer::pass_over(StateReader& from, Bodies bodies, JobId& next_id, 
   if (bodies == Bodies::in_state) {
     has_same = has_same && same_keys == state_.jobs.tombstones();
   } else {
-    has_same = has_same && same_jobs == saved.jobs && next_id >= state_.next_id &&
+    has_same = has_same && same_jobs == fields.jobs && next_id >= state_.next_id &&
                state_.journal.has_job_fields();
   }
   return from.is_good();
 }
 
-Tube* StateTransfer::read_tube(StateReader& from) {
-  saved::Tube saved;
-  saved::Times times;
-  if (!read_saved(from, saved, times) || !is_tube_name(saved.name)) return nullptr;
-  if (!saved.paused && saved.pause_s > 0) return nullptr;
-  Tube* const tube = state_.tubes.find_or_create(saved.name);
+Tube* EngineSerializer::read_tube(StateReader& from) {
+  state_format::Tube fields;
+  state_format::Times times;
+  if (!read_tube_fields(from, fields, times) || !is_tube_name(fields.name)) return nullptr;
+  if (!fields.paused && fields.pause_s > 0) return nullptr;
+  Tube* const tube = state_.tubes.find_or_create(fields.name);
   if (tube == nullptr) return nullptr;
-  tube->total_jobs = saved.total_jobs;
-  tube->deletes = saved.deletes;
-  tube->pauses = saved.pauses;
-  tube->paused = saved.paused;
-  tube->pause_end = saved.pause_end;
-  tube->pause_s = saved.pause_s;
+  tube->total_jobs = fields.total_jobs;
+  tube->deletes = fields.deletes;
+  tube->pauses = fields.pauses;
+  tube->paused = fields.paused;
+  tube->pause_end = fields.pause_end;
+  tube->pause_s = fields.pause_s;
   if (tube->paused) state_.arm_tube(*tube);
-  if (saved.buried_by_tries > 0) state_.spent_jobs.restore(tube->ref, saved.buried_by_tries);
-  if (!saved.has_times) return tube;
+  if (fields.buried_by_tries > 0) state_.spent_jobs.restore(tube->ref, fields.buried_by_tries);
+  if (!fields.has_times) return tube;
   // Tubes with jobs of the journal have TubeTimes already, with the ages of their ready jobs.
   if (tube->times == nullptr) tube->times = std::make_unique<TubeTimes>(state_.now);
   tube->times->period_end = times.period_end;
@@ -170,63 +170,63 @@ Tube* StateTransfer::read_tube(StateReader& from) {
   return tube;
 }
 
-bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies) {
-  saved::Job saved;
-  if (!from.begin(saved::kJob)) return false;
-  from.value(saved);
-  if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
+bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies) {
+  state_format::Job fields;
+  if (!from.begin(state_format::kJob)) return false;
+  from.value(fields);
+  if (!from.is_good() || fields.id == 0 || fields.tube >= tubes.size()) return false;
   if (bodies == Bodies::in_state &&
-      (!is_tag_text(saved.tags) || saved.body.size() != saved.body_bytes)) {
+      (!is_tag_text(fields.tags) || fields.body.size() != fields.body_bytes)) {
     return false;
   }
   // A held job has an infinite delay.
-  const bool is_endless = saved.state == JobState::delayed && saved.deadline == Instant::never();
-  if (saved.is_held != is_endless) return false;
-  const RestoredJob values{.id = saved.id,
-                           .created = saved.created,
-                           .priority = saved.priority,
-                           .delay_s = saved.delay_s,
-                           .ttr_s = saved.ttr_s,
-                           .counters = saved.counters,
-                           .tags = saved.tags};
-  JobRef ref = state_.jobs.find(saved.id);
+  const bool is_endless = fields.state == JobState::delayed && fields.deadline == Instant::never();
+  if (fields.is_held != is_endless) return false;
+  const RestoredJob values{.id = fields.id,
+                           .created = fields.created,
+                           .priority = fields.priority,
+                           .delay_s = fields.delay_s,
+                           .ttr_s = fields.ttr_s,
+                           .counters = fields.counters,
+                           .tags = fields.tags};
+  JobRef ref = state_.jobs.find(fields.id);
   const bool is_known = ref != JobRef::none;
   if (bodies == Bodies::in_journal ? !is_known : is_known && !state_.journal.has_job_fields()) {
     return false;
   }
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
-    state_.jobs.set_counted(ref, saved.counters);  // The other fields are those of the journal.
+    state_.jobs.set_counted(ref, fields.counters);  // The other fields are those of the journal.
   } else {
-    NewBody body{.bytes = saved.body, .blob = {}};
-    if (saved.body.size() > JobStore::kInlineBodyBytesMax) {
-      body = {.bytes = {}, .blob = BlobRef::allocate(saved.body.size())};
+    NewBody body{.bytes = fields.body, .blob = {}};
+    if (fields.body.size() > JobStore::kInlineBodyBytesMax) {
+      body = {.bytes = {}, .blob = BlobRef::allocate(fields.body.size())};
       if (!body.blob) return false;
-      std::memcpy(body.blob.data(), saved.body.data(), saved.body.size());
+      std::memcpy(body.blob.data(), fields.body.data(), fields.body.size());
     }
-    ref = restoring_.restore(values, tubes[saved.tube]->name, std::move(body));
+    ref = restoring_.restore(values, tubes[fields.tube]->name, std::move(body));
     if (ref == JobRef::none || !restoring_.take_up(ref)) return false;
   }
-  if (saved.is_held && !state_.jobs.may_be_held(ref)) return false;
-  if (saved.lane_limit > 0) lanes_.set_limit(ref, saved.lane_limit, saved.lane_limit_from);
-  return place(ref, before, saved);
+  if (fields.is_held && !state_.jobs.may_be_held(ref)) return false;
+  if (fields.lane_limit > 0) lanes_.set_limit(ref, fields.lane_limit, fields.lane_limit_from);
+  return place(ref, before, fields);
 }
 
 // Places a job. A reserved job is ready until its holder takes it.
-bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
+bool EngineSerializer::place(JobRef ref, Place before, const state_format::Job& fields) {
   Tube& tube = state_.tube_of(ref);
-  switch (saved.state) {
+  switch (fields.state) {
     case JobState::ready:
     case JobState::reserved:
       if (!Places::allocate_ready(tube)) return false;
-      places_.to_ready_since(ref, before, saved.ready_since);
+      places_.to_ready_since(ref, before, fields.ready_since);
       return true;
     case JobState::delayed:
       if (!tube.delayed.allocate_one()) return false;
       // to_delayed() assigns the next number, which is its old one.
-      state_.arrivals = saved.arrival - 1;
-      places_.to_delayed(ref, before, saved.deadline);
-      if (saved.is_held) held_.emplace_back(saved.arrival, ref);
+      state_.arrivals = fields.arrival - 1;
+      places_.to_delayed(ref, before, fields.deadline);
+      if (fields.is_held) held_.emplace_back(fields.arrival, ref);
       return true;
     case JobState::buried:
       places_.to_buried(ref, before);
@@ -237,7 +237,7 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
 
 // Restores the order of held jobs. It is not that of their ids, because a job is held when its body
 // is complete.
-bool StateTransfer::hold_in_turn() {
+bool EngineSerializer::hold_in_turn() {
   std::sort(held_.begin(), held_.end());
   for (const auto& [arrival, ref] : std::exchange(held_, {})) {
     if (!groups_.hold_restored(ref)) return false;
@@ -245,15 +245,15 @@ bool StateTransfer::hold_in_turn() {
   return true;
 }
 
-bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes) {
-  saved::Burials saved;
-  from.value(saved);
-  if (!from.is_good() || saved.tube >= tubes.size()) return false;
-  Tube& tube = *tubes[saved.tube];
-  if (saved.jobs != tube.buried) return false;
+bool EngineSerializer::read_burials(StateReader& from, std::span<Tube* const> tubes) {
+  state_format::Burials fields;
+  from.value(fields);
+  if (!from.is_good() || fields.tube >= tubes.size()) return false;
+  Tube& tube = *tubes[fields.tube];
+  if (fields.jobs != tube.buried) return false;
   std::vector<BurialRuns::Run> runs;
-  for (std::uint64_t i = 0; i < saved.jobs; ++i) {
-    saved::Burial burial;
+  for (std::uint64_t i = 0; i < fields.jobs; ++i) {
+    state_format::Burial burial;
     from.value(burial);
     const JobRef ref = from.is_good() ? state_.jobs.find(burial.id) : JobRef::none;
     if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) return false;
@@ -267,22 +267,22 @@ bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes
   return true;
 }
 
-bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
-  saved::Tombstone saved;
-  if (!from.begin(saved::kTombstone)) return false;
-  from.value(saved);
-  if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_tag_key(saved.key)) return false;
+bool EngineSerializer::read_tombstone(StateReader& from, Bodies bodies) {
+  state_format::Tombstone fields;
+  if (!from.begin(state_format::kTombstone)) return false;
+  from.value(fields);
+  if (!from.is_good() || !is_tube_name(fields.tube_name) || !is_tag_key(fields.key)) return false;
   if (bodies == Bodies::in_journal) return true;  // The journal has restored the key.
-  if (state_.jobs.find_tombstone(saved.id) != JobRef::none) {
+  if (state_.jobs.find_tombstone(fields.id) != JobRef::none) {
     return state_.journal.has_job_fields();
   }
-  if (state_.jobs.find(saved.id) != JobRef::none) return false;
+  if (state_.jobs.find(fields.id) != JobRef::none) return false;
   const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,
-                                                        .id = saved.id,
-                                                        .tube_name = saved.tube_name,
-                                                        .key = saved.key,
-                                                        .seconds = saved.seconds,
-                                                        .end = saved.end});
+                                                        .id = fields.id,
+                                                        .tube_name = fields.tube_name,
+                                                        .key = fields.key,
+                                                        .seconds = fields.seconds,
+                                                        .end = fields.end});
   if (tombstone_ref == JobRef::none) return false;
   switch (keys_.place_tombstone(tombstone_ref)) {
     case PlacedKey::taken:
@@ -296,8 +296,8 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   return false;
 }
 
-bool StateTransfer::read_client(StateReader& from, Client& client) {
-  if (!from.begin(saved::kClient)) return false;
+bool EngineSerializer::read_client(StateReader& from, Client& client) {
+  if (!from.begin(state_format::kClient)) return false;
   bool is_producer = false;
   bool is_worker = false;
   from.value(is_producer);
@@ -310,7 +310,7 @@ bool StateTransfer::read_client(StateReader& from, Client& client) {
          read_watches(from, client) && read_holds(from, client);
 }
 
-bool StateTransfer::read_watches(StateReader& from, Client& client) {
+bool EngineSerializer::read_watches(StateReader& from, Client& client) {
   std::uint32_t watches = 0;
   from.value(watches);
   for (std::uint32_t i = 0; i < watches; ++i) {
@@ -332,41 +332,41 @@ bool StateTransfer::read_watches(StateReader& from, Client& client) {
   return true;
 }
 
-bool StateTransfer::read_holds(StateReader& from, Client& client) {
+bool EngineSerializer::read_holds(StateReader& from, Client& client) {
   std::uint32_t holds = 0;
   from.value(holds);
   for (std::uint32_t i = 0; i < holds && from.is_good(); ++i) {
-    saved::Hold saved;
-    from.value(saved);
-    const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
+    state_format::Hold fields;
+    from.value(fields);
+    const JobRef ref = from.is_good() ? state_.jobs.find(fields.id) : JobRef::none;
     if (!has_jobs_) {
       ++holds_dropped_;
       continue;
     }
-    if (saved.arrival > state_.arrivals) return false;
+    if (fields.arrival > state_.arrivals) return false;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
     if (!Places::allocate_reserved(client)) return false;
-    places_.to_holder(ref, client, {saved.deadline, saved.arrival, ref});
+    places_.to_holder(ref, client, {fields.deadline, fields.arrival, ref});
     watching_.announce(state_.tube_of(ref));
   }
   return from.is_good();
 }
 
-bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clients) {
+bool EngineSerializer::read_waits(StateReader& from, std::span<Client* const> clients) {
   std::uint32_t waits = 0;
-  if (!from.begin(saved::kWaits)) return false;
+  if (!from.begin(state_format::kWaits)) return false;
   from.value(waits);
   for (std::uint32_t i = 0; i < waits; ++i) {
-    saved::Wait saved;
-    from.value(saved);
-    if (!from.is_good() || saved.client >= clients.size()) return false;
-    Client* const client = clients[saved.client];
+    state_format::Wait fields;
+    from.value(fields);
+    if (!from.is_good() || fields.client >= clients.size()) return false;
+    Client* const client = clients[fields.client];
     if (client == nullptr) continue;  // It could not be taken over.
     if (client->is_busy() || !Places::allocate_reserved(*client)) return false;
     watching_.allocate_deliveries(0);
-    watching_.start_waiting(*client, saved.end, saved.waits_for);
+    watching_.start_waiting(*client, fields.end, fields.waits_for);
   }
-  if (from.begin(saved::kJobWaits) && !read_job_waits(from, clients)) return false;
+  if (from.begin(state_format::kJobWaits) && !read_job_waits(from, clients)) return false;
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
     Tube& tube = state_.tubes[state_.tubes.at(i - 1).ref];
     offers_.serve_waiting(tube, state_.budget(turn_limits::kStepsOfCalls));
@@ -376,24 +376,24 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
 }
 
 // If the journal has other jobs, the awaited job may be gone or buried.
-bool StateTransfer::read_job_waits(StateReader& from, std::span<Client* const> clients) {
+bool EngineSerializer::read_job_waits(StateReader& from, std::span<Client* const> clients) {
   std::uint32_t waits = 0;
   from.value(waits);
   for (std::uint32_t i = 0; i < waits && from.is_good(); ++i) {
-    saved::JobWait saved;
-    from.value(saved);
-    if (!from.is_good() || saved.client >= clients.size()) return false;
-    Client* const client = clients[saved.client];
+    state_format::JobWait fields;
+    from.value(fields);
+    if (!from.is_good() || fields.client >= clients.size()) return false;
+    Client* const client = clients[fields.client];
     if (client == nullptr) continue;  // It could not be taken over.
     if (client->is_busy()) return false;
     watching_.allocate_deliveries(0);
-    const JobRef ref = state_.jobs.find(saved.id);
+    const JobRef ref = state_.jobs.find(fields.id);
     if (ref == JobRef::none) {
       watching_.deliver({.client = client, .kind = Delivery::Kind::job_not_found});
       continue;
     }
-    if (!job_waits_.begin(*client, saved.id, saved.end)) return false;
-    if (places_.of(ref) == Place::buried) job_waits_.end(saved.id, Delivery::Kind::job_buried);
+    if (!job_waits_.begin(*client, fields.id, fields.end)) return false;
+    if (places_.of(ref) == Place::buried) job_waits_.end(fields.id, Delivery::Kind::job_buried);
   }
   return from.is_good();
 }

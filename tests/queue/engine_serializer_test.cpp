@@ -1,4 +1,4 @@
-#include "haricot/queue/state_transfer.hpp"
+#include "haricot/queue/engine_serializer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test::Gots;
 using test::restore_engine;
 using test::World;
 
-class Transfer : public EngineTest {
+class EngineSerializerTest : public EngineTest {
  protected:
   // Continues in another engine with the whole state. Its first clients are those of this one.
   void move_to_next() {
@@ -43,13 +43,13 @@ class Transfer : public EngineTest {
   std::vector<Client*> clients_;
 };
 
-TEST_F(Transfer, AnEmptyEngineIsRestored) {
+TEST_F(EngineSerializerTest, AnEmptyEngineIsRestored) {
   move_to_next();
   EXPECT_EQ(next_.engine.jobs().size(), 0U);
   EXPECT_EQ(next_.put(next_.connect()), 1U);
 }
 
-TEST_F(Transfer, JobsKeepTheirPlacesTimesAndBodies) {
+TEST_F(EngineSerializerTest, JobsKeepTheirPlacesTimesAndBodies) {
   Client& client = connect();
   const std::string large(5000, 'l');
   const JobId ready = world.put(client, {.body = large});
@@ -73,7 +73,7 @@ TEST_F(Transfer, JobsKeepTheirPlacesTimesAndBodies) {
   EXPECT_EQ(next_.report(held).timeouts, 1U);
 }
 
-TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
+TEST_F(EngineSerializerTest, BuriedJobsKeepTheirOrderAndAges) {
   Client& client = connect();
   std::vector<JobId> ids = hold(client, 3, 1000);
   constexpr std::size_t kOrder[] = {1, 2, 0};
@@ -89,7 +89,7 @@ TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
   }
 }
 
-TEST_F(Transfer, TheLongestWaitIsServedFirst) {
+TEST_F(EngineSerializerTest, TheLongestWaitIsServedFirst) {
   Client& producer = connect();
   Client& second = connect();
   Client& first = connect();
@@ -103,7 +103,7 @@ TEST_F(Transfer, TheLongestWaitIsServedFirst) {
   (void)producer;
 }
 
-TEST_F(Transfer, AWaitKeepsItsKindOfAnswer) {
+TEST_F(EngineSerializerTest, AWaitKeepsItsKindOfAnswer) {
   Client& batch = connect();
   Client& abortable = connect();
   std::vector<JobRef> none;
@@ -120,7 +120,7 @@ TEST_F(Transfer, AWaitKeepsItsKindOfAnswer) {
   EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(0), Delivery::Kind::reserved_in_batch}}));
 }
 
-TEST_F(Transfer, JobWaitsContinue) {
+TEST_F(EngineSerializerTest, JobWaitsContinue) {
   Client& client = connect();
   const JobId id = world.put(client);
   Client& waiting = connect();
@@ -141,7 +141,7 @@ TEST_F(Transfer, JobWaitsContinue) {
   next_.engine.check_invariants();
 }
 
-TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
+TEST_F(EngineSerializerTest, WatchesKeepTheirOrderAndWeights) {
   Client& client = connect();
   for (const char* tube : {"b", "a"}) ASSERT_EQ(engine.watch(client, tube), Outcome::done);
   ASSERT_EQ(engine.ignore(client, "default"), Outcome::done);
@@ -160,7 +160,7 @@ TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
   for (std::uint32_t i = 0; i < names.size(); ++i) EXPECT_EQ(after(0).watched(i).name, names[i]);
 }
 
-TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
+TEST_F(EngineSerializerTest, AClientWithManyWatchesIsServedFromAll) {
   Client& worker = connect();
   for (int i = 0; i < 1500; ++i) {
     ASSERT_EQ(engine.watch(worker, "tube-" + std::to_string(i)), Outcome::done);
@@ -175,7 +175,7 @@ TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
   EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after(0), another)}));
 }
 
-TEST_F(Transfer, TagsPausesAndKeysAreRestored) {
+TEST_F(EngineSerializerTest, TagsPausesAndKeysAreRestored) {
   Client& client = connect();
   const JobId one = world.put(client, {.tags = "con:lane"});
   const JobId two = world.put(client, {.tags = "con:lane"});
@@ -198,7 +198,7 @@ TEST_F(Transfer, TagsPausesAndKeysAreRestored) {
   EXPECT_EQ(next_.state(tried), JobState::buried);
 }
 
-TEST_F(Transfer, GroupsAndTheirJobsAreRestored) {
+TEST_F(EngineSerializerTest, GroupsAndTheirJobsAreRestored) {
   Client& client = connect();
   // The held job has a smaller id than the last job of its group.
   const JobId first = world.put(client, {.tags = "grp:g"});
@@ -220,7 +220,7 @@ TEST_F(Transfer, GroupsAndTheirJobsAreRestored) {
 }
 
 // The body of a job may come after that of a later one.
-TEST_F(Transfer, HeldJobsKeepTheirTurn) {
+TEST_F(EngineSerializerTest, HeldJobsKeepTheirTurn) {
   Client& client = connect();
   world.put(client, {.tags = "grp:g"});
   const JobId late = engine.take_id();
@@ -233,7 +233,7 @@ TEST_F(Transfer, HeldJobsKeepTheirTurn) {
   EXPECT_EQ(next_.engine.jobs()[group->last_held].id, late);
 }
 
-TEST_F(Transfer, AJobOfALostHolderIsGivenToAWaitingClient) {
+TEST_F(EngineSerializerTest, AJobOfALostHolderIsGivenToAWaitingClient) {
   Client& holder = connect();
   const JobId id = hold(holder, 1)[0];
   Client& waiting = connect();
@@ -241,20 +241,20 @@ TEST_F(Transfer, AJobOfALostHolderIsGivenToAWaitingClient) {
   const std::string state = engine_state(engine, {&holder, &waiting});
   next_.now = world.now;
   StateReader reader(state);
-  ASSERT_EQ(next_.engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
+  ASSERT_EQ(next_.engine.serializer().read(reader, Bodies::in_state), EngineSerializer::Read::good);
   Client& lost = next_.connect();
-  ASSERT_TRUE(next_.engine.transfer().read_client(reader, lost));
+  ASSERT_TRUE(next_.engine.serializer().read_client(reader, lost));
   Client& after = next_.connect();
-  ASSERT_TRUE(next_.engine.transfer().read_client(reader, after));
+  ASSERT_TRUE(next_.engine.serializer().read_client(reader, after));
   next_.disconnect(lost);
   const std::vector<Client*> clients{nullptr, &after};
-  ASSERT_TRUE(next_.engine.transfer().read_waits(reader, clients));
+  ASSERT_TRUE(next_.engine.serializer().read_waits(reader, clients));
   EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after, id)}));
   next_.engine.check_invariants();
 }
 
 // A server that began with these numbers would overflow them.
-TEST_F(Transfer, ImpossibleNumbersAreRefused) {
+TEST_F(EngineSerializerTest, ImpossibleNumbersAreRefused) {
   const std::string state = engine_state(engine, {});
   constexpr std::size_t kNextId = 4;  // After the word of the entry.
   constexpr std::size_t kArrivals = 12;
@@ -263,7 +263,7 @@ TEST_F(Transfer, ImpossibleNumbersAreRefused) {
     store_little_endian(changed.data() + at, number);
     World other(world.now);
     StateReader reader(changed);
-    return other.engine.transfer().read(reader, Bodies::in_state) == StateTransfer::Read::good;
+    return other.engine.serializer().read(reader, Bodies::in_state) == EngineSerializer::Read::good;
   };
   EXPECT_TRUE(reads(kNextId, kJobIdLast));
   EXPECT_FALSE(reads(kNextId, kJobIdLast + 1));
@@ -272,7 +272,7 @@ TEST_F(Transfer, ImpossibleNumbersAreRefused) {
 }
 
 // Arbitrary bytes leave the engine intact: it can be walked over and destroyed.
-TEST_F(Transfer, BytesThatCannotBeAreRefused) {
+TEST_F(EngineSerializerTest, BytesThatCannotBeAreRefused) {
   Client& client = connect();
   hold(client, 2);
   world.put(client, {.delay_s = 5, .tags = "idp:k:60"});
@@ -283,12 +283,12 @@ TEST_F(Transfer, BytesThatCannotBeAreRefused) {
     changed[at] = static_cast<char>(changed[at] ^ 0x81);
     World other(world.now);
     StateReader reader(changed);
-    if (other.engine.transfer().read(reader, Bodies::in_state) != StateTransfer::Read::good) {
+    if (other.engine.serializer().read(reader, Bodies::in_state) != EngineSerializer::Read::good) {
       ++refused;
       continue;
     }
     Client& read = other.connect();
-    if (!other.engine.transfer().read_client(reader, read)) ++refused;
+    if (!other.engine.serializer().read_client(reader, read)) ++refused;
   }
   EXPECT_GT(refused, 20U);
 }

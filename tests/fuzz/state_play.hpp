@@ -21,11 +21,11 @@ inline constexpr char kIsNarrow = 4;
 
 // Returns the state of a server with all kinds of data. `in_binlog`: its jobs are there.
 std::string known_state(bool in_binlog);
-std::vector<std::pair<std::string, std::string>> transfer_seeds();
+std::vector<std::pair<std::string, std::string>> state_seeds();
 
 // Lets a server take over the state, be used, and write its own state, which the next one has to
 // take. Ends the program if a check fails. Returns true if the state was taken, and the jobs of the
 // binlog are those of the state.
-bool check_transfer(std::string_view input);
+bool check_state(std::string_view input);
 
 }  // namespace haricot::fuzz

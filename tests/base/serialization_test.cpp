@@ -1,4 +1,4 @@
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::string written(const Thing& thing) {
   return collected.bytes;
 }
 
-TEST(StateStream, ReadsBackTheWrittenValues) {
+TEST(Serialization, ReadsBackTheWrittenValues) {
   const Thing thing = some_thing();
   const std::string bytes = written(thing);
   StateReader reader(bytes);
@@ -84,7 +84,7 @@ TEST(StateStream, ReadsBackTheWrittenValues) {
   EXPECT_EQ(read.name, thing.name);
 }
 
-TEST(StateStream, APartOfItIsRefusedAndReadSafely) {
+TEST(Serialization, APartOfItIsRefusedAndReadSafely) {
   const std::string bytes = written(some_thing());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const std::string part = bytes.substr(0, size);
@@ -97,7 +97,7 @@ TEST(StateStream, APartOfItIsRefusedAndReadSafely) {
   }
 }
 
-TEST(StateStream, EachChangedByteBreaksTheSum) {
+TEST(Serialization, EachChangedByteBreaksTheSum) {
   const std::string bytes = written(some_thing());
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::string changed = bytes;
@@ -106,7 +106,7 @@ TEST(StateStream, EachChangedByteBreaksTheSum) {
   }
 }
 
-TEST(StateStream, ValuesThatCannotBeAreRefused) {
+TEST(Serialization, ValuesThatCannotBeAreRefused) {
   const auto refused = [](auto written_as, auto read_as) {
     Collected collected;
     StateWriter writer(collected.sink());
@@ -126,7 +126,7 @@ TEST(StateStream, ValuesThatCannotBeAreRefused) {
   EXPECT_EQ(refused(std::uint32_t{100}, std::string("before")), "");
 }
 
-TEST(StateStream, PassesPiecesOnAndLongValuesWhole) {
+TEST(Serialization, PassesPiecesOnAndLongValuesWhole) {
   Collected collected;
   StateWriter writer(collected.sink());
   const std::string body(3 * StateWriter::kPieceBytes, 'x');
@@ -141,7 +141,7 @@ TEST(StateStream, PassesPiecesOnAndLongValuesWhole) {
   EXPECT_LE(collected.pieces.size(), 6U);
 }
 
-TEST(StateStream, ASinkThatIsFullIsGivenNoMore) {
+TEST(Serialization, ASinkThatIsFullIsGivenNoMore) {
   Collected collected;
   collected.bytes_max = 2 * StateWriter::kPieceBytes;
   StateWriter writer(collected.sink());

@@ -1,4 +1,4 @@
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 
 #include <algorithm>
 #include <new>
@@ -10,18 +10,18 @@
 namespace haricot {
 namespace {
 
-// Numbers of the state format, like those of queue/saved_state.hpp. They must not change.
+// Numbers of the state format, like those of queue/state_format.hpp. They must not change.
 enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 
 }  // namespace
 
-bool ServiceTransfer::is_at_rest() const {
+bool ServiceSerializer::is_at_rest() const {
   return parts_.engine.is_at_rest() && !parts_.outbox.is_holding_back();
 }
 
 // Writing ----------------------------------------------------------------------------------------
 
-void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
+void ServiceSerializer::write(StateWriter& to, Bodies bodies) const {
   CHECK(is_at_rest());
   std::vector<const Client*> clients;
   for (Session* session = parts_.service.first_session(); session != nullptr;
@@ -31,7 +31,7 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
   to.begin(kService);
   to.value(bodies);
   to.value(static_cast<std::uint32_t>(clients.size()));
-  parts_.engine.transfer().write(to, bodies);
+  parts_.engine.serializer().write(to, bodies);
   for (Session* session = parts_.service.first_session(); session != nullptr;
        session = parts_.service.session_after(*session)) {
     parts_.lists.add_all_pages(*session);
@@ -40,12 +40,12 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
        session = parts_.service.session_after(*session)) {
     write_session(to, *session);
   }
-  parts_.engine.transfer().write_waits(to, clients);
+  parts_.engine.serializer().write_waits(to, clients);
   to.begin(kEnd);
   to.value(parts_.dispatcher);
 }
 
-void ServiceTransfer::write_session(StateWriter& to, const Session& session) const {
+void ServiceSerializer::write_session(StateWriter& to, const Session& session) const {
   to.begin(kSession);
   to.value(session.stopped());
   to.value(session.requests.peer);
@@ -58,24 +58,24 @@ void ServiceTransfer::write_session(StateWriter& to, const Session& session) con
   const bool is_in_body = session.requests.reader.is_in_body();
   to.value(is_in_body ? parts_.dispatcher.tags_of(session.requests.reader.put())
                       : std::string_view{});
-  parts_.engine.transfer().write_client(to, session.client());
+  parts_.engine.serializer().write_client(to, session.client());
 }
 static_assert(sizeof(Session) == 384,
               "a new field is written above, or is not needed by the successor");
 
 // Reading ----------------------------------------------------------------------------------------
 
-ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
+ServiceSerializer::Read ServiceSerializer::read_queue(StateReader& from) {
   if (!from.begin(kService)) return Read::broken;
   Bodies bodies = Bodies::in_state;
   from.value(bodies);
   from.value(sessions_);
-  queue_ = parts_.engine.transfer().read(from, bodies);
+  queue_ = parts_.engine.serializer().read(from, bodies);
   return queue_;
 }
 
-bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
-                                   Session*& session) {
+bool ServiceSerializer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
+                                     Session*& session) {
   clients_.push_back(nullptr);
   session = parts_.service.open(owner, is_local);
   if (session == nullptr) return false;
@@ -91,7 +91,7 @@ bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local
 
 // Reads the fields of a session. Catches std::bad_alloc, because the caller has to close the
 // session.
-bool ServiceTransfer::try_to_read(StateReader& from, Session& session) {
+bool ServiceSerializer::try_to_read(StateReader& from, Session& session) {
   try {
     return read_fields(from, session);
   } catch (const std::bad_alloc&) {
@@ -99,7 +99,7 @@ bool ServiceTransfer::try_to_read(StateReader& from, Session& session) {
   }
 }
 
-bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
+bool ServiceSerializer::read_fields(StateReader& from, Session& session) {
   if (!from.begin(kSession)) return false;
   std::string_view input;
   std::string_view tags;
@@ -123,13 +123,13 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   const bool waits = session.stopped() == Session::Stopped::needs_input;
   if (waits && list.kind != Session::List::none) return refuse(session);
   if (!parts_.dispatcher.keep_tags(plan, tags)) return refuse(session);
-  if (!parts_.engine.transfer().read_client(from, session.client())) return refuse(session);
+  if (!parts_.engine.serializer().read_client(from, session.client())) return refuse(session);
   return parts_.lists.restore(session, list) || refuse(session);
 }
 
 // Checks the id of an incomplete put, which no job may have. If the jobs are not those of the last
 // server, assigns a new id.
-bool ServiceTransfer::check_id(PutPlan& plan) {
+bool ServiceSerializer::check_id(PutPlan& plan) {
   Engine& engine = parts_.engine;
   if (queue_ == Read::other_jobs) plan.id = engine.take_id();
   puts_.push_back(plan.id);
@@ -137,17 +137,17 @@ bool ServiceTransfer::check_id(PutPlan& plan) {
 }
 
 // Prepares a session with impossible values to be closed. Returns false.
-bool ServiceTransfer::refuse(Session& session) {
+bool ServiceSerializer::refuse(Session& session) {
   session.stop(Session::Stopped::needs_input);
   session.requests.reader.put().has_tags = false;
   return false;
 }
 
-bool ServiceTransfer::finish(StateReader& from, Instant now, bool counts) {
+bool ServiceSerializer::finish(StateReader& from, Instant now, bool counts) {
   parts_.turn.began = now;
   std::sort(puts_.begin(), puts_.end());
   if (std::adjacent_find(puts_.begin(), puts_.end()) != puts_.end()) return false;
-  const bool has_waits = parts_.engine.transfer().read_waits(from, clients_);
+  const bool has_waits = parts_.engine.serializer().read_waits(from, clients_);
   if (!has_waits || !from.begin(kEnd)) return false;
   from.value(parts_.dispatcher);
   if (counts) parts_.dispatcher.count_hand_over();

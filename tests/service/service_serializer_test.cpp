@@ -1,4 +1,4 @@
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test::ServiceTest;
 using test::ServiceWorld;
 using test::whole_put;
 
-class Transferred : public ServiceTest {
+class ServiceSerializerTest : public ServiceTest {
  protected:
   Session& connect() {
     owners_.push_back(&next_);  // Any value except null, which means a lost connection.
@@ -48,7 +48,7 @@ class Transferred : public ServiceTest {
   std::vector<void*> owners_;
 };
 
-TEST_F(Transferred, ALineContinuesInItsMiddle) {
+TEST_F(ServiceSerializerTest, ALineContinuesInItsMiddle) {
   world.send(connect(), "list-tube");
   world.send(connect(), std::string(300, 'x'));  // Too long: its rest is discarded.
   move_to_next();
@@ -56,7 +56,7 @@ TEST_F(Transferred, ALineContinuesInItsMiddle) {
   EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
 }
 
-TEST_F(Transferred, BodiesContinueInTheirMiddle) {
+TEST_F(ServiceSerializerTest, BodiesContinueInTheirMiddle) {
   const std::string large(10'000, 'l');
   world.send(connect(), put_line(5) + "ab");
   world.send(connect(), put_line(large.size()) + large.substr(0, 4000));
@@ -74,7 +74,7 @@ TEST_F(Transferred, BodiesContinueInTheirMiddle) {
   EXPECT_EQ(ask(0, "put 0 0 60 1 idp:key\r\nx\r\n"), "INSERTED 3 READY\r\n");
 }
 
-TEST_F(Transferred, UnsentAnswersAreSent) {
+TEST_F(ServiceSerializerTest, UnsentAnswersAreSent) {
   Session& session = connect();
   const std::string large(10'000, 'l');
   ASSERT_EQ(world.ask(session, whole_put(large)), "INSERTED 1\r\n");
@@ -85,7 +85,7 @@ TEST_F(Transferred, UnsentAnswersAreSent) {
   EXPECT_EQ(receive(0), all.substr(5000));
 }
 
-TEST_F(Transferred, RemainingCommandsRun) {
+TEST_F(ServiceSerializerTest, RemainingCommandsRun) {
   Session& session = connect();
   // The answers are not read, so most of the commands are left.
   world.send(session, repeated("stats\r\n", 2000));
@@ -101,7 +101,7 @@ TEST_F(Transferred, RemainingCommandsRun) {
   EXPECT_EQ(answers, 2000U);
 }
 
-TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
+TEST_F(ServiceSerializerTest, ASessionOfTheBacklogMayHaveLostItsConnection) {
   world.send(connect(), repeated("use t\r\n", 3000));
   world.send(connect(), "use u\r\n");
   owners_[0] = nullptr;
@@ -111,18 +111,18 @@ TEST_F(Transferred, ASessionOfTheBacklogMayHaveLostItsConnection) {
 }
 
 // After a broken state, a server closes the sessions that it has read.
-TEST_F(Transferred, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
+TEST_F(ServiceSerializerTest, ASessionOfTheBacklogMayBeClosedDuringTheReading) {
   world.send(connect(), repeated("use t\r\n", 3000));
   const std::string state = test::service_state(service);
   StateReader reader(state);
-  ServiceTransfer transfer = next_.service.transfer();
-  ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
+  ServiceSerializer serializer = next_.service.serializer();
+  ASSERT_EQ(serializer.read_queue(reader), ServiceSerializer::Read::good);
   Session* session = nullptr;
-  ASSERT_TRUE(transfer.read_session(reader, &next_, false, next_.now, session));
+  ASSERT_TRUE(serializer.read_session(reader, &next_, false, next_.now, session));
   next_.disconnect(*session);
 }
 
-TEST_F(Transferred, AWaitKeepsItsDeadline) {
+TEST_F(ServiceSerializerTest, AWaitKeepsItsDeadline) {
   world.send(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
   world.send(connect(), "reserve\r\n");
   world.pass_s(4);
@@ -135,7 +135,7 @@ TEST_F(Transferred, AWaitKeepsItsDeadline) {
   EXPECT_EQ(receive(1), "RESERVED 1 3\r\njob\r\n");
 }
 
-TEST_F(Transferred, ASessionWithoutItsConnectionReturnsItsJobs) {
+TEST_F(ServiceSerializerTest, ASessionWithoutItsConnectionReturnsItsJobs) {
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
   world.send(connect(), "reserve\r\n");
@@ -145,7 +145,7 @@ TEST_F(Transferred, ASessionWithoutItsConnectionReturnsItsJobs) {
   EXPECT_EQ(receive(1), "RESERVED 1 3\r\njob\r\n");
 }
 
-TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
+TEST_F(ServiceSerializerTest, CountersContinueAndDrainModeEnds) {
   Session& session = connect();
   ASSERT_EQ(world.ask(session, whole_put("job")), "INSERTED 1\r\n");
   service.drain();
@@ -158,7 +158,7 @@ TEST_F(Transferred, CountersContinueAndDrainModeEnds) {
   EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
 }
 
-TEST_F(Transferred, AConnectionKeepsItsAgeAndCommandCount) {
+TEST_F(ServiceSerializerTest, AConnectionKeepsItsAgeAndCommandCount) {
   Session& worker = connect();
   ASSERT_EQ(world.ask(worker, whole_put("job") + "reserve\r\n"),
             "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
@@ -177,7 +177,7 @@ TEST_F(Transferred, AConnectionKeepsItsAgeAndCommandCount) {
   EXPECT_EQ(test::report_number(ask(0, "scan-jobs 1 1\r\n"), "  holder"), 1U);
 }
 
-TEST_F(Transferred, ALongListContinues) {
+TEST_F(ServiceSerializerTest, ALongListContinues) {
   Session& session = connect();
   for (int i = 0; i < 3000; ++i) {
     ASSERT_NE(world.ask(session, "watch a-tube-with-a-long-name-" + std::to_string(i) + "\r\n"),
@@ -196,7 +196,7 @@ TEST_F(Transferred, ALongListContinues) {
 }
 
 // The list is a snapshot, and its length was sent before the hand-over.
-TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
+TEST_F(ServiceSerializerTest, AListOfAllTubesInProgressDoesNotChange) {
   Session& session = connect();
   const std::string name(190, 'x');
   for (int i = 0; i < 8'000; ++i) {
@@ -212,7 +212,7 @@ TEST_F(Transferred, AListOfAllTubesInProgressDoesNotChange) {
   EXPECT_EQ(received, list + "USING last\r\n");
 }
 
-TEST_F(Transferred, ATruncatedStateIsRejected) {
+TEST_F(ServiceSerializerTest, ATruncatedStateIsRejected) {
   world.send(connect(), put_line(5) + "ab");
   ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
             "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
@@ -224,7 +224,7 @@ TEST_F(Transferred, ATruncatedStateIsRejected) {
 }
 
 // An incomplete put has an id that no job and no other put has, and a large body has memory.
-TEST_F(Transferred, AnImpossiblePutIsRejected) {
+TEST_F(ServiceSerializerTest, AnImpossiblePutIsRejected) {
   world.send(connect(), "put 77 0 60 5\r\nab");
   world.send(connect(), "put 88 0 60 5\r\nab");
   ASSERT_EQ(world.ask(connect(), whole_put("job")), "INSERTED 3\r\n");

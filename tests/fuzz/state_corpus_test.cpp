@@ -8,16 +8,16 @@
 #include <string>
 
 #include "corpus_files.hpp"
-#include "transfer_play.hpp"
+#include "state_play.hpp"
 
 namespace haricot::fuzz {
 namespace {
 
 // With HARICOT_WRITE_CORPUS=1 the seeds are written again. Those of an older format are read only
 // up to the change.
-TEST(TransferCorpus, HasTheSeeds) {
-  const std::filesystem::path folder = HARICOT_TRANSFER_CORPUS;
-  for (const auto& [name, input] : transfer_seeds()) {
+TEST(StateCorpus, HasTheSeeds) {
+  const std::filesystem::path folder = HARICOT_STATE_CORPUS;
+  for (const auto& [name, input] : state_seeds()) {
     if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
       std::ofstream(folder / name, std::ios::binary) << input;
     }
@@ -25,26 +25,26 @@ TEST(TransferCorpus, HasTheSeeds) {
   }
 }
 
-TEST(TransferCorpus, IsHarmless) {
+TEST(StateCorpus, IsHarmless) {
   std::size_t played = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(HARICOT_TRANSFER_CORPUS)) {
+  for (const auto& entry : std::filesystem::directory_iterator(HARICOT_STATE_CORPUS)) {
     SCOPED_TRACE(entry.path().string());
-    check_transfer(read_input(entry.path()));
+    check_state(read_input(entry.path()));
     ++played;
   }
-  EXPECT_GE(played, transfer_seeds().size());
-  for (const auto& [name, input] : transfer_seeds()) {
+  EXPECT_GE(played, state_seeds().size());
+  for (const auto& [name, input] : state_seeds()) {
     SCOPED_TRACE(name);
-    check_transfer(input);
+    check_state(input);
   }
 }
 
-TEST(TransferCorpus, AServersOwnStateIsTaken) {
+TEST(StateCorpus, AServersOwnStateIsTaken) {
   for (const char flags : {char{0}, kFirstIsGone, kIsNarrow}) {
-    EXPECT_TRUE(check_transfer(flags + known_state(false))) << int{flags};
+    EXPECT_TRUE(check_state(flags + known_state(false))) << int{flags};
   }
   for (const int flags : {int{kHasBinlog}, kHasBinlog | kFirstIsGone}) {
-    EXPECT_TRUE(check_transfer(static_cast<char>(flags) + known_state(true))) << flags;
+    EXPECT_TRUE(check_state(static_cast<char>(flags) + known_state(true))) << flags;
   }
 }
 

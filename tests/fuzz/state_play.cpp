@@ -1,4 +1,4 @@
-#include "transfer_play.hpp"
+#include "state_play.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/service/service.hpp"
-#include "haricot/service/service_transfer.hpp"
+#include "haricot/service/service_serializer.hpp"
 #include "support/sim_disk.hpp"
 
 namespace haricot::fuzz {
@@ -61,18 +61,18 @@ class Server {
     turn(kTakenBytesMax);
   }
 
-  ServiceTransfer::Read take_over(std::string_view state, bool first_is_gone) {
-    using Read = ServiceTransfer::Read;
+  ServiceSerializer::Read take_over(std::string_view state, bool first_is_gone) {
+    using Read = ServiceSerializer::Read;
     StateReader reader(state);
-    ServiceTransfer transfer = service_->transfer();
-    const Read queue = transfer.read_queue(reader);
+    ServiceSerializer serializer = service_->serializer();
+    const Read queue = serializer.read_queue(reader);
     if (queue == Read::broken) return queue;
-    for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+    for (std::uint32_t i = 0; i < serializer.sessions(); ++i) {
       void* const owner = i == 0 && first_is_gone ? nullptr : this;
       Session* session = nullptr;
-      if (!transfer.read_session(reader, owner, false, now_, session)) return Read::broken;
+      if (!serializer.read_session(reader, owner, false, now_, session)) return Read::broken;
     }
-    return transfer.finish(reader, now_) ? queue : Read::broken;
+    return serializer.finish(reader, now_) ? queue : Read::broken;
   }
 
   // All clients read, and send more; time passes.
@@ -101,8 +101,8 @@ class Server {
   }
 
   std::string written(Bodies bodies) {
-    const ServiceTransfer transfer = service_->transfer();
-    for (int turns = 0; !transfer.is_at_rest(); ++turns) {
+    const ServiceSerializer serializer = service_->serializer();
+    for (int turns = 0; !serializer.is_at_rest(); ++turns) {
       CHECK(turns < kTurnsOfPlayMax);
       turn(0);
     }
@@ -112,7 +112,7 @@ class Server {
       return true;
     };
     StateWriter writer({take, &state});
-    transfer.write(writer, bodies);
+    serializer.write(writer, bodies);
     CHECK(writer.end());
     return state;
   }
@@ -226,7 +226,7 @@ std::string known_state(bool in_binlog) {
   return state;
 }
 
-std::vector<std::pair<std::string, std::string>> transfer_seeds() {
+std::vector<std::pair<std::string, std::string>> state_seeds() {
   const std::string in_state = known_state(false);
   const std::string in_binlog = known_state(true);
   Server empty(nullptr, false, kBegin);
@@ -245,7 +245,7 @@ std::vector<std::pair<std::string, std::string>> transfer_seeds() {
           {"in_binlog_for_none", with(0, in_binlog)}};
 }
 
-bool check_transfer(std::string_view input) {
+bool check_state(std::string_view input) {
   if (input.empty()) return false;
   const char flags = input[0];
   // The checksum is not checked here: any bytes are read.
@@ -256,18 +256,18 @@ bool check_transfer(std::string_view input) {
   if ((flags & kHasBinlog) != 0) disk = known_folder().crash(chance, kAll);
   const bool is_narrow = (flags & kIsNarrow) != 0;
   Server server(disk.get(), is_narrow, kBegin + Duration::seconds(2));
-  const ServiceTransfer::Read read = server.take_over(state, (flags & kFirstIsGone) != 0);
-  if (read == ServiceTransfer::Read::broken) return false;
+  const ServiceSerializer::Read read = server.take_over(state, (flags & kFirstIsGone) != 0);
+  if (read == ServiceSerializer::Read::broken) return false;
   server.check_invariants();
   server.be_used();
 
   const std::string more = server.written(server.bodies());
   const auto left = disk ? disk->crash(chance, kAll) : nullptr;
   Server next(left.get(), is_narrow, server.now() + Duration::milliseconds(10));
-  CHECK(next.take_over(more, false) == ServiceTransfer::Read::good);
+  CHECK(next.take_over(more, false) == ServiceSerializer::Read::good);
   next.check_invariants();
   next.be_used();
-  return read == ServiceTransfer::Read::good;
+  return read == ServiceSerializer::Read::good;
 }
 
 }  // namespace haricot::fuzz

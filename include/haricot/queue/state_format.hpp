@@ -1,5 +1,4 @@
-// The state of an engine as it is written for another process: plain values, each with its list of
-// fields.
+// The format of an engine's state: plain values, each with its list of fields.
 
 #pragma once
 
@@ -7,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
@@ -16,7 +15,7 @@
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/tube_times.hpp"
 
-namespace haricot::saved {
+namespace haricot::state_format {
 
 // Parts of a state. These numbers belong to the format and never change.
 enum Entry : std::uint32_t {
@@ -147,8 +146,8 @@ struct Burial {
   using Fields = FieldList<&Burial::id, &Burial::ends_run, &Burial::since, &Burial::until>;
 };
 
-// Sizes of the types that are saved. A field that is added to one of them has to be saved here too,
-// unless it can be derived or has a meaning only within its process.
+// Sizes of the types that are serialized. A field that is added to one of them has to be added here
+// too, unless it can be derived or has a meaning only within its process.
 #ifdef __GLIBCXX__
 static_assert(sizeof(haricot::Job) == 56);
 static_assert(sizeof(haricot::Tube) == 296);
@@ -157,4 +156,4 @@ static_assert(sizeof(Client) == 136);
 static_assert(sizeof(EngineCounts) == 88);
 #endif
 
-}  // namespace haricot::saved
+}  // namespace haricot::state_format

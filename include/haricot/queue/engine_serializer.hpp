@@ -1,5 +1,5 @@
-// Transfers the jobs, tubes and clients of an engine to another process: the old one writes them,
-// and the new one reads them.
+// Serializes the jobs, tubes and clients of an engine: the predecessor writes them, and its
+// successor reads them.
 //
 // The order is: engine, clients, waits. The state contains facts, such as the time of a put and the
 // end of a TTR. The reader repeats the calls that led to them, and thereby rebuilds derived data
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
@@ -34,7 +34,7 @@
 
 namespace haricot {
 
-namespace saved {
+namespace state_format {
 struct Job;
 }
 
@@ -44,11 +44,11 @@ constexpr Bodies last_of(Bodies) {
   return Bodies::in_journal;
 }
 
-class StateTransfer {
+class EngineSerializer {
  public:
   // Requires: all arguments outlive this object.
-  StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
-                Restoring& restoring, Watching& watching, Serving& offers, JobWaits& job_waits)
+  EngineSerializer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
+                   Restoring& restoring, Watching& watching, Serving& offers, JobWaits& job_waits)
       : state_(state),
         lanes_(lanes),
         keys_(keys),
@@ -58,8 +58,8 @@ class StateTransfer {
         watching_(watching),
         offers_(offers),
         job_waits_(job_waits) {}
-  StateTransfer(const StateTransfer&) = delete;
-  StateTransfer& operator=(const StateTransfer&) = delete;
+  EngineSerializer(const EngineSerializer&) = delete;
+  EngineSerializer& operator=(const EngineSerializer&) = delete;
 
   // Writes everything except the clients.
   void write(StateWriter& to, Bodies bodies) const;
@@ -95,10 +95,10 @@ class StateTransfer {
   void write_burials(StateWriter& to, const Tube& tube) const;
   bool read_all(StateReader& from, Bodies bodies);
   bool pass_over(StateReader& from, Bodies bodies, JobId& next_id, bool& has_same);
-  bool is_same(const saved::Job& job, std::string_view tube_name, Bodies bodies) const;
+  bool is_same(const state_format::Job& job, std::string_view tube_name, Bodies bodies) const;
   Tube* read_tube(StateReader& from);
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
-  bool place(JobRef ref, Place before, const saved::Job& saved);
+  bool place(JobRef ref, Place before, const state_format::Job& fields);
   bool hold_in_turn();
   bool read_burials(StateReader& from, std::span<Tube* const> tubes);
   bool read_tombstone(StateReader& from, Bodies bodies);
