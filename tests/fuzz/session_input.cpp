@@ -1,6 +1,7 @@
 #include "session_input.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "haricot/base/check.hpp"
 
