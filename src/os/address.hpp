@@ -40,7 +40,8 @@ inline constexpr std::string_view kUnixPrefix = "unix:";
 constexpr bool is_unix_path(std::string_view path) {
   return !path.empty() && path.size() < sizeof sockaddr_un::sun_path;
 }
-// Returns true if the path has a valid length and leads to nothing, or to a socket (`is_there`).
+// Returns true if the path has a valid length, and either nothing or a socket exists there.
+// `is_there`: a socket exists.
 bool may_be_socket(const std::string& path, bool& is_there, std::string& error);
 // Returns the address of the socket at that path. Requires: is_unix_path(path).
 sockaddr_un unix_address(std::string_view path);

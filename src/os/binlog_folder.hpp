@@ -20,8 +20,8 @@ namespace haricot::os {
 
 class BinlogFolder {
  public:
-  // Requires: the log and the notifier outlive this object. `fence_after`: give up the folder if
-  // its volume hangs for this long, or another server takes it over. 0: no fence.
+  // Requires: the log and the notifier outlive this object. `fence_after`: the server gives up the
+  // folder when its volume hangs for this long, or when another server takes it over; 0: no fence.
   BinlogFolder(const binlog::BinlogOptions& options, Duration fence_after, Log& log,
                Notifier& notifier);
   // Removes the lock's file if take_lock() has created it and the binlog has not begun.
@@ -31,12 +31,13 @@ class BinlogFolder {
 
   // Opens the folder. This and all functions with `error` return false on failure, and set `error`.
   [[nodiscard]] bool open_folder(const std::string& path, std::string& error);
-  // Takes the lock of the folder: before open(), or before begin() if a server that ends has it
-  // until then.
+  // Takes the lock of the folder. Called before open(), or before begin() if the previous server
+  // holds the lock until then.
   [[nodiscard]] bool take_lock(std::string& error);
-  // Releases the lock for the successor. The next take_lock() has to be that of another process.
+  // Releases the lock for the successor. Afterwards only another process may take it.
   void release_lock() { lock_.release(); }
-  // Lets that user open the lock's file later. Only root can do this; for others it has no effect.
+  // Gives the lock's file to that user, who can open it later. Has no effect unless the process
+  // runs as root.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
   // Identifies the folder on this machine. Requires: open_folder().
@@ -48,8 +49,8 @@ class BinlogFolder {
 
   enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
   // Restores the jobs, logs the result, and reports progress to the service manager. stopped: a
-  // signal to end has arrived meanwhile. fenced: another server was faster. Without a fence,
-  // nothing in the folder changes.
+  // signal to end has arrived meanwhile. fenced: another server was faster. Does not change the
+  // folder if there is no fence.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
   // Checks that begin() will succeed, while another server still has the folder.
   [[nodiscard]] bool can_begin(std::string& error);
@@ -67,14 +68,14 @@ class BinlogFolder {
   // logs a wait that is longer than a healthy volume needs. Returns false if this server is fenced;
   // then nothing may be answered.
   [[nodiscard]] bool pass_fence();
-  // Does not wait. Called before answers are sent.
+  // Returns true if this server is fenced. Does not wait. Called before answers are sent.
   [[nodiscard]] bool is_fenced() const { return fence_ && fence_->is_fenced(); }
   // Returns when the fence needs the next turn; never() without a fence.
   Instant next_fence_check(Instant now) const;
   // Logs why the server is fenced.
   void log_fenced();
-  // Sets the function that is called instead of a wait that would never end, because the server is
-  // fenced. It does not return.
+  // Sets a function that ends the process. It is called instead of a wait that could not end
+  // because the server is fenced.
   void set_end(void (*end)(void* context), void* context) {
     end_ = end;
     end_context_ = context;
@@ -84,15 +85,15 @@ class BinlogFolder {
   void after_turn();
 
   // Waits until the disk has no work in progress, so that another process can read the folder. This
-  // process may continue afterwards. Returns false if something is not in the folder, or the wait
+  // process may continue afterwards. Returns false if some data could not be written, or the wait
   // exceeds `patience`. Called after a turn.
   [[nodiscard]] bool settle(Duration patience);
-  // Makes everything durable. Returns false if something is not.
+  // Makes everything durable. Returns false on failure.
   bool close();
 
  private:
   static constexpr Duration kProgressInterval = Duration::seconds(1);
-  // A healthy volume answers a check long before this.
+  // Time after which a check of the fence is logged as late. A healthy volume is much faster.
   static constexpr Duration kLateCheck = Duration::seconds(2);
   static constexpr Duration kLateCheckInterval = Duration::seconds(10);
 

@@ -38,8 +38,9 @@ class SendShares {
     left_ = kBytesOfAllMax;
   }
   // Returns the number of bytes that the next connection may send, which has `pending` bytes. It is
-  // equal for all connections that wait since the last turn, until the turn's bytes are used up;
-  // afterwards 0, except for small answers, whose number the commands of a turn bound.
+  // equal for all connections that wait since the last turn, until the turn's bytes are used up.
+  // Afterwards it is 0, except for small answers; their number is bounded by the commands of a
+  // turn.
   std::size_t next(std::size_t pending) const {
     if (left_ == 0 && pending > kBytesMin) return 0;
     return std::max(std::min(share_, left_), kBytesMin);
@@ -53,7 +54,7 @@ class SendShares {
  private:
   std::size_t share_ = kBytesMax;
   std::size_t left_ = kBytesOfAllMax;
-  std::size_t cut_short_ = 0;  // Connections that were, in this turn.
+  std::size_t cut_short_ = 0;  // Number of connections that were cut short in this turn.
 };
 
 // The socket of a session. The connection moves bytes and knows which events to watch; the session
@@ -83,8 +84,9 @@ class Connection : public EventSource {
   Result read(Service& service, std::span<char> scratch, Instant now);
   // Sends output that may be sent, up to the limit of the turn. The rest stays in the session.
   Result send(Service& service, SendShares& shares);
-  // Sends as soon as the socket has room, and closes a finished session then. Called for a session
-  // that was taken over, so that a turn sends to as many of them as it reads.
+  // Makes the connection send as soon as its socket has room, and close a finished session then.
+  // Called for a session that was taken over, so that the events of a turn bound the number of such
+  // sends.
   void expect_output() { send_again_ = true; }
   // Called when the peer has closed its writing side. Earlier bytes of the peer may still be
   // unread.
@@ -96,7 +98,7 @@ class Connection : public EventSource {
   // Bytes of large bodies that a turn reads at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
 
-  // If the last body was large, a read first takes this much: room for a line. A body below
+  // Bytes of the first recv after a large body, enough for a command line. A body below
   // kLargeBodyBytesMin costs less to copy than a second system call.
   static constexpr std::size_t kHeadBytes = 512;
   static constexpr std::size_t kLargeBodyBytesMin = 24 * 1024;

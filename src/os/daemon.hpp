@@ -42,8 +42,8 @@ class Daemon {
   // not destroy the daemon.
   //
   // Watches the source for these events (EPOLLIN, ...). Returns false and sets errno if memory is
-  // short or the descriptor cannot be watched. Requires: open() was true; the source outlives the
-  // daemon, or remove_source() is called before its descriptor is closed.
+  // short or the descriptor cannot be watched. Requires: open() returned true; the source outlives
+  // the daemon, or remove_source() is called before its descriptor is closed.
   [[nodiscard]] bool add_source(EventSource& source, std::uint32_t events);
   // Changes the watched events; 0: only errors and hang-ups. Requires: the source was added.
   void change_source(EventSource& source, std::uint32_t events) { poller_.change(source, events); }
@@ -64,13 +64,15 @@ class Daemon {
   // Sends the answers that were held back when run() ended and may be sent now.
   void send_last_answers();
 
-  // Prepares handing the server over (hand_over.hpp), after run(), which may continue if the
-  // hand-over fails. Continues long tasks and answers that wait for the journal; reads nothing, and
-  // fires no deadline until run() has read again. Returns false if work is left after `patience`.
+  // Prepares the hand-over (hand_over.hpp). Called after run(), which may be called again if the
+  // hand-over fails. Finishes long tasks, and sends answers that wait for the journal. Reads
+  // nothing; no deadline fires until run() has read again. Returns false if work is left after
+  // `patience`.
   [[nodiscard]] bool quiesce(Duration patience);
   // Returns the time at which quiesce() has ended.
   Instant rested_at() const { return now_; }
-  // Called before run(). A server was at rest, so no input of the first turn is late.
+  // Makes run() read all connections once before a deadline fires, because no server has read them
+  // for a while. Called before run().
   void begin_after_rest() { is_after_rest_ = true; }
   std::vector<Listener>& listeners() { return listeners_; }
   // Accepts the pending connections of another listener, and stops it. Called before run().
@@ -143,8 +145,8 @@ class Daemon {
   RateLimit memory_log_limit_;           // Limits logging of shortages of memory.
   std::uint64_t refused_ = 0;            // Connections refused since the last log line.
   bool draining_logged_ = false;         // The last log line about draining says that it is on.
-  Instant log_draining_again_;           // Earliest time of the next one.
-  bool memory_shortage_logged_ = false;  // Its end is not logged yet.
+  Instant log_draining_again_;           // Earliest time of the next log line about draining.
+  bool memory_shortage_logged_ = false;  // A shortage of memory was logged, but not yet its end.
 };
 
 }  // namespace haricot::os

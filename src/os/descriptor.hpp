@@ -55,7 +55,7 @@ struct NamedDescriptor {
 // A message on a unix socket that carries open descriptors (SCM_RIGHTS).
 class DescriptorMessage {
  public:
-  // The kernel accepts three more in a message.
+  // Maximum number of descriptors in a message; the kernel accepts 253.
   static constexpr std::size_t kDescriptorsMax = 250;
 
   // Message to send. Requires: the bytes outlive it, and there are at most kDescriptorsMax
@@ -78,7 +78,7 @@ class DescriptorMessage {
   msghdr header_{};
 };
 
-// Descriptors that are reserved for one user, so that others cannot take the last ones.
+// Descriptors that are reserved for one purpose, so that other code cannot take the last ones.
 //
 // A busy server may have a connection for every descriptor, but its binlog still needs one for the
 // next file. So the reserve takes some in advance, as duplicates of an open descriptor, and closes

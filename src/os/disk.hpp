@@ -44,8 +44,8 @@ class FolderPlace {
   FolderLock* lock() { return lock_; }
   // Returns true if the lock was taken again since the last call. Its file has no note then.
   bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
-  // Allows no other folder, and notifies the fence of a new lock. Requires: the fence outlives this
-  // object.
+  // Sets the fence, which is notified of a new lock. From then on no other folder may be used.
+  // Requires: the fence outlives this object.
   void set_fence(FolderFence& fence) { fence_ = &fence; }
   // Called when the sandbox allows only the folder that is open.
   void mark_sandboxed() { is_sandboxed_ = true; }
@@ -100,7 +100,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] bool open(Descriptor folder);
   // The files of the folder.
   FolderFiles& files() { return files_; }
-  // Files of one moment. While it is taken, list() and read() show them.
+  // Snapshot of the files. While it is taken, list() and read() show its files.
   FolderSnapshot& snapshot() { return snapshot_; }
   // Place of folder and lock. The lock has to be set if a server uses the folder.
   FolderPlace& place() { return place_; }
@@ -125,7 +125,7 @@ class FolderDisk final : public binlog::Disk {
   // Descriptor of the folder, for FolderLock.
   int descriptor() const { return files_.descriptor(); }
 
-  // Lists all names except . and .., even those that are not plain files, which fail when they are
+  // Lists all names except . and .., even those of files that are not regular, which cannot be
   // read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;

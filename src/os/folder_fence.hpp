@@ -13,7 +13,7 @@
 // after the wait sees the new epoch, and anything acknowledged after an earlier check was synced
 // before the folder is read.
 //
-// Any thread may call check(), but only one at a time. All else is for the main thread.
+// Any thread may call check(), but only one at a time. All other functions are for the main thread.
 
 #pragma once
 
@@ -31,7 +31,8 @@ inline constexpr std::string_view kEpochFileName = "epoch";
 
 class FolderFence {
  public:
-  // A good check is valid for this long from its begin, by the clock that includes suspended time.
+  // Time for which a good check is valid, from its start, by the clock that includes suspended
+  // time.
   static constexpr Duration kCheckIsGoodFor = Duration::seconds(1);
   // Twice the maximum lag of a volume.
   static constexpr Duration kSettleTime = Duration::seconds(2);
@@ -49,8 +50,8 @@ class FolderFence {
     fenced,  // Another server was faster: see why().
     stopped,
   };
-  // Called repeatedly while begin() waits, for time to pass or for a volume that fails. Returning
-  // false ends the wait.
+  // Called repeatedly while begin() waits for `settle` to pass, or retries because the volume
+  // fails. Returning false ends the wait.
   struct Watcher {
     bool (*function)(void* context) = nullptr;
     void* context = nullptr;
@@ -65,9 +66,9 @@ class FolderFence {
   // Sets the descriptor of a lock that was taken again.
   void set_lock(int lock) { lock_ = lock; }
 
-  // Checks until a check that began after the call is good, and returns true. Returns false if the
-  // server is fenced, which is permanent, or the watcher has ended the wait. Blocks as long as the
-  // volume does; gives up after failures for longer than the patience.
+  // Repeats the check until one that began after this call is good, and returns true. Returns false
+  // if the server is fenced, which is permanent, or the watcher has ended the wait. Blocks as long
+  // as the volume does; gives up after failures for longer than the patience.
   bool check() { return check(Watcher{}); }
   // Returns true if the last good check is still valid.
   bool is_fresh() const;

@@ -28,7 +28,7 @@ namespace haricot::os {
 inline constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 inline constexpr mode_t kFileMode = 0600;  // Jobs are private.
 
-// Error of a name that is not a plain file; none of the kernel's errors.
+// Error for a name that is not a regular file; not an errno.
 inline constexpr int kNoPlainFile = -1;
 // Returns the reason of an error as text.
 const char* reason_of(int error);
@@ -45,7 +45,7 @@ int cut(int file, std::uint64_t bytes);
 // Renames a file of the folder, unless the new name exists. Not all file systems can do this in one
 // step; a crash in between leaves the file with both names.
 [[nodiscard]] int rename_to_free_name(int folder, const char* from, const char* to);
-// Lists the names in a folder in no order, without . and .. .
+// Lists the names in a folder in no particular order, without . and .. .
 [[nodiscard]] int list_names(Descriptor folder, std::vector<std::string>& names);
 
 // Reading a folder ------------------------------------------------------------------------------
@@ -64,14 +64,16 @@ class FolderFiles {
 
   // Opens the folder, which has to exist. Returns false on failure. Called once.
   [[nodiscard]] bool open(const std::string& path);
-  // Uses an open folder, which has no path. Returns false if it is none. Called once.
+  // Uses an open folder, which has no path. Returns false if the descriptor is not a folder. Called
+  // once.
   [[nodiscard]] bool open(Descriptor folder);
-  // Switches to another folder. Its descriptor keeps the number, because other objects have it.
+  // Switches to another folder. The number of the descriptor stays the same, because other objects
+  // store it.
   [[nodiscard]] DiskStatus switch_to(const Descriptor& folder);
-  // Empty if the folder was opened by its descriptor.
+  // Path of the folder; empty if it was opened by its descriptor.
   const std::string& path() const { return path_; }
   int descriptor() const { return folder_.get(); }
-  // Sets aside descriptors for files of the folder, so that connections cannot take all.
+  // Reserves descriptors for files of the folder, so that connections cannot take all of them.
   void set_spare_descriptors(std::size_t count) { spares_.fill(folder_.get(), count); }
   SpareDescriptors& spares() { return spares_; }
 
@@ -85,13 +87,14 @@ class FolderFiles {
   Descriptor open_file(const char* name, int flags, unsigned mode = 0);
   // Lists all names except . and .. .
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names);
-  // Read a whole file, or its ends: by its name, or an open one. `name` is for the error.
+  // Read a whole file, or only its beginning and end. An open file is given with its name, which
+  // only an error message uses.
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes);
   [[nodiscard]] DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
   [[nodiscard]] DiskStatus read_ends(const std::string& name, binlog::FileEnds& ends);
   [[nodiscard]] DiskStatus read_ends_open(int file, binlog::FileEnds& ends,
                                           const std::string& name);
-  // Starts to read a file into the kernel's memory.
+  // Starts to read a file into the page cache.
   void read_ahead(const std::string& name);
 
   // Keep the reason of a failure: an errno, or a sentence. Return its status.
@@ -110,7 +113,7 @@ class FolderFiles {
   std::string last_error_;
 };
 
-// Keeps the files of the binlog as of one moment, for a reader of a folder that a server uses.
+// A consistent snapshot of the binlog's files, for a reader while a server writes to the folder.
 //
 // Jobs move from the oldest file to the newest, and then the oldest is removed. A reader that opens
 // one file after the other may miss a job in both places. So all files are opened first, and the

@@ -3,8 +3,8 @@
 // It is a write lock (fcntl) on the whole of a file named `lock` in the folder. The kernel drops
 // the lock when the process ends, in whatever way, so the file may stay. Such locks have pitfalls:
 // a process loses its lock as soon as it closes any descriptor of the file, so FolderDisk does not
-// touch this name; a child does not inherit the lock; and a process does not exclude itself, but
-// can take a second lock on the same folder.
+// touch this name; a child does not inherit the lock; and a process does not conflict with itself,
+// so it could lock the same folder twice.
 
 #pragma once
 
@@ -33,9 +33,8 @@ class FolderLock {
   // Takes the lock without waiting. Requires: a folder, and no lock taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
-  // Opens the file for take(), which then needs no descriptor; does not create it. Returns true if
-  // there is none. On failure, see error().
-  // Requires: not taken.
+  // Opens the lock's file for a later take(), which then needs no new descriptor. Does not create
+  // the file; returns true if it does not exist. On failure, see error(). Requires: not taken.
   [[nodiscard]] bool can_open(int folder_descriptor);
 
   // Releases the lock for another process. Requires: taken.

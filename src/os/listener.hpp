@@ -23,7 +23,7 @@ class Listener {
 
   // Listens on every address of `listen`: a host name, an address of either family, or `unix:` and
   // a path. `port` is a number or a service's name; with 0, all addresses of the name get the same
-  // free port. Skips addresses that this machine does not have, if it has another one. On failure
+  // free port. Skips addresses that this machine lacks, unless it lacks all of them. On failure
   // returns nothing and sets `error`.
   //
   // Replaces a unix socket on which no server answers. Fails if a server answers there, or the path

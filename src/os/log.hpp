@@ -1,4 +1,4 @@
-// The log: events on stderr, one in a line. Logging never blocks the server.
+// The log: events on stderr, one per line. Logging never blocks the server.
 //
 // Lines are collected, and written at the end of a turn as far as stderr takes them without
 // blocking. If nothing reads stderr, lines are dropped. The first line that can be written again

@@ -45,15 +45,16 @@ class Predecessor {
   // Returns the state to take over, or null.
   PredecessorState* state() { return state_ ? &*state_ : nullptr; }
 
-  // Returns since when no client has been served; without a predecessor, when this process
-  // began.
+  // Returns the time since which no client has been served; without a predecessor, the start of
+  // this process.
   Instant rested_at() const;
 
-  // Checks, before anything is changed, that a server that was asked has that folder; empty: none.
+  // Checks that the running server uses that folder (empty: none). Called before anything is
+  // changed.
   [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
   // Reads the jobs from the folder of the predecessor, if this server has another one and the
-  // manager has stored the state. On failure this process cannot serve. Called before anything is
-  // given up that the folder may need.
+  // manager has stored the state. On failure this process cannot serve. Called before privileges
+  // are dropped, which reading that folder may need.
   [[nodiscard]] bool move_jobs(const ServerInfo& info, std::string& error);
   // Takes over its connections and jobs, if there is a state. On failure this process cannot serve.
   // Unless memory was short, the next start begins without the state.

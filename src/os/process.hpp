@@ -12,9 +12,9 @@
 
 namespace haricot::os {
 
-// Opens /dev/null on those of the descriptors 0 to 2 that are closed, so that no socket or file
-// gets such a number and is written to like stderr. Writing to a stdout that was closed fails with
-// EBADF, so that lost output is noticed.
+// Opens /dev/null for each of the descriptors 0 to 2 that is closed, so that no socket or file gets
+// its number and receives output for stderr. Writing to a stdout that was closed still fails with
+// EBADF, so lost output is noticed.
 void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.

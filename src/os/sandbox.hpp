@@ -77,8 +77,8 @@ struct Sandbox {
   bool notifies = false;
   bool hands_over = false;
 
-  // Applies as much as the kernel supports. Returns the rest, for the log; empty: everything is
-  // applied. Requires: the process has one thread.
+  // Applies as much as the kernel supports. Returns the parts that it does not support, for the
+  // log; empty: everything is applied. Requires: the process has one thread.
   [[nodiscard]] std::string enter() const;
 };
 

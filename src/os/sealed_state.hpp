@@ -40,8 +40,8 @@ class SealedStateWriter {
   [[nodiscard]] bool open(std::string& error);
   // Appends bytes. Returns false and sets errno if memory is short.
   [[nodiscard]] bool write(std::string_view bytes);
-  // Appends descriptors, which stay open here. A user can have at most as many of them in the
-  // kernel as the sender's limit of open descriptors.
+  // Appends descriptors, which stay open here. The kernel bounds the descriptors in unread messages
+  // of a user by the sender's limit of open descriptors.
   [[nodiscard]] bool add(std::span<const int> descriptors, std::string& error);
   // Returns the parts, each with its own name. Afterwards the state cannot be changed by any
   // process.
@@ -97,7 +97,7 @@ struct ServerIdentity {
 
   // Key of the hashes of names. Clients that read tubes page by page continue in that order.
   std::array<std::uint64_t, 2> hash_key{};
-  Instant rested_at = {};  // Nothing was read since then.
+  Instant rested_at = {};  // Time since which no input has been read.
 
   using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder,
                            &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
@@ -126,7 +126,8 @@ class PredecessorState {
 
   // Identity of the predecessor.
   const ServerIdentity& identity() const { return identity_; }
-  // Its listeners, and its take-over socket if it had one. Their files still belong to it.
+  // Listeners of the previous server, and its take-over socket if it had one. Their files still
+  // belong to that server.
   std::vector<Listener>& listeners() { return listeners_; }
   std::optional<Listener>& take_over_socket() { return take_over_socket_; }
   std::size_t connections() const { return sockets_.size(); }
@@ -136,7 +137,7 @@ class PredecessorState {
   // false and sets `error` on failure. May throw std::bad_alloc.
   [[nodiscard]] bool add_bodies(const ServerInfo& info, Notifier& notifier, std::string& error);
   // Reads into a service without sessions, whose journal has restored its jobs. May throw
-  // std::bad_alloc, which leaves the service as `broken` does.
+  // std::bad_alloc; the service is unusable then, as after `broken`.
   [[nodiscard]] ServiceSerializer::Read read(Daemon& daemon, Service& service, Instant now);
 
  private:

@@ -1,9 +1,9 @@
 // The start of a server, step by step, and its run.
 //
-// The folder is only read until everything that can fail has succeeded, and a predecessor that
-// runs has given everything up. Everything that needs privileges comes before enter_sandbox(), and
-// files and requests, which an attacker may have written, are read after it; except that the jobs
-// of another folder are read before, because the sandbox would deny that.
+// The folder is only read until everything that can fail has succeeded, and a running predecessor
+// has given everything up. Steps that need privileges come before enter_sandbox(). Files and
+// requests may come from an attacker, so they are read after it, except for the jobs of another
+// folder, which the sandbox would deny.
 
 #pragma once
 
@@ -32,7 +32,7 @@ namespace haricot::os {
 // Exit statuses of haricotd. Most are those of beanstalkd, which scripts of operators know.
 inline constexpr int kExitUsage = 5;
 inline constexpr int kExitBinlog = 10;
-// The state of the predecessor stays in its place.
+// Exit status if taking over has failed. The state of the predecessor is kept.
 inline constexpr int kExitNotTakenOver = 20;
 inline constexpr int kExitNoUser = 33;
 inline constexpr int kExitCannotListen = 111;
@@ -85,8 +85,8 @@ class ServerStart {
     StateVersions state_versions;
   };
 
-  // Takes what the service manager has passed, and raises limits of the process. `options` and
-  // `log` outlive this.
+  // Takes the descriptors that the service manager has passed, and raises limits of the process.
+  // `options` and `log` outlive this.
   ServerStart(const Options& options, const Program& program, Log& log);
   ServerStart(const ServerStart&) = delete;
   ServerStart& operator=(const ServerStart&) = delete;

@@ -58,14 +58,14 @@ class Notifier {
   void stopping();
   // Sets the line that `systemctl status` shows.
   void status(std::string_view text);
-  // Sets that line during a long start or stop, and requests more time: the timeout of the start or
-  // stop ends in a minute at the earliest.
+  // Sets that line during a long start or stop, and extends the manager's timeout to at least a
+  // minute from now.
   void takes_time(std::string_view status);
 
   // Passes the manager a descriptor to keep while the service is down and to return at the next
   // start, under a name of up to 255 printable characters without a colon. It stays open here.
-  // Returns false if the manager could not be reached. The protocol has no query whether it keeps
-  // the descriptor.
+  // Returns false if the manager could not be reached. The protocol does not report if the manager
+  // keeps the descriptor.
   [[nodiscard]] bool store(std::string_view name, int descriptor);
   // Makes the manager close the descriptors that it keeps under that name.
   void remove_stored(std::string_view name);

@@ -38,8 +38,8 @@ class Syncer {
   // An eventfd: readable if a sync may have ended, until next_ended() returns false.
   int completion_descriptor() const { return completions_.get(); }
 
-  // Starts a sync and returns at once; the first one starts the thread. If there can be no thread,
-  // syncs here and now. Requires: fewer than kSyncsUnderWayMax are in progress.
+  // Starts a sync and returns at once; the first one starts the thread. If no thread can be
+  // created, syncs in the calling thread. Requires: fewer than kSyncsUnderWayMax are in progress.
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
   // Starts the removal of a file of the folder and, if `sync`, a sync of the folder after it.
@@ -53,13 +53,13 @@ class Syncer {
     std::uint64_t ticket = 0;
     int error = 0;          // Errno of the sync, or 0.
     int removal_error = 0;  // Errno of the removal, or 0. On failure there was no sync.
-    // Name of the removed file, until the next start; empty: a sync.
+    // Name of the removed file, valid until the next start; empty if this was a sync.
     std::string_view removed = {};
   };
   // Returns the next sync or removal that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
-  // Sets a fence that each sync has to pass at its end, and each removal at its begin. If it does
+  // Sets a fence that each sync has to pass at its end, and each removal at its start. If it does
   // not pass, it never ends, and the completion descriptor becomes readable. Called before the
   // first start. Requires: the fence outlives this object.
   void set_fence(FolderFence& fence) { fence_ = &fence; }
@@ -122,7 +122,7 @@ class Syncer {
   std::uint64_t taken_ = 0;  // Used by the main thread only.
   bool stop_ = false;
   FolderFence* fence_ = nullptr;
-  bool check_wanted_ = false;  // And not started.
+  bool check_wanted_ = false;  // A check was requested and has not started.
   bool check_under_way_ = false;
 
   // Collected syncs that the eventfd still counts.

@@ -24,7 +24,7 @@
 
 namespace haricot::os {
 
-// The end of the running server.
+// The running server's side.
 class TakeOverSocket {
  public:
   explicit TakeOverSocket(Listener listener) : listener_(std::move(listener)) {}

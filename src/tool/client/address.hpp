@@ -26,9 +26,9 @@ class Address {
 
   static constexpr Duration kConnectPatience = Duration::seconds(30);
 
-  // Returns a connected, non-blocking socket without Nagle's delay. Tries the addresses of the host
-  // in turn, each for at most `patience`: localhost is often ::1 and 127.0.0.1, and the server
-  // listens on one of them. Returns an empty descriptor and sets `error` on failure.
+  // Returns a connected, non-blocking socket with TCP_NODELAY. Tries the addresses of the host in
+  // turn, each for at most `patience`: localhost is often ::1 and 127.0.0.1, and the server listens
+  // on one of them. Returns an empty descriptor and sets `error` on failure.
   os::Descriptor connect(std::string& error, Duration patience = kConnectPatience) const;
 
   // Begins to connect to one address of the host, without waiting. The connection is established,

@@ -79,7 +79,7 @@ class Errand final {
   int failed(const Remote& server) const;
   int failed(std::string_view advice) const;  // The failure of server(), and advice.
   void warn(const std::string& line) const;
-  // Flushes stdout and returns the exit status, which changes if stdout could not be written.
+  // Flushes stdout and returns `status`, or the status of an error if stdout could not be written.
   int done(int status = 0) const;
 
  private:

@@ -50,14 +50,14 @@ std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& 
 // tube, and then deleted; between put and deletion it is in both. A held job is peeked at instead
 // of reserved, because a reserved job would no longer wait for its group if the move failed.
 //
-// JobMove has no connection: it returns the next commands and is given the answers.
+// JobMove has no connection: it returns the next commands, and takes the answers.
 class JobMove final {
  public:
   enum class Outcome : std::uint8_t {
     moved,
     gone,    // Deleted, held by a worker, or not in one of the wanted states.
     stayed,  // Could not be moved, and is in the old tube.
-    failed,  // The connection was lost, or the server has refused().
+    failed,  // The connection was lost, or a command was refused (see refused()).
   };
 
   // A necessary command that the server refused, and its answer.
@@ -109,7 +109,7 @@ class JobMove final {
   void removed(const Response& deleted);
   void undone(const Response& deleted);
   void gave_back(const Response& answer);
-  // Returns the reserved job to its state, then ends with this outcome.
+  // Restores the previous state of the reserved job, then ends with this outcome.
   void give_back(Outcome outcome);
   void leave(const std::string& why);
   void end(Outcome outcome);

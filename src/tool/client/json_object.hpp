@@ -28,7 +28,7 @@ class JsonObject final {
 
   enum class Arrays : bool { refused, of_numbers };
 
-  // Returns nothing and sets `error` if the text is no such object. Rejects objects and other
+  // Returns nothing and sets `error` if the text is not such an object. Rejects objects and other
   // arrays as values, and repeated names.
   static std::optional<JsonObject> parse(std::string_view line, std::string& error,
                                          Arrays arrays = Arrays::refused);

@@ -21,8 +21,8 @@ namespace haricot::tool {
 // Tags in the form that follows the numbers of a put, each after a blank.
 class PutTags final {
  public:
-  // Adds a tag. Returns false and changes nothing if the value is invalid, or excludes a tag that
-  // was added. Requires: the tag was not added.
+  // Adds a tag. Returns false and changes nothing if the value is invalid, or conflicts with a tag
+  // that was added. Requires: the tag was not added.
   [[nodiscard]] bool add(Tag tag, std::string_view value);
 
   bool empty() const { return text_.empty(); }

@@ -30,8 +30,8 @@ class Dialogue final {
   // Returns true if the answer is acceptable. The answer is valid during the call.
   using Check = std::function<bool(const Answer& answer)>;
 
-  // Sets the time limit for an answer, and for each 64 KiB in either direction meanwhile. Smaller
-  // progress does not renew it, so a server that trickles bytes times out too.
+  // Sets the time limit for an answer, and for each 64 KiB that are sent or received until it is
+  // complete. Smaller progress does not renew it, so a server that trickles bytes times out too.
   explicit Dialogue(Duration patience) : patience_(patience) {}
 
   void set_patience(Duration patience) { patience_ = patience; }
@@ -60,7 +60,7 @@ class Dialogue final {
   // connection. The server has then released the jobs that the connection held.
   void finish();
 
-  // Returns the bytes that are no answer of a beanstalk server; empty if there were none.
+  // Returns received bytes that are not an answer of a beanstalk server; empty if there were none.
   const std::string& foreign_words() const { return foreign_words_; }
 
   // Hands the open connection over to the caller.
@@ -103,7 +103,8 @@ struct Failure {
   int status = 0;
 };
 
-// A server, asked one command or a few at a time, as operators' subcommands need.
+// A server as operators' subcommands use it: they send one command or a few at a time, and get whole
+// answers.
 //
 // Each call that returns false or nothing has set failure(). If the server was unreachable or sent
 // something unintelligible, the connection is closed.

@@ -51,7 +51,7 @@ std::optional<TubeStats> tube_stats(std::string name, std::string report);
 [[nodiscard]] bool add_times(TubeStats& tube, std::string_view detail);
 
 // Sets the rates of a tube from its statistics `seconds` earlier. Leaves them empty if a counter
-// went back: then a new tube has the same name.
+// has decreased, because then a new tube has the same name.
 void set_rates(TubeStats& now, const TubeStats& before, double seconds);
 
 enum class TubeColumn : std::uint8_t {
@@ -114,9 +114,9 @@ std::string format_rate(std::optional<double> rate);
 std::string json_rate(std::optional<double> rate);
 
 // Detects a growing backlog from the ready jobs of a tube at the last samples: returns true if
-// every count of the newer half exceeds every count of the older half, which includes the middle of
-// an odd number. Returns false for fewer than four counts. `ready` is ordered from oldest to
-// newest.
+// every count of the newer half exceeds every count of the older half. If the number of counts is
+// odd, the middle one belongs to the older half. Returns false for fewer than four counts. `ready`
+// is ordered from oldest to newest.
 bool is_growing(std::span<const std::uint32_t> ready);
 
 }  // namespace haricot::tool

@@ -59,8 +59,8 @@ class JobLog final {
 // Time between SIGTERM and SIGKILL.
 inline constexpr auto kKillPatience = Duration::seconds(5);
 
-// Slows the run down while all programs fail. Something that they need, such as a database, is
-// down, and at full speed each job would soon lose all its tries. A few programs still run, to
+// Slows the run down while all programs fail. Probably something that they need is down, such as a
+// database, and at full speed each job would soon use up its tries. A few programs still run, to
 // notice the recovery. One success restores full speed.
 class Slowdown final {
  public:

@@ -38,7 +38,7 @@ class Link final {
   // Queues a command without CR LF, and sends as much as the socket accepts.
   void send(std::string_view command);
   // Sends pending commands, receives available input, and takes the next answer. Never blocks. Must
-  // be called until it returns another event than `answer`. The answer is valid until the next
+  // be called until it returns an event other than `answer`. The answer is valid until the next
   // call.
   Event next(Answer& answer);
 
@@ -73,7 +73,7 @@ class Worker final {
   // Connects and asks for the first job.
   void begin(Instant now);
 
-  // Adds the descriptors to wait for, with `reads_output` also the output of its program.
+  // Adds the descriptors to wait for, including the output of its program if `reads_output`.
   void add_wanted(std::vector<pollfd>& wanted, bool reads_output) const;
   Instant next_event() const;
 
@@ -100,7 +100,7 @@ class Worker final {
     finished,
   };
   enum class Asked : std::uint8_t { watching, job, stats, touch, ending };
-  // Fate of a job, wanted or reached.
+  // Fate of a job, intended or actual.
   enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
   void start_next(Instant now);  // Proceeds to the next job.
@@ -138,7 +138,7 @@ class Worker final {
   std::uint64_t left_s_ = 0;  // Rest of the plan's wait_s.
 
   WorkJob job_;
-  bool is_held_ = false;  // To our knowledge.
+  bool is_held_ = false;  // The job is held, as far as the worker knows.
   Fate wanted_end_ = Fate::done;
   bool was_kicked_ = false;  // The server buried a job that was to be released, so it was kicked.
   Instant touch_due_ = Instant::never();

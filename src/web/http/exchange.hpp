@@ -27,7 +27,7 @@ class Exchange final {
  public:
   // Unsent output at which can_take() becomes false.
   static constexpr std::size_t kOutputBytesMax = 64 * 1024;
-  // Unsent output at which write() gives up the peer, for writers of events that cannot wait.
+  // Unsent output at which write() drops the peer, for writers of events, which cannot wait.
   static constexpr std::size_t kOutputBytesEnd = 1024 * 1024;
 
   // The server's side of an exchange; outlives it.

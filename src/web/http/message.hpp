@@ -55,8 +55,9 @@ struct Response {
   std::uint16_t status = 200;
   std::string type = {};  // Content-Type; empty for none.
   std::string body = {};
-  // Without the headers that the server adds: Content-Length, Date, Connection, security headers,
-  // and a default Cache-Control. With an ETag, a request that has the current version gets a 304.
+  // Headers of the response, without those that the server adds: Content-Length, Date, Connection,
+  // security headers, and a default Cache-Control. With an ETag, a request that has the current
+  // version gets a 304.
   std::vector<Header> more = {};
 };
 

@@ -38,7 +38,7 @@ class RequestParser final {
   // request and close the connection.
   bool has_head() const { return state_ == State::head_end; }
   const Request& head() const { return request_; }
-  // Accepts a body of at most `bytes_max` bytes. Fails if a longer one is announced.
+  // Accepts a body of at most `bytes_max` bytes. Fails if the declared length is larger.
   void begin_body(std::size_t bytes_max);
   // Returns true if the peer waits for a status 100 before it sends the body.
   bool expects_continue() const { return expects_continue_; }

@@ -112,7 +112,7 @@ class Observer final {
   std::deque<Server>& servers() { return servers_; }
   // Returns null if there is no server with this name.
   Server* find(std::string_view name);
-  // Finds a server for /probe, also among the targets, and also without the default port.
+  // Finds a server or target for /probe. The name may omit the default port.
   Server* find_target(std::string_view name);
 
   // Awaitable for the next turn, or for a condition, which is checked in each turn until `until`.

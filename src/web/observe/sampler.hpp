@@ -172,7 +172,7 @@ class Sampler final {
   double seconds_ = 0;                        // Between the two samples.
   std::string next_;                          // First name of the next page.
   std::string names_;                         // The answer to list-tubes.
-  std::size_t names_read_ = 0;                // Bytes of it that were read.
+  std::size_t names_read_ = 0;                // Bytes of names_ that were read.
   std::size_t tubes_asked_ = 0;               // Tubes without an answer yet.
 };
 

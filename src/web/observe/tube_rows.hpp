@@ -37,7 +37,8 @@ enum class TubeField : std::uint8_t {
   work_p50,
   work_p99,
   tried_out,  // Jobs buried after their last try.
-  // Derived from the fields above when they are exported, because sums of tubes need them by tube.
+  // Derived from the fields above for each tube when it is exported, because sums over tubes need
+  // them.
   overdue,     // oldest_ready of a tube that is not paused.
   unattended,  // oldest_ready of a tube that is not paused and has no worker.
 };
