@@ -31,7 +31,7 @@ class BinlogFolder {
 
   // Opens the folder. This and all functions with `error` return false on failure, and set `error`.
   [[nodiscard]] bool open_folder(const std::string& path, std::string& error);
-  // Takes the lock of the folder. Called before open(), or before begin() if the previous server
+  // Takes the lock of the folder. Called before open(), or before begin() if the predecessor
   // holds the lock until then.
   [[nodiscard]] bool take_lock(std::string& error);
   // Releases the lock for the successor. Afterwards only another process may take it.

@@ -126,7 +126,7 @@ class PredecessorState {
 
   // Identity of the predecessor.
   const ServerIdentity& identity() const { return identity_; }
-  // Listeners of the previous server, and its take-over socket if it had one. Their files still
+  // Listeners of the predecessor, and its take-over socket if it had one. Their files still
   // belong to that server.
   std::vector<Listener>& listeners() { return listeners_; }
   std::optional<Listener>& take_over_socket() { return take_over_socket_; }
