@@ -103,8 +103,8 @@ struct Failure {
   int status = 0;
 };
 
-// A server as operators' subcommands use it: they send one command or a few at a time, and get whole
-// answers.
+// A server as operators' subcommands use it: they send one command or a few at a time, and get
+// whole answers.
 //
 // Each call that returns false or nothing has set failure(). If the server was unreachable or sent
 // something unintelligible, the connection is closed.
