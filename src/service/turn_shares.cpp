@@ -37,10 +37,10 @@ bool TurnShares::admit(std::uint64_t price) {
   return true;
 }
 
+// Requires: the whole share of each would exceed the budget, so no share needs an upper bound.
 std::uint32_t TurnShares::steps_per_share(std::uint32_t busy) {
-  return std::clamp(turn_limits::kStepsOfSessions / busy,
-                    turn_limits::kStepsPerShareMin + turn_limits::kStepsPerSend,
-                    turn_limits::kStepsPerShare + turn_limits::kStepsPerSend) -
+  return std::max(turn_limits::kStepsOfSessions / busy,
+                  turn_limits::kStepsPerShareMin + turn_limits::kStepsPerSend) -
          turn_limits::kStepsPerSend;
 }
 
