@@ -484,16 +484,12 @@ class StartTable : public RestartedClients, public ::testing::WithParamInterface
   }
   // Ends the next process at some point.
   void disturb(bool hangs) {
-    manager_.hear_no_removals();
-    ASSERT_TRUE(server_.launch(manager_.passing(changed())));
-    std::this_thread::sleep_for(std::chrono::microseconds(random_.below(60'000)));
-    if (hangs) {
+    ASSERT_NO_FATAL_FAILURE(kill_start(changed(), [&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(random_.below(60'000)));
+      if (!hangs) return;
       server_.signal(SIGSTOP);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    server_.kill_hard();
-    manager_.catch_up();
-    manager_.hear_removals();
+    }));
     ASSERT_GT(manager_.kept(), 0U);
   }
   void expect_outcome() {

@@ -325,12 +325,7 @@ TEST_F(FailedStart, KilledStartKeepsTheState) {
   for (int i = 0; i < 3; ++i) {
     stop();
     environment_ = {};
-    // The killed process may have reported READY=1, which start_again() must not see.
-    manager_.hear_no_removals();
-    ASSERT_TRUE(server_.launch(manager_.passing(options_with(address_))));
-    server_.kill_hard();
-    manager_.catch_up();
-    manager_.hear_removals();
+    ASSERT_NO_FATAL_FAILURE(kill_start(options_with(address_), [] {}));
     start_again();
   }
   expect_all_is_there();

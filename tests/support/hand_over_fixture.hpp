@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,6 +40,18 @@ class HandOverTest : public DaemonTest {
     stop();
     ASSERT_GT(manager_.kept(), 0U) << server_.standard_error();
     start_again();
+  }
+
+  // Starts a process, and kills it after `before_kill`. The manager keeps everything, even if the
+  // process was ready and no longer needed it. Its messages are handled, so that a later start does
+  // not see its READY=1.
+  void kill_start(const ServerOptions& options, const std::function<void()>& before_kill) {
+    manager_.hear_no_removals();
+    ASSERT_TRUE(server_.launch(manager_.passing(options)));
+    before_kill();
+    server_.kill_hard();
+    manager_.catch_up();
+    manager_.hear_removals();
   }
 
   // Connects after a restart, using the port of the first process.
