@@ -51,6 +51,19 @@ export function until(page, check, argument = null) {
   return page.waitForFunction(check, {timeout: kPatience, polling: 50}, argument);
 }
 
+// Waits until the text of the first element that matches `selector` is `wanted`, a string or a pattern.
+export async function textBecomes(page, selector, wanted) {
+  const read = (where) => document.querySelector(where)?.textContent;
+  try {
+    await until(page, ([where, text, flags]) => {
+      const shown = document.querySelector(where)?.textContent;
+      return flags === undefined ? shown === text : shown !== undefined && new RegExp(text, flags).test(shown);
+    }, typeof wanted === 'string' ? [selector, wanted] : [selector, wanted.source, wanted.flags]);
+  } catch (cause) {
+    throw new Error(`the text of ${selector} is not ${wanted}, but ${JSON.stringify(await page.evaluate(read, selector))}`, {cause});
+  }
+}
+
 export function textOf(page, selector) {
   return page.$eval(selector, (element) => element.textContent);
 }

@@ -6,7 +6,7 @@ import {readdirSync, readFileSync, statSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
-import {axe, openPage, picture, press, setDark, textOf, until} from './browser.mjs';
+import {axe, openPage, picture, press, setDark, textBecomes, textOf, until} from './browser.mjs';
 import {kHostile, makeUp} from './made_up.mjs';
 import {address, asks, base, browser, firstName, kTube, pageTest, rowCount, rowsThere, tubeAddress, world} from './made_up_case.mjs';
 
@@ -190,11 +190,11 @@ pageTest('a body is JSON that folds, text, base64 and hex', () => tubeAddress(),
   await page.$eval('.next-job .json details details summary', (summary) => summary.click());
   await until(page, () => /commandName/.test(document.querySelector('.next-job .json').textContent));
   await press(page, 'Hex', '.next-job');
-  assert.match(await textOf(page, '.next-job pre'), /^00000000 {2}7b 22 75 75/);
+  await textBecomes(page, '.next-job pre', /^00000000 {2}7b 22 75 75/);
   await press(page, 'Base64', '.next-job');
-  assert.match(await textOf(page, '.next-job pre'), /^eyJ1dWlk/);
+  await textBecomes(page, '.next-job pre', /^eyJ1dWlk/);
   await press(page, 'Text', '.next-job');
-  assert.match(await textOf(page, '.next-job pre'), /^\{"uuid"/);
+  await textBecomes(page, '.next-job pre', /^\{"uuid"/);
 });
 
 pageTest('bodies are never run', () => address('job', {id: '6'}), async (page) => {
