@@ -1,6 +1,7 @@
 #include "haricot/service/dispatcher.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -24,43 +25,6 @@ std::string_view capitals_of(JobState state) {
 }
 
 }  // namespace
-
-Reply simple_reply(Outcome outcome, ReplyCode done) {
-  switch (outcome) {
-    case Outcome::done:
-      return {done};
-    case Outcome::not_found:
-      return {ReplyCode::not_found};
-    case Outcome::buried:
-      return {ReplyCode::buried};
-    case Outcome::waiting:
-      return {ReplyCode::none};
-    case Outcome::timed_out:
-      return {ReplyCode::timed_out};
-    case Outcome::deadline_soon:
-      return {ReplyCode::deadline_soon};
-    case Outcome::only_watched:
-      return {ReplyCode::not_ignored};
-    case Outcome::out_of_memory:
-      return {ReplyCode::out_of_memory};
-    case Outcome::journal_failed:
-      return {ReplyCode::internal_error};
-    case Outcome::not_yet:
-      return {ReplyCode::not_yet};
-    case Outcome::duplicate:
-      break;  // Dispatcher::inserted_again() has its reply.
-  }
-  CHECK(false);
-  return {};
-}
-
-Reply job_reply(const Engine& engine, ReplyCode code, JobRef ref) {
-  const JobStore& jobs = engine.jobs();
-  Reply reply{.code = code, .number = jobs[ref].id};
-  reply.blob = jobs.body_blob(ref);
-  if (!reply.blob) reply.text = jobs.body(ref);
-  return reply;
-}
 
 Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
                        MemoryCushion& cushion, Instant start)
@@ -247,6 +211,50 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
   }
   CHECK(false);
   return {};
+}
+
+// PendingTags ------------------------------------------------------------------------------------
+
+bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
+  CHECK(id != 0 && id != last_id_ && !text.empty());
+  if (last_id_ != 0) {
+    release_line();
+    try {
+      others_.emplace(last_id_, last_text_);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  last_id_ = id;
+  last_.text = text;
+  last_.tags = tags;
+  is_in_line_ = true;
+  if (!is_key_alone(last_)) copy_last();  // Copying sorts the tags.
+  return true;
+}
+
+void PendingTags::copy_last() {
+  last_.tags = last_text_.write(last_.tags);
+  last_.text = last_text_.view();
+  is_in_line_ = false;
+}
+
+const ReadTags& PendingTags::find(JobId id) {
+  if (id == last_id_) return last_;
+  const auto found = others_.find(id);
+  CHECK(found != others_.end());
+  const std::string_view text = found->second.view();
+  other_ = {text, tags_in(text)};
+  return other_;
+}
+
+void PendingTags::forget(JobId id) {
+  if (id == last_id_) {
+    last_id_ = 0;
+    is_in_line_ = false;
+  } else {
+    others_.erase(id);
+  }
 }
 
 }  // namespace haricot

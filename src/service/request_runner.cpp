@@ -5,7 +5,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
-#include "haricot/service/prices.hpp"
+#include "haricot/service/admission.hpp"
 
 namespace haricot {
 

@@ -99,14 +99,13 @@ PARTS = {
                     "lane_order", "job_waits"},
     },
     "service": {
-        "prices": set(),
-        "turn_shares": set(),
+        "admission": set(),
         "run_queue": set(),
         "page_limit": set(),
         "outbox": {"run_queue"},
         "long_lists": {"run_queue", "outbox"},
         "idle_watch": {"outbox"},
-        "request_runner": {"prices", "turn_shares", "run_queue", "page_limit", "outbox", "long_lists"},
+        "request_runner": {"admission", "run_queue", "page_limit", "outbox", "long_lists"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
@@ -115,7 +114,7 @@ PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/e
 NO_PARTS = {
     "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
-    "service": {"dispatcher", "server_info", "session", "turn"},
+    "service": {"dispatcher", "server_info", "session"},
 }
 # The nodes of a session (service/session.hpp), and the part that uses each. Only the session itself and ServiceSerializer
 # may use all of them.
@@ -162,7 +161,6 @@ WITHOUT_TEST = {
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/commands.hpp": "run by the dispatcher: dispatcher_test, and the conformance scripts",
-    "service/turn.hpp": "plain values, which the parts of the service share: tested with each of them",
     "service/server_info.hpp": "plain values, read by the reports: report_test",
     "binlog/disk.hpp": "an interface; tested through what implements it",
     "binlog/binlog_options.hpp": "plain values, read by the parts of the binlog: binlog_test",

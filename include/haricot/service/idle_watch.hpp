@@ -31,7 +31,6 @@
 #include "haricot/service/outbox.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
 
 namespace haricot {
 

@@ -18,7 +18,6 @@
 #include "haricot/service/outbox.hpp"
 #include "haricot/service/run_queue.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
 
 namespace haricot {
 

@@ -23,7 +23,6 @@
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/run_queue.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
 
 namespace haricot {
 

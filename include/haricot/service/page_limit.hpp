@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/memory.hpp"
 #include "haricot/service/session.hpp"
 
@@ -31,17 +32,29 @@ class PageLimit {
     return Memory::is_at_limit() ? kPagesMax - std::min(pages_, kPagesMax) : kPagesMax;
   }
   // Counts the page that the session begins, unless it has one already.
-  void begin(Session& session);
+  void begin(Session& session) {
+    if (session.has_page) return;
+    session.has_page = true;
+    ++pages_;
+  }
   // Uncounts the page of a session after a send, if all of the page was sent.
   void end_if_sent(Session& session) {
     if (session.has_page) [[unlikely]]
       end_if_complete(session);
   }
   // Uncounts the page of a session that is about to be closed.
-  void remove(Session& session);
+  void remove(Session& session) {
+    if (!session.has_page) return;
+    CHECK(pages_ > 0);
+    session.has_page = false;
+    --pages_;
+  }
 
  private:
-  [[gnu::cold, gnu::noinline]] void end_if_complete(Session& session);
+  // A list in pieces may be incomplete even if the output is empty.
+  [[gnu::cold, gnu::noinline]] void end_if_complete(Session& session) {
+    if (!session.has_output() && !session.is_answered_in_pieces()) remove(session);
+  }
 
   std::uint32_t pages_ = 0;  // Sessions with Session::has_page.
 };

@@ -17,6 +17,7 @@
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/service/admission.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/long_lists.hpp"
 #include "haricot/service/outbox.hpp"
@@ -24,8 +25,6 @@
 #include "haricot/service/request_reader.hpp"
 #include "haricot/service/run_queue.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
-#include "haricot/service/turn_shares.hpp"
 
 namespace haricot {
 

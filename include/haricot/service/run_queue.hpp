@@ -16,7 +16,6 @@
 
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
 
 namespace haricot {
 

@@ -24,6 +24,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/service/admission.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/idle_watch.hpp"
 #include "haricot/service/long_lists.hpp"
@@ -33,8 +34,6 @@
 #include "haricot/service/run_queue.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
-#include "haricot/service/turn_shares.hpp"
 
 namespace haricot {
 

@@ -24,7 +24,6 @@
 #include "haricot/service/run_queue.hpp"
 #include "haricot/service/service.hpp"
 #include "haricot/service/session.hpp"
-#include "haricot/service/turn.hpp"
 
 namespace haricot {
 

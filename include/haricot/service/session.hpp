@@ -32,6 +32,17 @@
 
 namespace haricot {
 
+// The current turn of the event loop, shared by all parts of the service.
+struct Turn {
+  std::uint32_t number = 0;  // Compared with the number that a session remembers. Wraps around.
+  Instant began;
+
+  void begin(Instant now) {
+    ++number;
+    began = now;
+  }
+};
+
 class Session {
  public:
   // Bytes of unread answers at which the session stops. The buffer doubles as it grows: with the

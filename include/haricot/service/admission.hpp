@@ -1,4 +1,9 @@
-// Shares of a turn: the number of steps of each session, and the admission of expensive commands.
+// Admission of commands: the price of each command, and the share of each session in a turn.
+//
+// A price is an upper bound of the steps of a command, computed before it runs. Each session that
+// was just read runs at least one cheap command in a turn, so the steps of one command are
+// multiplied by the number of sessions that send it at once. A command with a higher price waits
+// for a turn that has room for it.
 //
 // A turn runs commands in two parts: first of sessions that were just read, then of sessions in the
 // backlog. The sessions of a part have shares of one budget. Shares are smaller if many sessions
@@ -21,6 +26,9 @@
 
 #include "haricot/base/budget.hpp"
 #include "haricot/base/turn_limits.hpp"
+#include "haricot/protocol/command.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/engine.hpp"
 
 namespace haricot {
 
@@ -76,5 +84,12 @@ class TurnShares {
   std::uint32_t busy_ = 0;            // Sessions that were counted in this turn.
   std::uint32_t busy_last_turn_ = 0;  // Sessions that were counted in the last turn.
 };
+
+// Returns the price of the command if the client sends it now, by the price column of
+// protocol/command_rows.inc; 0 if it is cheap.
+[[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Engine& engine, const Client& client,
+                                                    const Command& command);
+// Returns the price of a put whose body is complete.
+[[gnu::cold, gnu::noinline]] std::uint64_t price_of_put(const Engine& engine, const Client& client);
 
 }  // namespace haricot
