@@ -14,7 +14,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "os/address.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"

@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
 
 namespace haricot::os {

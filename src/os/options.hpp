@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "haricot/service/server_info.hpp"
 #include "os/log.hpp"
 

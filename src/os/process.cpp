@@ -16,7 +16,7 @@
 #include <ctime>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/hex.hpp"
+#include "haricot/base/encoding.hpp"
 
 namespace haricot::os {
 

@@ -13,7 +13,6 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command_words.hpp"
-#include "haricot/protocol/limits.hpp"
 
 namespace haricot {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 namespace haricot {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/queue/burial_runs.hpp"
+#include "haricot/queue/job.hpp"
 #include "haricot/queue/state_format.hpp"
 #include "haricot/queue/tube_times.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/turn_limits.hpp"
 
 namespace haricot {

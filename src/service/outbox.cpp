@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
 

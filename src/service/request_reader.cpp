@@ -5,7 +5,6 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/command.hpp"
-#include "haricot/protocol/limits.hpp"
 #include "haricot/queue/job_store.hpp"
 
 namespace haricot {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"

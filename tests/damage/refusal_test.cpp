@@ -5,9 +5,9 @@
 #include <string>
 
 #include "folders.hpp"
-#include "haricot/base/job_ids.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
+#include "haricot/queue/job.hpp"
 #include "support/log_maker.hpp"
 #include "sweep.hpp"
 

@@ -7,7 +7,7 @@ import sys
 sys.dont_write_bytecode = True
 import documents
 
-HEADERS = ("base/turn_limits.hpp", "service/session.hpp", "protocol/limits.hpp")
+HEADERS = ("base/turn_limits.hpp", "service/session.hpp", "protocol/command.hpp")
 CONSTANT = re.compile(r"\bconstexpr [\w:]+ (k\w+) =\s*([^;]+);")
 
 

@@ -7,7 +7,6 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command.hpp"
-#include "haricot/protocol/limits.hpp"
 #include "haricot/protocol/reply.hpp"
 
 namespace haricot::fuzz {

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/protocol/limits.hpp"
 #include "protocol/command_fields.hpp"
 
 namespace haricot {

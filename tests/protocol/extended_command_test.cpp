@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "haricot/protocol/command.hpp"
-#include "haricot/protocol/limits.hpp"
 #include "protocol/command_fields.hpp"
 
 namespace haricot {

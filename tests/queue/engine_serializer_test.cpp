@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/queue/job.hpp"
 #include "support/engine_state.hpp"
 
 namespace haricot {

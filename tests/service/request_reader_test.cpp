@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "support/random.hpp"
 
 namespace haricot {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "model_state.hpp"

@@ -152,9 +152,6 @@ REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 
 # Headers without a test of their name, and the reason.
 WITHOUT_TEST = {
-    "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
-    "base/job_ids.hpp": "one constant; engine_serializer_test and damage/refusal_test go to it and beyond",
-    "base/turn_limits.hpp": "constants only, whose relations it asserts; their effect is tested in service_turn_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
     
     "queue/state_format.hpp": "plain values, which are written and read: engine_serializer_test",

@@ -240,8 +240,8 @@ class Tests(unittest.TestCase):
         self.assertIn("base/x_test.cpp", checker.check_tests(["base/x.hpp"], {"queue/x_test.cpp"})[0])
 
     def test_an_unneeded_exception_is_reported(self):
-        self.assertEqual(checker.check_tests(["protocol/limits.hpp"], set()), [])
-        found = checker.check_tests(["protocol/limits.hpp"], {"protocol/limits_test.cpp"})
+        self.assertEqual(checker.check_tests(["queue/client.hpp"], set()), [])
+        found = checker.check_tests(["queue/client.hpp"], {"queue/client_test.cpp"})
         self.assertIn("has a test", found[0])
 
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -35,7 +36,12 @@ class BlobRef {
 
   // Returns a blob of that size with undefined bytes; null if there is no memory. The pages of a
   // large blob take no memory until they are written.
-  static BlobRef allocate(std::size_t bytes);
+  static BlobRef allocate(std::size_t bytes) {
+    BlobRef ref;
+    void* const memory = Memory::allocate(sizeof(Header) + bytes);
+    if (memory != nullptr) ref.blob_ = new (memory) Header{bytes, 1};
+    return ref;
+  }
 
   // For owners that store a reference in raw memory: detach() turns it into a pointer, adopt()
   // makes it a reference again, and share() makes another reference.

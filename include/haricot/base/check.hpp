@@ -6,10 +6,17 @@
 
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace haricot {
 
 // Prints the failed condition with its file and line to stderr, and aborts.
-[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+[[noreturn, gnu::cold, gnu::noinline]] inline void check_failed(const char* condition,
+                                                                const char* file, int line) {
+  std::fprintf(stderr, "haricotd: %s:%d: internal check failed: %s\n", file, line, condition);
+  std::abort();
+}
 
 }  // namespace haricot
 

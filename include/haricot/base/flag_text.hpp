@@ -18,6 +18,19 @@ struct FlagText {
 // Returns the flag's line in --help, with its line end. `margin` is the beginning of the line. The
 // help starts in column kHelpColumn, or one blank after a longer name. May throw std::bad_alloc.
 inline constexpr std::size_t kHelpColumn = 30;
-std::string to_line(const FlagText& flag, std::string_view margin);
+inline std::string to_line(const FlagText& flag, std::string_view margin) {
+  std::string line(margin);
+  line += flag.letter != 0 ? std::string("-") + flag.letter + ", " : "    ";
+  line += "--";
+  line += flag.name;
+  if (!flag.value.empty()) {
+    line += ' ';
+    line += flag.value;
+  }
+  line.append(line.size() < kHelpColumn ? kHelpColumn - line.size() : 1, ' ');
+  line += flag.help;
+  line += '\n';
+  return line;
+}
 
 }  // namespace haricot

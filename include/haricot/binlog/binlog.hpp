@@ -29,7 +29,6 @@
 #include <optional>
 #include <string>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_options.hpp"

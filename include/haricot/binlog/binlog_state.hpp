@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_options.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/notices.hpp"

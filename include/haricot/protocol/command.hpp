@@ -14,6 +14,15 @@
 
 namespace haricot {
 
+// Sizes that the protocol fixes.
+inline constexpr std::size_t kLineBytesMax = 224;  // A command line with its CR LF.
+// A line of delete-batch with its CR LF.
+inline constexpr std::size_t kBatchLineBytesMax = 24 * 1024;
+inline constexpr std::size_t kTrailerBytes = 2;  // The CR LF after a body.
+inline constexpr std::uint32_t kJobBytesMaxDefault = 65535;
+inline constexpr std::uint32_t kJobBytesMaxLimit = 1U << 30;  // Maximum of -z.
+inline constexpr std::uint32_t kReserveTimeoutSecondsMax = 2147483647;
+
 // Names of all commands, in the order of their rows. `delete_job` has the word `delete`.
 enum class Verb : std::uint8_t {
 #define HARICOT_COMMAND(verb, ...) verb,

@@ -19,7 +19,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"

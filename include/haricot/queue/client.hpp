@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/paged_array.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/tube.hpp"

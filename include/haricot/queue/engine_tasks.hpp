@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/paged_array.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"

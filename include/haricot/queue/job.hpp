@@ -14,12 +14,15 @@
 #include <cstdint>
 #include <string_view>
 
-#include "haricot/base/linked_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/time.hpp"
 
 namespace haricot {
 
 using JobId = std::uint64_t;  // Starts at 1; 0 means no job.
+// Greatest id that is accepted from a file or another process. No server takes the 2^40 ids above
+// it, so ids never wrap around.
+inline constexpr JobId kJobIdLast = ~JobId{0} - (JobId{1} << 40);
 
 // Reference to a job in the job store, half the size of a pointer. Valid until the job is
 // destroyed.

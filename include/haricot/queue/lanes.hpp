@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "haricot/base/hash_table.hpp"
-#include "haricot/base/linked_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/queue/job.hpp"

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/groups.hpp"

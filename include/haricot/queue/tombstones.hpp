@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "haricot/base/hash_table.hpp"
-#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/job.hpp"

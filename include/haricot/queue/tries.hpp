@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/journal.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "haricot/base/hash_table.hpp"
-#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/job.hpp"

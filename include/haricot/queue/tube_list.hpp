@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "haricot/base/blob.hpp"
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "haricot/base/hash_table.hpp"
-#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/heap.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watch_weights.hpp"
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/engine_tasks.hpp"

@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/client.hpp"

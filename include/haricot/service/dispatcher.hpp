@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/memory.hpp"
 #include "haricot/base/serialization.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"

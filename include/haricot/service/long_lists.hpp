@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/serialization.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/outbox.hpp"

@@ -16,7 +16,7 @@
 
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
-#include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/memory.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"

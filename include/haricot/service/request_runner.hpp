@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "haricot/base/budget.hpp"
-#include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/memory.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"

@@ -8,7 +8,6 @@
 
 #include "haricot/base/serialization.hpp"
 #include "haricot/protocol/command.hpp"
-#include "haricot/protocol/limits.hpp"
 
 namespace haricot {
 

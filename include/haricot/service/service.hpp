@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/memory.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/engine.hpp"

@@ -24,7 +24,6 @@
 #include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/protocol/command.hpp"
-#include "haricot/protocol/limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/tube_list.hpp"
 #include "haricot/service/output.hpp"

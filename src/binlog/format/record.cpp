@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "haricot/base/crc32c.hpp"
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
+#include "haricot/queue/job.hpp"
 
 namespace haricot::binlog {
 namespace {

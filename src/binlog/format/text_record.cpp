@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
+#include "haricot/queue/job.hpp"
 
 namespace haricot::binlog {
 namespace {

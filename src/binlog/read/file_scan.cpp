@@ -8,7 +8,7 @@
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 // Files of beanstalkd are read in file_scan_legacy.cpp.
 

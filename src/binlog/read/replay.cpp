@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/memory.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/job_record.hpp"
+#include "haricot/queue/job.hpp"
 
 // What one record does stands in replay_records.cpp.
 

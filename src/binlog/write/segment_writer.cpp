@@ -13,7 +13,7 @@
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/text_record.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "tool/cli/command_line.hpp"
 
 namespace haricot::tool {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -7,10 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "haricot/base/hex.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/json.hpp"
-#include "haricot/base/utf8.hpp"
 #include "tool/cli/output.hpp"
 
 namespace haricot::tool {

@@ -12,8 +12,7 @@
 #include <cstring>
 #include <string>
 
-#include "haricot/base/hex.hpp"
-#include "haricot/base/utf8.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {

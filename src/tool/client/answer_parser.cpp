@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "haricot/base/check.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "haricot/base/utf8.hpp"
+#include "haricot/base/encoding.hpp"
 
 namespace haricot::tool {
 namespace {

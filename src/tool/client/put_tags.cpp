@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 
 namespace haricot::tool {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/json.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "tool/cli/output.hpp"
 
 namespace haricot::tool {

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/stats_text.hpp"

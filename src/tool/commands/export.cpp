@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/json.hpp"
-#include "haricot/base/utf8.hpp"
+#include "haricot/base/encoding.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/job_line.hpp"
 #include "tool/cli/output.hpp"

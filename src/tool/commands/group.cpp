@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/commands/watching.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"

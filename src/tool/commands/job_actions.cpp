@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/base/utf8.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/list_page.hpp"

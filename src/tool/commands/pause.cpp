@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/client/errand.hpp"
 
 namespace haricot::tool {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"

@@ -12,7 +12,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/commands/input_text.hpp"

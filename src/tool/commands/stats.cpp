@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
 #include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"
 #include "tool/top/screens.hpp"

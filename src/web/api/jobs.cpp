@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/json.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
 

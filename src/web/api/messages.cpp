@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "tool/client/tube_stats.hpp"

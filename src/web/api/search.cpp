@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/base/utf8.hpp"
 #include "tool/client/json_object.hpp"
 #include "tool/client/list_page.hpp"
 #include "web/api/jobs.hpp"

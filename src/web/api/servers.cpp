@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "web/api/messages.hpp"
 
 namespace haricot::web {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "tool/client/tube_stats.hpp"
 #include "web/api/jobs.hpp"
 #include "web/observe/tube_rows.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
 
 namespace haricot::web {

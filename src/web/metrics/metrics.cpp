@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 #include "web/http/message.hpp"
 #include "web/metrics/metric_families.hpp"
 #include "web/metrics/tube_choice.hpp"

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "haricot/base/hex.hpp"
+#include "haricot/base/encoding.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::web {

@@ -1,6 +1,6 @@
 #include "haricot/binlog/format/text_record.hpp"
-#include "haricot/base/job_ids.hpp"
 #include "haricot/base/name_bytes.hpp"
+#include "haricot/queue/job.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "haricot/binlog/read/replay.hpp"
-#include "haricot/base/job_ids.hpp"
+#include "haricot/queue/job.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "haricot/base/json.hpp"
+#include "haricot/base/encoding.hpp"
 
 namespace haricot::tool {
 namespace {

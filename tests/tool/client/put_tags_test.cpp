@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -18,7 +18,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/record.hpp"
-#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/command.hpp"
 
 namespace haricot::binlog {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/folder_watch.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"

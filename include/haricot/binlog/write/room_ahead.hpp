@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_body.hpp"
 #include "haricot/binlog/write/record_stream.hpp"

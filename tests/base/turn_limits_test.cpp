@@ -1,4 +1,4 @@
-#include "haricot/base/budget.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 #include <gtest/gtest.h>
 
