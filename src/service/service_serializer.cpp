@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-// Numbers of the state format, like those of queue/state_format.hpp. They must not change.
+// Numbers of the state format, like those of queue/engine_serializer.hpp. They must not change.
 enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
 
 }  // namespace

@@ -76,12 +76,12 @@ class Includes(unittest.TestCase):
                          ["src/binlog/attic/x.cpp: is in no folder of the binlog"])
 
     def test_a_part_of_the_engine_includes_only_lower_parts(self):
-        self.allowed("src/queue/watching_turns.cpp", '#include "haricot/queue/watching.hpp"',
-                     '#include "haricot/queue/watch_weights.hpp"')
-        self.allowed("src/queue/engine_batches.cpp", '#include "haricot/queue/engine.hpp"',
+        self.allowed("src/queue/watching.cpp", '#include "haricot/queue/watching.hpp"',
+                     '#include "haricot/queue/watch_index.hpp"')
+        self.allowed("src/queue/engine_invariants.cpp", '#include "haricot/queue/engine.hpp"',
                      '#include "haricot/queue/places.hpp"')
-        self.refused("src/queue/lane_order.cpp", '#include "haricot/queue/places.hpp"', "may not include")
-        self.refused("src/queue/backlog_flush.cpp", '#include "haricot/queue/engine.hpp"',
+        self.refused("src/queue/lanes.cpp", '#include "haricot/queue/places.hpp"', "may not include")
+        self.refused("src/queue/backlog_deletions.cpp", '#include "haricot/queue/engine.hpp"',
                      "may not include")
 
     def test_a_front_includes_only_listed_parts(self):

@@ -88,4 +88,10 @@ inline std::uint64_t hash_of(const HashKey& key, std::string_view text) {
   return SipHash<1, 3>::of(key, text);
 }
 
+// Combines the hash of a key with that of its place, or with a number of it; not symmetric. Equal
+// keys in two places have related hashes, but clients cannot predict either.
+constexpr std::uint64_t hash_in(std::uint64_t place, std::uint64_t key_hash) {
+  return key_hash ^ place * 0x9e37'79b9'7f4a'7c15;
+}
+
 }  // namespace haricot

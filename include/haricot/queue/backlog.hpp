@@ -5,7 +5,7 @@
 // at the end. There are also tasks without a command: the rest of a closed client, keys whose time
 // is over, late burials, jobs whose group has ended, the list of all tubes, memory that returns to
 // the system, and deliveries to clients whose awaited job has ended (JobWaits). A new kind of task
-// needs a struct in engine_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
+// needs a struct in long_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
 //
 // A tube has one flush at a time. The next one waits, and takes its jobs when the first has ended.
 // Jobs never return to the tube: if the journal refuses a deletion, the client is answered that its
@@ -23,12 +23,11 @@
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
-#include "haricot/queue/engine_tasks.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/keys.hpp"
-#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/lanes.hpp"
 #include "haricot/queue/long_tasks.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"

@@ -14,7 +14,6 @@
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watch_index.hpp"
-#include "haricot/queue/watch_weights.hpp"
 
 namespace haricot {
 

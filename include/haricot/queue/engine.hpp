@@ -36,7 +36,7 @@
 #include "haricot/queue/job_waits.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
-#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/lanes.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queries.hpp"
 #include "haricot/queue/queue_state.hpp"

@@ -10,8 +10,8 @@
 #include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
-#include "haricot/queue/time_histogram.hpp"
 #include "haricot/queue/tube.hpp"
+#include "haricot/queue/tube_times.hpp"
 
 namespace haricot {
 

@@ -13,7 +13,7 @@
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
-#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/lanes.hpp"
 #include "haricot/queue/tube.hpp"
 
 namespace haricot {
@@ -42,14 +42,38 @@ class Extras {
   }
   // Returns the memory that a job with these tags takes.
   std::uint64_t memory_bytes_for(const Tube& tube, const ReadTags& tags,
-                                 std::size_t body_bytes) const;
+                                 std::size_t body_bytes) const {
+    const std::uint64_t job =
+        state_.jobs.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags));
+    std::uint64_t bytes = keys_.memory_bytes_for(tube, tags.tags, job);
+    const std::string_view lane = tags.tags.lane;
+    if (!lane.empty() && lanes_.lanes().find(tube.ref, lane) == nullptr) {
+      bytes += Lanes::memory_bytes_for(lane);
+    }
+    const std::string_view group = tags.tags.group;
+    if (!group.empty() && groups_.find(group) == nullptr) bytes += Groups::memory_bytes_for(group);
+    return bytes;
+  }
   // Adds a new job to its lane and group, and gives it its key. Returns false if memory is short;
   // nothing has changed then. Requires: Keys::find() has found the key free.
   [[nodiscard]] bool take_up(const Tube& tube, JobRef ref, const JobTags& tags,
-                             const Keys::Found& key);
+                             const Keys::Found& key) {
+    state_.jobs[ref].tube = tube.ref;
+    if (!tags.unique_key.empty() && !keys_.take(ref, key)) return false;
+    const bool has_group = tags.group.empty() || groups_.join(ref, tags.group);
+    if (has_group && (tags.lane.empty() || lanes_.join(tube, ref, tags))) return true;
+    if (has_group && !tags.group.empty()) groups_.leave(ref);
+    keys_.release(ref);
+    return false;
+  }
   // Adds a restored job to its lane and group, and gives it its key. Returns false if memory is
   // short; earlier changes remain.
-  [[nodiscard]] bool restore(JobRef ref);
+  [[nodiscard]] bool restore(JobRef ref) {
+    const JobTags tags = tags_in(state_.jobs.tags(ref));
+    if (!tags.lane.empty() && !lanes_.restore(ref, tags)) return false;
+    if (!tags.group.empty() && !groups_.join(ref, tags.group)) return false;
+    return tags.unique_key.empty() || keys_.restore(ref, tags);
+  }
 
   // Requires: the job has tags.
   void moved(JobRef ref, Place from, Place to) {

@@ -28,7 +28,23 @@ class JobMemory {
 
   // Returns true if a put of that many bytes stays within the limit; otherwise counts it as
   // refused.
-  [[nodiscard]] bool admit(std::uint64_t asked_bytes);
+  [[nodiscard]] bool admit(std::uint64_t asked) {
+    if (!is_limited()) return true;
+    const std::uint64_t wanted = counted_bytes() + asked;
+    // Between the two bounds nothing changes: a client that takes a job out and puts another one in
+    // does not end the shortage.
+    const bool was_short = counted_bytes() > short_above_;
+    if (wanted <= bytes_max_) {
+      const bool is_over = wanted <= plenty() || !was_short;
+      if (is_over) short_above_ = kNone;
+      return true;
+    }
+    ++state_.counts.refused_puts;
+    if (!was_short) short_above_ = plenty();
+    // The size of a body that never fits is unrelated to how full the memory is.
+    if (asked < bytes_max_) short_above_ = std::min(short_above_, bytes_max_ - asked);
+    return false;
+  }
   // Calls admit() for a put with a body and a text of tags of these sizes, without its lane, key
   // and group. For callers that have to allocate the body before the put.
   [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
@@ -51,7 +67,11 @@ class JobMemory {
   // count_refused_put() counts a put that the limit of Memory has refused, and frees empty chunks.
   // That begins a shortage, too. It ends when a body of at least that size is accepted (mark_put()
   // reports accepted bodies), or when an eighth of the limit is free.
-  void count_refused_put(std::size_t body_bytes);
+  void count_refused_put(std::size_t body_bytes) {
+    ++state_.counts.refused_puts;
+    refused_body_bytes_ = std::min<std::uint64_t>(refused_body_bytes_, body_bytes);
+    state_.jobs.give_empty_chunks_back();
+  }
   void mark_put(std::size_t body_bytes) {
     if (body_bytes >= refused_body_bytes_) refused_body_bytes_ = kNone;
   }

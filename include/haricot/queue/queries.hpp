@@ -14,7 +14,7 @@
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/job.hpp"
-#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/lanes.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tube.hpp"

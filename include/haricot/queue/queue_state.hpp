@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
@@ -31,8 +32,18 @@ struct QueueState {
   static constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
 
   // Requires: the journal outlives the state.
-  QueueState(Instant start, Journal& to, const HashKey& key);
-  ~QueueState();
+  QueueState(Instant start, Journal& to, const HashKey& key)
+      : journal(to),
+        jobs(to.has_job_fields()),
+        tubes(key),
+        default_tube(tubes.create("default")),
+        wheel(start),
+        now(start) {
+    CHECK(default_tube != nullptr);
+  }
+  ~QueueState() {
+    for (std::uint32_t i = 0; i < tubes.size(); ++i) wheel.cancel(tubes[tubes.at(i).ref].timer);
+  }
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
 
@@ -48,10 +59,28 @@ struct QueueState {
     client.worker_ = true;
   }
   // Frees the tube unless something refers to it, or it is the default tube.
-  void free_if_unreferenced(Tube& tube);
+  void free_if_unreferenced(Tube& tube) {
+    if (&tube == default_tube || tube.is_referenced()) return;
+    wheel.cancel(tube.timer);
+    spent_jobs.forget(tube.ref);
+    steps += tubes.destroy(tube);
+  }
   // Ensure that the timer of the tube, or of the client, fires in time.
-  void arm_tube(Tube& tube);
-  void arm_client(Client& client);
+  void arm_tube(Tube& tube) {
+    Instant next = Instant::never();
+    if (!tube.delayed.empty()) next = tube.delayed.top().deadline;
+    if (tube.paused) next = std::min(next, tube.pause_end);
+    if (tube.is_behind) next = std::min(next, now);
+    arm(tube.timer, next);
+  }
+  void arm_client(Client& client) {
+    Instant next = client.activity_.wait_end();
+    if (!client.held_.empty()) {
+      const Instant first_end = client.held_.first().deadline;
+      next = std::min(next, client.is_waiting() ? first_end - kDeadlineMargin : first_end);
+    }
+    arm(client.timer_, next);
+  }
   Budget budget(std::uint64_t of) const { return {steps, of}; }
   // Makes Backlog check its permanent tasks by `instant`.
   void resume_by(Instant instant) { resume_at = std::min(resume_at, instant); }
@@ -79,7 +108,11 @@ struct QueueState {
   JobId next_id = 1;                         // Restoring, Engine
 
  private:
-  void arm(Timer& timer, Instant deadline);
+  // A timer never fires too late, but may fire too early: if the deadline has moved back, it is
+  // only set again. So most reserves and deletes do not touch the wheel.
+  void arm(Timer& timer, Instant deadline) {
+    if (!timer.is_set() || deadline < timer.deadline()) wheel.set(timer, deadline);
+  }
 };
 
 }  // namespace haricot

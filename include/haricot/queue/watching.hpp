@@ -17,7 +17,7 @@
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
-#include "haricot/queue/engine_tasks.hpp"
+#include "haricot/queue/long_tasks.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/tube.hpp"
 

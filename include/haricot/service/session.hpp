@@ -25,7 +25,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/client.hpp"
-#include "haricot/queue/tube_list.hpp"
+#include "haricot/queue/tube_table.hpp"
 #include "haricot/service/output.hpp"
 #include "haricot/service/request_reader.hpp"
 
