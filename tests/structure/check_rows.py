@@ -75,7 +75,7 @@ LISTS = [
     ("flag of a tag", "packaging/zsh-completion/_haricot", lambda flag: word("--" + flag), None),
     ("flag", "docs/operating.md", lambda flag: word("--" + flag), None),
     ("flag", "packaging/man/haricotd.8", in_manual, None),
-    ("key", "docs/statistics.md", lambda key: rf"`{key}`", None),
+    ("key", "docs/statistics.md", lambda key: rf"`{key}[`:]", None),
 ]
 
 
