@@ -86,6 +86,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     tubes: Array.from({length: tubes}, (_, i) => makeTube(i)),
   };
   const streams = new Set();
+  const held = [];  // Send answers that are held back.
 
   const names = ['queue1.example.net:11300', 'queue2.example.net:11300', 'unix:/run/beanstalkd/socket'];
   const servers = () => ({
@@ -184,7 +185,9 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       case '/api/jobs':
         if (isPlain) return [501, {error: 'the server cannot list jobs'}];
         return [200, {jobs: Array.from({length: Math.min(Number(query.get('count')), tube[query.get('state')])}, (_, i) => makeJob(i + 1, tube.name, query.get('state')))}];
-      case '/api/job': return Number(query.get('id')) > 1e9 || world.gone.has(Number(query.get('id'))) ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
+      case '/api/job':
+        if (world.down.has(server)) return [502, {error: 'Connection refused'}];
+        return Number(query.get('id')) > 1e9 || world.gone.has(Number(query.get('id'))) ? [404, {error: 'no such job'}] : [200, jobOf(Number(query.get('id')))];
       case '/api/clients': return isPlain ? [501, {error: 'the server cannot list clients; only haricotd can'}] : [200, listClients(query)];
       case '/api/group': return [200, {group: query.get('group'), ready: 3, reserved: 2, delayed: 0, buried: 1, waiting_jobs: 4}];
       case '/api/search': return [200, search(query)];
@@ -214,11 +217,14 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
       return undefined;
     }
     if (servePage(url.pathname, response)) return undefined;
-    // This part of a search gets no answer.
-    if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) return undefined;
-    const [status, answer] = answerOf(url.pathname, url.searchParams, body);
-    response.writeHead(status, {'Content-Type': 'application/json'});
-    return response.end(JSON.stringify(answer));
+    const send = () => {
+      const [status, answer] = answerOf(url.pathname, url.searchParams, body);
+      response.writeHead(status, {'Content-Type': 'application/json'});
+      response.end(JSON.stringify(answer));
+    };
+    // This part of a search is answered later.
+    if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) return held.push(send);
+    return send();
   });
   const tick = setInterval(() => {
     if (world.holdsEvents) return;
@@ -230,6 +236,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     world.isSilent = isSilent;
     if (isSilent) http.closeAllConnections();
   };
+  world.answerHeld = () => held.splice(0).forEach((send) => send());
   world.close = () => {
     clearInterval(tick);
     http.closeAllConnections();

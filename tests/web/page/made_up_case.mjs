@@ -1,7 +1,7 @@
 // Functions for the tests of the page with a simulated program.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
-import {openBrowser, openPage, textOf, until} from './browser.mjs';
+import {openBrowser, openPage, textOf, until, untilHere, violations} from './browser.mjs';
 import {makeUp} from './made_up.mjs';
 
 export const kTube = 'emails-000010';
@@ -31,6 +31,12 @@ export const rowsThere = (page) => until(page, () => document.querySelector('.ro
 // Returns the page's requests whose addresses begin with `path`.
 export const asks = (path) => world.asked.filter((url) => url.startsWith(path));
 
+// Waits until the page has requested the tube `count` more times.
+export function refreshes(count) {
+  const before = asks('/api/tube?').length;
+  return untilHere(() => asks('/api/tube?').length >= before + count);
+}
+
 // Restores the program, so that a test does not affect the next one.
 export function reset() {
   world.orders.length = 0;
@@ -50,9 +56,7 @@ export function pageTest(name, place, act, options = {}) {
     const page = await openPage(browser, place(), options);
     try {
       await act(page);
-      assert.deepEqual(page.wrongs, []);
-      assert.equal(await page.evaluate(() => window.wasRun), undefined);
-      assert.equal(await page.evaluate(() => ({}).polluted), undefined);
+      assert.deepEqual(await violations(page), []);
     } finally {
       await page.close();
     }

@@ -6,7 +6,7 @@ import {readdirSync, readFileSync, statSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {test} from 'node:test';
 import {fileURLToPath} from 'node:url';
-import {axe, openPage, picture, press, setDark, textBecomes, textOf, until} from './browser.mjs';
+import {addressBecomes, axe, click, openPage, picture, press, setDark, textBecomes, textOf, typeInto, until, untilHere, violations, visit} from './browser.mjs';
 import {kHostile, makeUp} from './made_up.mjs';
 import {address, asks, base, browser, firstName, kTube, pageTest, rowCount, rowsThere, tubeAddress, world} from './made_up_case.mjs';
 
@@ -65,9 +65,8 @@ pageTest('a proxy that holds events back leaves a poll', () => base, async (page
   await until(page, () => document.querySelector('#live').dataset.state === 'live');
   world.holdsEvents = true;
   await until(page, () => document.querySelector('#live').dataset.state === 'polling');
-  const before = world.asked.filter((url) => url === '/api/servers').length;
-  await until(page, () => document.querySelector('#live').dataset.state === 'polling');
-  while (world.asked.filter((url) => url === '/api/servers').length === before) await new Promise((resolve) => setTimeout(resolve, 50));
+  const before = asks('/api/servers').length;
+  await untilHere(() => asks('/api/servers').length > before);
   world.holdsEvents = false;
   await until(page, () => document.querySelector('#live').dataset.state === 'live');
 });
@@ -80,7 +79,7 @@ pageTest('a filter works as one types, and is in the address', () => address('se
   await page.keyboard.type('sms-00001');
   await until(page, () => document.querySelector('.found').textContent === '1 of 100,000 tubes');
   assert.equal(await firstName(page), 'sms-000016');
-  assert.match(page.url(), /filter=sms-00001/);
+  await addressBecomes(page, /filter=sms-00001/);
   await page.reload();
   await until(page, () => document.querySelector('.found').textContent === '1 of 100,000 tubes');
   assert.equal(await page.$eval('#filter', (input) => input.value), 'sms-00001');
@@ -96,17 +95,26 @@ pageTest('a click on a head sorts, another one turns the order', () => address('
   assert.equal((await sorts())[1], 'none');
   await press(page, 'Tube', '.head');
   await until(page, () => /^‮evil/.test(document.querySelector('.rows .row[aria-rowindex="2"] .name a')?.textContent));
-  assert.match(page.url(), /sort=name&reverse=1/);
+  await addressBecomes(page, /sort=name&reverse=1/);
 });
+
+// Scrolls to a part of the table, from 0 to 1, and waits until the page has drawn its rows: at the end of the scrolling,
+// which is an event of a later frame.
+function scrollTo(page, part) {
+  return page.$eval('.big-table', (table, to) => new Promise((resolve) => {
+    const before = table.scrollTop;
+    table.scrollTop = Math.floor((table.scrollHeight - table.clientHeight) * to);
+    if (table.scrollTop === before) resolve();
+    else table.addEventListener('scroll', () => resolve(), {once: true});
+  }), part);
+}
 
 pageTest('of 100,000 tubes fewer than 100 rows exist, and each can be reached', () => address('server', {sort: 'name', reverse: '0'}), async (page) => {
   await rowsThere(page);
   let most = 0;
   // 0.00005 of the table are five rows.
   for (const part of [0.1, 0.5, 0.49995, 0.5, 0.9, 1, 0.3, 0]) {
-    await page.$eval('.big-table', (table, to) => {
-      table.scrollTop = (table.scrollHeight - table.clientHeight) * to;
-    }, part);
+    await scrollTo(page, part);
     await rowsThere(page);
     most = Math.max(most, await rowCount(page));
     const indices = await page.$$eval('.rows .row', (rows) => rows.map((row) => Number(row.getAttribute('aria-rowindex'))));
@@ -114,11 +122,17 @@ pageTest('of 100,000 tubes fewer than 100 rows exist, and each can be reached', 
     if (part === 1) assert.equal(indices.at(-1), 100001);
   }
   assert.ok(most > 10 && most < 100, `${most} rows`);
-  // Like a wheel: many small steps, with at most one pending request for each window.
-  const before = world.asked.length;
+  // Like a wheel: many small steps, with at most one pending request for each window. The table is not refreshed
+  // meanwhile, because on a slow machine that would take most of the requests.
+  await page.evaluate(() => {
+    const begin = window.setTimeout;
+    window.setTimeout = (act, wait, ...more) => (wait >= 1000 ? 0 : begin(act, wait, ...more));
+  });
+  const before = asks('/api/tubes').length;
   for (let step = 0; step < 60; step += 1) await page.$eval('.big-table', (table) => table.scrollBy(0, 60));
   await rowsThere(page);
-  assert.ok(world.asked.length - before < 30, `${world.asked.length - before} questions for 112 rows`);
+  const count = asks('/api/tubes').length - before;
+  assert.ok(count < 30, `${count} questions for 112 rows`);
 });
 
 test('a table that is higher than a browser can scroll has a last row', {timeout: 300000}, async () => {
@@ -155,11 +169,13 @@ pageTest('rows that do not come are not asked for again and again', () => {
   world.forgetsRows = true;
   return address('server');
 }, async (page) => {
-  const asked = () => world.asked.filter((url) => url.startsWith('/api/tubes')).length;
   await until(page, () => document.querySelectorAll('.rows .is-unknown').length > 5);
-  const before = asked();
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  assert.ok(asked() - before <= 2, `${asked() - before} questions in a second`);
+  const [before, begin] = [asks('/api/tubes').length, performance.now()];
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  const count = asks('/api/tubes').length - before;
+  const seconds = (performance.now() - begin) / 1000;
+  // Each refresh follows the answer to the one before by 2 seconds or more, on any machine.
+  assert.ok(count <= seconds / 2 + 1, `${count} questions in ${seconds} seconds`);
   world.forgetsRows = false;
   await rowsThere(page);
 });
@@ -171,7 +187,7 @@ pageTest('paused and growing tubes stand out', () => address('server', {filter: 
 
 pageTest('hostile names are shown, and lead to their tubes', () => address('server'), async (page) => {
   for (const name of kHostile) {
-    await page.goto(address('server', {filter: name}));
+    await visit(page, address('server', {filter: name}));
     await until(page, (wanted) => document.querySelector('.rows .row:not(.is-unknown) .name a')?.textContent === wanted, name);
     await page.$eval('.rows .row .name a', (link) => link.click());
     await until(page, (wanted) => document.querySelector('h1')?.textContent === wanted, name);
@@ -199,7 +215,7 @@ pageTest('a body is JSON that folds, text, base64 and hex', () => tubeAddress(),
 
 pageTest('bodies are never run', () => address('job', {id: '6'}), async (page) => {
   for (let id = 5; id < 10; id += 1) {
-    await page.goto(address('job', {id: String(id)}));
+    await visit(page, address('job', {id: String(id)}));
     await until(page, (wanted) => document.querySelector('h1')?.textContent === `Job ${wanted}` && document.querySelector('.body'), id);
     for (const form of await page.$$eval('.body-forms button', (all) => all.map((one) => one.textContent))) await press(page, form);
   }
@@ -210,7 +226,7 @@ pageTest('a list of jobs by state, and what a plain beanstalkd has instead', () 
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length === 100);
   await press(page, 'buried', '.choices');
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length === 74);
-  await page.goto(`${base}#/tube?${new URLSearchParams({server: world.names[1], tube: kTube})}`);
+  await visit(page, `${base}#/tube?${new URLSearchParams({server: world.names[1], tube: kTube})}`);
   await until(page, (name) => document.querySelector('#crumbs').textContent.includes(name), world.names[1]);
   page.mayFail = true;
   await press(page, 'List jobs');
@@ -218,16 +234,17 @@ pageTest('a list of jobs by state, and what a plain beanstalkd has instead', () 
 });
 
 pageTest('a job that is gone is said to be gone', () => address('job', {id: '5000000000'}), async (page) => {
-  page.mayFail = true;
   await until(page, () => /Job 5000000000 does not exist/.test(document.querySelector('.gone:not([hidden])')?.textContent));
-});
+}, {mayFail: true});
 
 pageTest('a chart tells its values to the pointer and to the keys', () => tubeAddress(), async (page) => {
   await until(page, () => document.querySelector('.plot').getAttribute('aria-label').includes('highest'));
   await page.focus('.plot');
   await page.keyboard.press('ArrowLeft');
   await until(page, () => /\d\d:\d\d:\d\d/.test(document.querySelector('.chart .when').textContent));
+  const selected = await textOf(page, '.chart .when');
   await page.hover('.plot');
+  await until(page, (old) => document.querySelector('.chart .when').textContent !== old, selected);
   const middle = await textOf(page, '.chart li b');
   assert.match(middle, /^[\d.,]+k?$/);
 });
@@ -239,7 +256,7 @@ pageTest('a held job says how many jobs are left in the group that it waits for,
   assert.deepEqual(await pairs(), [['grp', 'import-12'], ['aft', 'import-11'], ['jobs of import-12', '3 ready, 2 reserved, 1 buried · 4 held until it ends'],
     ['jobs of import-11', '3 ready, 2 reserved, 1 buried · 4 held until it ends']]);
   world.asked.length = 0;
-  await page.goto(address('job', {id: '44'}));
+  await visit(page, address('job', {id: '44'}));
   await until(page, () => document.querySelector('h1')?.textContent === 'Job 44' && document.querySelector('.body'));
   assert.deepEqual(asks('/api/group'), []);
 });
@@ -250,24 +267,27 @@ pageTest('a held job says how many jobs are left in the group that it waits for,
 // the page stops it.
 function endlessSearch(parameters) {
   world.searchHolds = 3;
+  world.asked.length = 0;
   return address('search', parameters);
 }
 
 async function stopSearch(page) {
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length >= 3);
+  await untilHere(() => asks('/api/search').length === 4);
   await press(page, 'Stop');
-  await until(page, () => /stopped$/.test(document.querySelector('.found').textContent));
+  await textBecomes(page, '.found', /stopped$/);
 }
 
 pageTest('hits come one after the other, a stop ends the requests, and more continues', () => endlessSearch(), async (page) => {
-  await page.type('[name=contains]', 'needle');
+  await typeInto(page, '[name=contains]', 'needle');
   await page.keyboard.press('Enter');
   await stopSearch(page);
-  const asked = world.asked.length;
   const hits = await page.$$eval('.jobs tbody tr', (rows) => rows.length);
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  assert.equal(world.asked.slice(asked).filter((url) => url.startsWith('/api/search')).length, 0);
+  // The answer that the page waited for comes, and leads to no request.
   Object.assign(world, {searchPieces: hits + 10, searchHolds: Infinity});
+  world.answerHeld();
+  assert.deepEqual(await violations(page), []);
+  assert.equal(asks('/api/search').length, 4);
   await press(page, 'Continue');
   await until(page, (all) => document.querySelector('.found').textContent === `${all} hits in ${all},000 jobs: complete`, hits + 10);
   assert.equal(await textOf(page, '.jobs .excerpt + td'), 'buried');
@@ -277,7 +297,7 @@ pageTest('an act on what a search shows is on exactly that', () => endlessSearch
   await stopSearch(page);
   const shown = await page.$$eval('.jobs tbody .id a', (links) => links.map((link) => Number(link.textContent.slice(1))));
   await press(page, 'Move…');
-  await page.type('dialog [name=to]', 'attic');
+  await typeInto(page, 'dialog [name=to]', 'attic');
   assert.deepEqual(world.orders, []);
   await press(page, `Move ${shown.length} jobs`, 'dialog');
   await until(page, () => /\d+ jobs moved/.test(document.querySelector('#toasts').textContent));
@@ -286,7 +306,7 @@ pageTest('an act on what a search shows is on exactly that', () => endlessSearch
 
 pageTest('a search by id finds one job', () => address('search', {id: '77'}), async (page) => {
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length === 1);
-  await page.click('.jobs tbody a');
+  await click(page, '.jobs tbody a');
   await until(page, () => document.querySelector('h1')?.textContent === 'Job 77');
 });
 
@@ -323,22 +343,22 @@ pageTest('a flush wants the name of the tube', () => tubeAddress('sms-000016'), 
   await page.waitForSelector('dialog');
   assert.match(await textOf(page, 'dialog'), /permanently\. The tube has [\d,]+ now: /);
   assert.ok(await isOff());
-  await page.type('dialog [name=typed]', 'sms-00001');
+  await typeInto(page, 'dialog [name=typed]', 'sms-00001');
   assert.ok(await isOff());
   await page.keyboard.press('Enter');
   assert.deepEqual(world.orders, []);
-  await page.type('dialog [name=typed]', '6');
+  await typeInto(page, 'dialog [name=typed]', '6');
   assert.ok(!(await isOff()));
-  await page.click('dialog .danger');
+  await click(page, 'dialog .danger');
   await until(page, () => /deleted/.test(document.querySelector('#toasts').textContent));
   assert.deepEqual(world.orders, [{action: 'flush', server: world.names[0], tube: 'sms-000016'}]);
 });
 
 pageTest('a put sends what was typed', () => tubeAddress(), async (page) => {
   await press(page, 'Put…');
-  await page.type('dialog [name=body]', '{"a": "ä"}');
+  await typeInto(page, 'dialog [name=body]', '{"a": "ä"}');
   await press(page, 'Put', 'dialog');
-  await until(page, () => document.querySelector('#toasts').textContent !== '');
+  await textBecomes(page, '#toasts', /A job was put into/);
   assert.deepEqual(world.orders, [{action: 'put', server: world.names[0], tube: kTube, body: '{"a": "ä"}', priority: 1024, delay: 0, ttr: 60}]);
 });
 
@@ -352,7 +372,7 @@ pageTest('a delete asks first, and escape is a no', () => address('job', {id: '8
   page.mayFail = true;  // The page requests the deleted job.
   await press(page, 'Delete…');
   await press(page, 'Delete 1 job', 'dialog');
-  await until(page, () => document.querySelector('#toasts').textContent !== '');
+  await textBecomes(page, '#toasts', /1 job deleted/);
   assert.deepEqual(world.orders, [{action: 'delete', server: world.names[0], ids: [8]}]);
 });
 
@@ -370,12 +390,13 @@ pageTest('nothing that changes is drawn where changes are not allowed', () => {
 }, async (page) => {
   const words = /Put…|Kick…|Pause|Flush|Delete|Bury|Move/;
   const shown = () => page.$$eval('button', (all) => all.map((one) => one.textContent).join(' '));
-  await until(page, () => document.querySelector('.next-job .body'));
+  // The page learns from the state of the servers that changes are not allowed.
+  await until(page, () => document.querySelector('.next-job .body') && document.querySelector('#live').dataset.state === 'live');
   assert.doesNotMatch(await shown(), words);
-  await page.goto(address('search', {contains: 'x'}));
+  await visit(page, address('search', {contains: 'x'}));
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length >= 3);
   assert.doesNotMatch(await shown(), words);
-  await page.goto(address('job', {id: '5'}));
+  await visit(page, address('job', {id: '5'}));
   await until(page, () => document.querySelector('.body'));
   assert.doesNotMatch(await shown(), words);
 });
@@ -391,11 +412,11 @@ pageTest('the theme can be chosen, and stays', () => base, async (page) => {
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
   await setDark(page, true);
+  await until(page, (old) => getComputedStyle(document.body).backgroundColor !== old, light);
   const dark = await ground();
-  assert.notEqual(light, dark);
   await press(page, 'Theme: system');
   await press(page, 'Theme: light');
-  assert.equal(await textOf(page, '#theme'), 'Theme: dark');
+  await textBecomes(page, '#theme', 'Theme: dark');
   await setDark(page, false);
   await page.reload();
   assert.equal(await ground(), dark);
@@ -403,18 +424,26 @@ pageTest('the theme can be chosen, and stays', () => base, async (page) => {
   assert.equal(await ground(), light);
 });
 
+// Each view with an element that it has when it is complete.
 const kViews = {
-  servers: () => base, server: () => address('server'), tube: () => tubeAddress('invoices-000041'), job: () => address('job', {id: '5'}),
-  search: () => address('search', {contains: 'needle'}), missing: () => `${base}#/nowhere`,
-  clients: () => address('clients', {sort: 'jobs', id: '12'}), held: () => address('job', {id: '43'}),
+  servers: [() => base, '.server:nth-child(3) .plot[aria-label*=highest]'],
+  server: [() => address('server'), '.plot[aria-label*=highest]'],
+  tube: [() => tubeAddress('invoices-000041'), '.plot[aria-label*=highest]'],
+  job: [() => address('job', {id: '5'}), '.body'],
+  search: [() => address('search', {contains: 'needle'}), '.jobs tbody tr:nth-child(40)'],
+  missing: [() => `${base}#/nowhere`, 'h1'],
+  clients: [() => address('clients', {sort: 'jobs', id: '12'}), '.rows .client a'],
+  held: [() => address('job', {id: '43'}), '.body'],
 };
 for (const [width, height] of [[360, 740], [1920, 1080]]) {
   for (const dark of [false, true]) {
-    for (const [name, place] of Object.entries(kViews)) {
+    for (const [name, [place, part]] of Object.entries(kViews)) {
       const look = `${name}-${width}-${dark ? 'dark' : 'light'}`;
       pageTest(`${look}: axe finds nothing, nothing sticks out`, place, async (page) => {
         await until(page, () => document.querySelector('#live').dataset.state === 'live');
-        await page.waitForNetworkIdle({idleTime: 150, concurrency: 1});
+        await until(page, (wanted) => document.querySelector(wanted), part);
+        if (name === 'server') await rowsThere(page);
+        if (name === 'tube') await until(page, () => document.querySelectorAll('.next-job > *').length >= 3);
         assert.deepEqual(await axe(page), []);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
         await picture(page, kPictures, look);
