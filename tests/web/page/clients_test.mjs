@@ -2,15 +2,17 @@
 //
 //   node --test clients_test.mjs
 import assert from 'node:assert/strict';
-import {press, textOf, until} from './browser.mjs';
+import {addressBecomes, click, press, textOf, until, untilHere, visit} from './browser.mjs';
 import {kHostile} from './made_up.mjs';
-import {address, asks, base, kTube, pageTest, rowCount, rowsThere, world} from './made_up_case.mjs';
+import {address, asks, base, kTube, pageTest, refreshes, rowCount, rowsThere, world} from './made_up_case.mjs';
 
 let all;  // All clients, while a test has removed some.
 const clientAt = (page, index, wanted) => until(page, ([at, text]) => document.querySelector(`.rows [aria-rowindex="${at}"] .client a`)?.textContent === text, [index + 2, wanted]);
 
-pageTest('clients are a page at a time, and no view but this one asks for them', () => address('server'), async (page) => {
+pageTest('clients are a page at a time, and no view but this one asks for them', () => {
   world.asked.length = 0;
+  return address('server');
+}, async (page) => {
   await rowsThere(page);
   await until(page, () => [...document.querySelectorAll('.tools a')].some((one) => one.textContent === 'Clients' && one.checkVisibility()));
   assert.deepEqual(asks('/api/clients'), []);
@@ -22,14 +24,15 @@ pageTest('clients are a page at a time, and no view but this one asks for them',
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'Next page');
   await page.$$eval('.title a', (all) => all.find((one) => one.textContent === 'Next page').click());
   await clientAt(page, 0, '1002');
-  assert.equal(new URLSearchParams(asks('/api/clients').at(-1).split('?')[1]).get('from'), '1001');
-  await page.goto(address('clients', {from: '2001'}));
+  await untilHere(() => new URLSearchParams(asks('/api/clients').at(-1).split('?')[1]).get('from') === '1001');
+  await visit(page, address('clients', {from: '2001'}));
   await until(page, () => document.querySelector('.found').textContent === '200 of 1,200 clients; sorted within this page');
   assert.equal(await page.$$eval('.title a', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join()), 'First page');
-  await page.goto(address('tube', {tube: kTube}));
-  await until(page, () => document.querySelector('.next-job'));
+  await visit(page, address('tube', {tube: kTube}));
+  await refreshes(1);
   const before = asks('/api/clients').length;
-  await new Promise((resolve) => setTimeout(resolve, 2500));
+  // Views of clients and of tubes are refreshed equally often.
+  await refreshes(2);
   assert.equal(asks('/api/clients').length, before);
 });
 
@@ -49,7 +52,7 @@ pageTest('clients are sorted by each column, within the page', () => address('cl
       assert.equal(sorts.filter((one) => one !== 'none').length, 1);
     }
   }
-  assert.match(page.url(), /sort=id&reverse=1/);
+  await addressBecomes(page, /sort=id&reverse=1/);
   await page.reload();
   await clientAt(page, 0, '1000');
 });
@@ -81,11 +84,11 @@ pageTest('hostile addresses and tubes of clients are text', () => address('clien
 
 pageTest('the holder of a reserved job is a link to that client', () => address('job', {id: '41'}), async (page) => {
   await until(page, () => /^in tube emails-000010 · reserved by client 12$/.test(document.querySelector('.summary').textContent));
-  await page.click('.summary a');
+  await click(page, '.summary a');
   await clientAt(page, 0, '12');
   assert.equal(await page.$eval('.rows [aria-current=true]', (row) => row.getAttribute('aria-rowindex')), '2');
   assert.equal(await page.$$eval('.rows [aria-current=true]', (all) => all.length), 1);
-  await page.goto(address('clients', {id: '13'}));
+  await visit(page, address('clients', {id: '13'}));
   await until(page, () => document.querySelector('.gone:not([hidden])')?.textContent === 'Client 13 has disconnected.');
   await clientAt(page, 0, '14');
 });
@@ -125,6 +128,6 @@ pageTest('a beanstalkd has no clients to show, and none are offered', () => `${b
   await until(page, () => document.querySelector('.server .mark'));
   assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
   page.mayFail = true;
-  await page.goto(`${base}#/clients?${new URLSearchParams({server: world.names[1]})}`);
+  await visit(page, `${base}#/clients?${new URLSearchParams({server: world.names[1]})}`);
   await until(page, () => /cannot list clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });

@@ -1,7 +1,7 @@
 // Tests the page by keyboard only, and on a phone with 100,000 tubes, with a simulated program.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
-import {openBrowser, openPage, until} from './browser.mjs';
+import {openBrowser, openPage, textBecomes, until, violations} from './browser.mjs';
 import {makeUp} from './made_up.mjs';
 
 const kTube = 'emails-000010';
@@ -30,7 +30,7 @@ function pageTest(name, place, act, options = {}) {
     const page = await openPage(browser, place(), options);
     try {
       await act(page);
-      assert.deepEqual(page.wrongs, []);
+      assert.deepEqual(await violations(page), []);
     } finally {
       await page.close();
     }
@@ -60,6 +60,7 @@ async function openAndLeave(page, label) {
   await page.keyboard.press('Escape');
   await until(page, () => !document.querySelector('dialog'));
   assert.equal(await focused(page), label);
+  assert.deepEqual(await violations(page), []);
   assert.equal(world.orders.length, orders);
 }
 
@@ -92,7 +93,7 @@ pageTest('an act by keys alone', () => address('tube', {tube: kTube}), async (pa
   await page.keyboard.type('by keys');
   await tabTo(page, 'Put');
   await page.keyboard.press('Space');
-  await until(page, () => document.querySelector('#toasts').textContent !== '');
+  await textBecomes(page, '#toasts', /A job was put into/);
   assert.equal(world.orders.at(-1).body, 'by keys');
 });
 
