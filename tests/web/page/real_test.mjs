@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {after, before, test} from 'node:test';
 import {tmpdir} from 'node:os';
-import {axe, openBrowser, openPage, picture, press, textOf, until} from './browser.mjs';
+import {addressBecomes, axe, click, openBrowser, openPage, picture, press, textBecomes, textOf, typeInto, until, untilHere, violations, visit} from './browser.mjs';
 import {Client, Program, load} from './servers.mjs';
 
 const {HARICOT, HARICOTD, BEANSTALKD} = process.env;
@@ -66,8 +66,7 @@ function pageTest(name, place, act, options = {}) {
     const page = await openPage(browser, place(), options);
     try {
       await act(page);
-      assert.deepEqual(page.wrongs, []);
-      assert.equal(await page.evaluate(() => window.wasRun), undefined);
+      assert.deepEqual(await violations(page), []);
     } finally {
       await page.close();
     }
@@ -80,7 +79,7 @@ const isField = (page, kind, text) => until(page, ([selector, wanted]) => docume
 pageTest('both servers are up, and their rates are told', () => base, async (page) => {
   await until(page, () => document.querySelectorAll('.mark.good').length === 2);
   await until(page, () => [...document.querySelectorAll('.strip .in dd')].every((one) => Number(one.textContent) > 1));
-  assert.equal(await textOf(page, '#live'), 'live');
+  await textBecomes(page, '#live', 'live');
   // There is no login.
   assert.equal(await page.$eval('#logout', (form) => form.checkVisibility()), false);
   const about = await page.$$eval('.server .about', (all) => all.map((one) => one.textContent).join());
@@ -96,12 +95,12 @@ for (const kind of ['haricotd', 'beanstalkd']) {
     await press(page, 'Buried', '.head');
     await until(page, () => document.querySelector('.rows [aria-rowindex="2"] .name a')?.textContent === 'stuck-mail');
     await picture(page, kPictures, `real-tubes-${kind}`);
-    await page.type('#filter', 'report-3');
+    await typeInto(page, '#filter', 'report-3');
     await until(page, () => /^11 of 4\d tubes$/.test(document.querySelector('.found').textContent));
     await press(page, 'Ready', '.head');
     await until(page, () => document.querySelector('.rows [aria-rowindex="2"] .name a')?.textContent === 'report-39' || document.querySelector('.rows [aria-rowindex="2"] .name a')?.textContent === 'report-38');
     assert.deepEqual(await axe(page), []);
-    await page.click('.rows .name a');
+    await click(page, '.rows .name a');
     await until(page, () => /^report-3/.test(document.querySelector('h1')?.textContent));
     await until(page, () => document.querySelector('.next-job .json'));
   });
@@ -132,13 +131,13 @@ for (const kind of ['haricotd', 'beanstalkd']) {
 
   pageTest(`${kind}: put, find, bury, kick and delete a job`, () => address(kind, 'tube', {tube: 'stuck-mail'}), async (page) => {
     await press(page, 'Put…');
-    await page.type('dialog [name=body]', 'a pearl among the rest');
+    await typeInto(page, 'dialog [name=body]', 'a pearl among the rest');
     await press(page, 'Put', 'dialog');
-    await until(page, () => document.querySelector('#toasts').textContent !== '');
-    await page.type('[name=contains]', 'pearl');
+    await textBecomes(page, '#toasts', /^job \d+$/);
+    await typeInto(page, '[name=contains]', 'pearl');
     await press(page, 'Search');
     await until(page, () => document.querySelectorAll('[role=region][aria-label="Jobs found"] tbody tr').length === 1);
-    await page.click('.jobs tbody a');
+    await click(page, '[aria-label="Jobs found"] tbody a');
     await until(page, () => /^Job \d+$/.test(document.querySelector('h1')?.textContent) && document.querySelector('.body pre')?.textContent === 'a pearl among the rest');
     const state = (wanted) => until(page, (text) => document.querySelector('.strip dd')?.textContent === text, wanted);
     await state('ready');
@@ -166,12 +165,12 @@ for (const kind of ['haricotd', 'beanstalkd']) {
     await isField(page, 'ready', '25');
     page.mayFail = true;  // The tube ends afterwards.
     await press(page, 'Flush…');
-    await page.waitForSelector('dialog [name=typed]');
-    await page.type('dialog [name=typed]', 'flush-me');
-    await page.click('dialog .danger');
+    await typeInto(page, 'dialog [name=typed]', 'flush-me');
+    await click(page, 'dialog .danger');
     await until(page, () => /25 jobs of flush-me deleted/.test(document.querySelector('#toasts').textContent));
     const client = new Client(servers[kind].program.port);
-    assert.equal(await client.ask('stats-tube flush-me'), 'NOT_FOUND');
+    // The page is refreshed meanwhile, and haricot web uses a tube while it finds the next jobs.
+    await untilHere(async () => (await client.ask('stats-tube flush-me')) === 'NOT_FOUND');
     client.end();
   });
 }
@@ -180,7 +179,7 @@ pageTest('a list of jobs, where the server has one', () => address('haricotd', '
   await press(page, 'List jobs');
   await until(page, () => document.querySelectorAll('.jobs tbody tr').length >= 19);
   page.mayFail = true;
-  await page.goto(address('beanstalkd', 'tube', {tube: 'report-39'}));
+  await visit(page, address('beanstalkd', 'tube', {tube: 'report-39'}));
   await until(page, (name) => document.querySelector('#crumbs').textContent.includes(name), servers.beanstalkd.name);
   await press(page, 'List jobs');
   await until(page, () => /cannot list jobs/.test(document.querySelector('main').textContent));
@@ -201,20 +200,20 @@ pageTest('who is there, and who holds a job', () => address('haricotd', 'server'
   await until(page, () => [...document.querySelectorAll('.rows .used a')].some((one) => one.textContent === 'report-11'));
   assert.deepEqual(await axe(page), []);
   await picture(page, kPictures, 'real-clients');
-  await page.goto(address('haricotd', 'job', {id}));
+  await visit(page, address('haricotd', 'job', {id}));
   await until(page, () => /^in tube report-10 · reserved by client \d+$/.test(document.querySelector('.summary')?.textContent));
-  await page.click('.summary a');
+  await click(page, '.summary a');
   await until(page, () => document.querySelector('.rows [aria-current=true] .used')?.textContent === 'report-11');
   const cells = await page.$eval('.rows [aria-current=true]', (row) => [...row.children].map((cell) => cell.textContent));
   assert.match(cells[1], /^127\.0\.0\.1:\d+$/);
   assert.deepEqual([cells[2], cells[4], cells[5], cells[6]], ['idle', '1', '1', '4']);
   holder.end();
   await until(page, () => /^Client \d+ has disconnected\.$/.test(document.querySelector('.gone:not([hidden])')?.textContent));
-  await page.goto(address('beanstalkd', 'server'));
+  await visit(page, address('beanstalkd', 'server'));
   await until(page, () => /beanstalkd 1\.12/.test(document.querySelector('.server .about')?.textContent));
   assert.ok(!(await page.$$eval('.tools a', (all) => all.some((one) => one.textContent === 'Clients' && one.checkVisibility()))));
   page.mayFail = true;
-  await page.goto(address('beanstalkd', 'clients'));
+  await visit(page, address('beanstalkd', 'clients'));
   await until(page, () => /cannot list clients/.test(document.querySelector('.gone:not([hidden])')?.textContent));
 });
 
@@ -225,7 +224,7 @@ pageTest('a held job shows what is left of the group that it waits for', () => a
   const first = await put('grp:import-1');
   await put('grp:import-1');
   const last = await put('aft:import-1');
-  await page.goto(address('haricotd', 'job', {id: last}));
+  await visit(page, address('haricotd', 'job', {id: last}));
   const shows = (text) => until(page, (wanted) => [...document.querySelectorAll('.pairs div')].some((one) => one.textContent === wanted), text);
   await shows('jobs of import-12 ready · 1 held until it ends');
   await client.ask(`delete ${first}`);
@@ -242,34 +241,36 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     '--base-path', '/queue', '--allow-changes', servers.haricotd.name]).start();
   // The status of a login page is 401.
   const page = await openPage(browser, `http://127.0.0.1:${program.port}/queue`, {mayFail: true});
+  const logIn = async (word) => {
+    // A script of the page adds the fragment of the address to the form.
+    await until(page, () => document.readyState === 'complete' && document.querySelector('#token')?.value === '');
+    await typeInto(page, '#token', word);
+    await page.keyboard.press('Enter');
+  };
   try {
     assert.deepEqual(await axe(page), []);
     await picture(page, kPictures, 'real-login');
-    await page.type('#token', 'another-token-that-is-wrong');
-    await page.keyboard.press('Enter');
+    await logIn('another-token-that-is-wrong');
     await until(page, () => /Wrong token/.test(document.body.textContent));
-    await page.type('#token', token);
-    await page.keyboard.press('Enter');
-    await until(page, () => document.querySelector('#live')?.dataset.state === 'live');
-    assert.match(page.url(), /\/queue\/$/);
-    await page.goto(`http://127.0.0.1:${program.port}/queue/#/tube?${new URLSearchParams({server: servers.haricotd.name, tube: 'stuck-mail'})}`);
+    await logIn(token);
+    await until(page, () => document.querySelector('#live').dataset.state === 'live');
+    await addressBecomes(page, /\/queue\/$/);
+    await visit(page, `http://127.0.0.1:${program.port}/queue/#/tube?${new URLSearchParams({server: servers.haricotd.name, tube: 'stuck-mail'})}`);
     await press(page, 'Put…');
     await press(page, 'Put', 'dialog');
-    await until(page, () => document.querySelector('#toasts').textContent !== '');
-    assert.doesNotMatch(await textOf(page, '#toasts'), /Put:/);
+    await textBecomes(page, '#toasts', /^job \d+$/);
     assert.deepEqual(await axe(page), []);
     await press(page, 'Log out');
     await page.waitForSelector('#token');
-    assert.match(page.url(), /\/queue\/$/);
+    await addressBecomes(page, /\/queue\/$/);
     assert.deepEqual(await page.cookies(), []);
     // After the login, a link to a view opens it.
     await page.goto('about:blank');
     await page.goto(`http://127.0.0.1:${program.port}/queue/#/tube?${new URLSearchParams({server: servers.haricotd.name, tube: 'stuck-mail'})}`);
-    await page.type('#token', token);
-    await page.keyboard.press('Enter');
-    await until(page, () => document.querySelector('#live')?.dataset.state === 'live');
-    assert.match(page.url(), /\/queue\/#\/tube\?.*tube=stuck-mail/);
-    assert.deepEqual(page.wrongs, []);
+    await logIn(token);
+    await until(page, () => document.querySelector('#live').dataset.state === 'live');
+    await addressBecomes(page, /\/queue\/#\/tube\?.*tube=stuck-mail/);
+    assert.deepEqual(await violations(page), []);
   } finally {
     await page.close();
     await program.stop();
@@ -282,12 +283,17 @@ test('an interval of a minute does not look like a proxy that holds events back'
   const page = await openPage(browser, `http://127.0.0.1:${site.port}/`);
   try {
     await until(page, () => document.querySelector('#live').dataset.state === 'live');
-    const states = await page.evaluate((wait) => new Promise((resolve) => {
-      const seen = new Set();
-      new MutationObserver(() => seen.add(document.querySelector('#live').dataset.state)).observe(document.querySelector('#live'), {attributes: true, subtree: true, childList: true, characterData: true});
-      setTimeout(() => resolve([...seen]), wait);
+    // The page polls if no event comes for 5 seconds, which a busy machine may cause. Events once a minute would cause it
+    // each time.
+    const isPolling = () => page.evaluate((wait) => new Promise((resolve) => {
+      let seen = false;
+      const live = document.querySelector('#live');
+      const observer = new MutationObserver(() => (seen ||= live.dataset.state === 'polling'));
+      observer.observe(live, {attributes: true});
+      setTimeout(() => resolve(observer.disconnect() ?? seen), wait);
     }), 12000);
-    assert.ok(!states.includes('polling'), states.join());
+    let rounds = 0;
+    while (await isPolling()) assert.ok((rounds += 1) < 5, 'the page polls');
   } finally {
     await page.close();
     await site.stop();
