@@ -7,6 +7,7 @@ import re
 import signal
 import stat
 import subprocess
+import time
 import unittest
 import urllib.parse
 
@@ -174,6 +175,7 @@ class Login(web_case.WebTest):
             self.assertEqual(self.status("/echo", headers=[f"Cookie: {cookie}"], site=site), 200)
 
     def test_a_wrong_token_is_logged(self):
+        begin = time.monotonic()
         answer = self.log_in("wrong")
         self.assertEqual(answer.status, 401)
         self.assertIn("Wrong token", answer.text())
@@ -182,7 +184,9 @@ class Login(web_case.WebTest):
         self.assertNotIn("wrong", self.site.log())
         for _ in range(30):
             self.log_in("wrong")
-        self.assertLessEqual(self.site.log().count("web-login-refused"), 20)
+        # At most ten lines in ten seconds.
+        lines = self.site.log().count("web-login-refused")
+        self.assertLessEqual(lines, 10 + (time.monotonic() - begin))
 
     def test_so_is_one_that_a_program_has_shown(self):
         for path, method, headers, body in (("/api/echo", "GET", [], None), ("/api/act", "POST", SAME, b"x")):
@@ -266,8 +270,8 @@ class Changes(web_case.WebTest):
                         ["Sec-Fetch-Site: cross-site", "Origin: http://localhost:11380"],
                         ["Referer: http://localhost:11380/"]):
             self.assertEqual(self.act(*headers), 403, headers)
-        self.assertNotIn("event=web-action ", self.site.log())
         self.assert_logged("event=web-action-refused")
+        self.assertNotIn("event=web-action ", self.site.log())
 
     def test_reading_changes_nothing(self):
         self.assertEqual(self.fields("/echo", headers=SAME)["may_change"], "no")
