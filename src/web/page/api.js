@@ -32,7 +32,10 @@ async function answerOf(send) {
     throw new Refusal(0, 'haricot web does not answer');
   }
   if (response.status === 401) location.assign('login' + location.hash);
-  const answer = await response.json().catch(() => null);
+  const answer = await response.json().catch((error) => {
+    if (error.name === 'AbortError') throw error;
+    return null;
+  });
   if (!response.ok) throw new Refusal(response.status, answer?.error ?? `HTTP status ${response.status}`);
   if (answer === null) throw new Refusal(response.status, 'the answer is not JSON');
   return answer;

@@ -81,6 +81,7 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     hasHistory: true,
     churns: false,  // If true, each request for a tube finds other next jobs.
     hit: null,  // Returns the body of a hit: [before, the match, after].
+    holdsBody: false,  // If true, an answer that is held back has begun.
     stayed: 0, gone: new Set(),  // Number of jobs that an action does not change, and ids of deleted jobs.
     clients: Array.from({length: 1200}, (_, i) => makeClient(i)),
     tubes: Array.from({length: tubes}, (_, i) => makeTube(i)),
@@ -219,11 +220,14 @@ export function makeUp({tubes = 100000, allowChanges = true} = {}) {
     if (servePage(url.pathname, response)) return undefined;
     const send = () => {
       const [status, answer] = answerOf(url.pathname, url.searchParams, body);
-      response.writeHead(status, {'Content-Type': 'application/json'});
+      if (!response.headersSent) response.writeHead(status, {'Content-Type': 'application/json'});
       response.end(JSON.stringify(answer));
     };
     // This part of a search is answered later.
-    if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) return held.push(send);
+    if (url.pathname === '/api/search' && Number(url.searchParams.get('after') ?? 0) >= world.searchHolds) {
+      if (world.holdsBody) response.writeHead(200, {'Content-Type': 'application/json'}).write(' ');
+      return held.push(send);
+    }
     return send();
   });
   const tick = setInterval(() => {

@@ -43,7 +43,7 @@ export function reset() {
   world.down.clear();
   world.holdsEvents = false;
   world.forgetsRows = false;
-  Object.assign(world, {searchPieces: 40, searchHolds: Infinity, hasHistory: true, churns: false, hit: null, stayed: 0});
+  Object.assign(world, {searchPieces: 40, searchHolds: Infinity, holdsBody: false, hasHistory: true, churns: false, hit: null, stayed: 0});
   world.gone.clear();
   world.allowChanges = true;
   world.setSilent(false);

@@ -191,7 +191,7 @@ pageTest('hostile names are shown, and lead to their tubes', () => address('serv
     await until(page, (wanted) => document.querySelector('.rows .row:not(.is-unknown) .name a')?.textContent === wanted, name);
     await page.$eval('.rows .row .name a', (link) => link.click());
     await until(page, (wanted) => document.querySelector('h1')?.textContent === wanted, name);
-    await until(page, () => document.querySelector('.strip .ready dd')?.textContent !== '');
+    await textBecomes(page, '.strip .ready dd', /./);
   }
 });
 
@@ -291,6 +291,14 @@ pageTest('hits come one after the other, a stop ends the requests, and more cont
   await press(page, 'Continue');
   await until(page, (all) => document.querySelector('.found').textContent === `${all} hits in ${all},000 jobs: complete`, hits + 10);
   assert.equal(await textOf(page, '.jobs .excerpt + td'), 'buried');
+});
+
+pageTest('a stop in the middle of an answer is a stop', () => {
+  world.holdsBody = true;
+  return endlessSearch({contains: 'x'});
+}, async (page) => {
+  await stopSearch(page);
+  await textBecomes(page, '.found', '3 hits in 3,000 jobs: stopped');
 });
 
 pageTest('an act on what a search shows is on exactly that', () => endlessSearch({contains: 'x', state: 'buried'}), async (page) => {
