@@ -8,11 +8,11 @@ const puppeteer = require('puppeteer-core');
 export const kAxe = require.resolve('axe-core/axe.min.js');
 
 // Milliseconds, enough for a busy machine.
-const kPatience = Number(process.env.PATIENCE ?? 60000);
+const kPatience = Number(process.env.PATIENCE ?? 120000);
 
 // With HARICOT_PAGE_SLOW=1, the page is as slow as on a busy machine, so that a check that comes too early fails.
 const kIsSlow = process.env.HARICOT_PAGE_SLOW === '1';
-const kSlowness = 6;  // Times.
+const kSlowness = 3;  // Times.
 const kDelayMax = 300;  // Milliseconds.
 
 const kPrograms = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
