@@ -46,7 +46,7 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
   return {};
 }
 
-// RequestRunner runs put, which has a body, and quit, which has no answer.
+// The functions of requests.hpp run put, which has a body, and quit, which has no answer.
 Reply commands::put(CommandContext&, const Call&) {
   CHECK(false);
   return {};

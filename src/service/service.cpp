@@ -8,28 +8,10 @@
 namespace haricot {
 
 Service::Service(const ServerInfo& info, Journal& journal, Instant now, const HashKey& key)
-    : journal_(journal),
-      engine_(now, journal, key),
-      dispatcher_(engine_, journal, info, cushion_, now),
-      turn_{.began = now},
-      shares_(engine_.steps()),
-      run_queue_(turn_),
-      outbox_(engine_, journal, dispatcher_, cushion_, run_queue_, turn_),
-      lists_(engine_, run_queue_, outbox_, turn_),
-      idle_(info.limits, engine_, dispatcher_, outbox_, turn_),
-      runner_({.engine = engine_,
-               .journal = journal,
-               .dispatcher = dispatcher_,
-               .cushion = cushion_,
-               .turn = turn_,
-               .shares = shares_,
-               .run_queue = run_queue_,
-               .page_limit = page_limit_,
-               .outbox = outbox_,
-               .lists = lists_}) {
-  engine_.limit_tries(info.limits.tries_max);
+    : parts_(info, journal, now, key) {
+  parts_.engine.limit_tries(info.limits.tries_max);
   if (info.limits.job_memory_bytes_max > 0) {
-    engine_.memory().limit(info.limits.job_memory_bytes_max);
+    parts_.engine.memory().limit(info.limits.job_memory_bytes_max);
   }
 }
 
@@ -40,68 +22,68 @@ Service::~Service() {
 // Sessions ----------------------------------------------------------------------------------------
 
 bool Service::admit_connection() {
-  const std::uint32_t allowed = dispatcher_.info().limits.connections_max;
-  if (allowed == 0 || engine_.counts().clients < allowed) return true;
-  dispatcher_.count_refused_connection();
+  const std::uint32_t allowed = parts_.dispatcher.info().limits.connections_max;
+  if (allowed == 0 || parts_.engine.counts().clients < allowed) return true;
+  parts_.dispatcher.count_refused_connection();
   return false;
 }
 
 Session* Service::open(void* owner, bool is_local) {
-  CommandSet commands = dispatcher_.info().commands;
+  CommandSet commands = parts_.dispatcher.info().commands;
   if (is_local && commands == CommandSet::extended) commands = CommandSet::operators;
-  auto* session = new (std::nothrow) Session(owner, commands, turn_.began);
+  auto* session = new (std::nothrow) Session(owner, commands, parts_.turn.began);
   if (session == nullptr) return nullptr;
-  if (!engine_.open(session->client())) {
+  if (!parts_.engine.open(session->client())) {
     delete session;
     return nullptr;
   }
-  idle_.add(*session);
-  dispatcher_.count_connection();
+  parts_.idle.add(*session);
+  parts_.dispatcher.count_connection();
   return session;
 }
 
 void Service::close(Session& session, Instant now) {
-  lists_.remove(session);
-  page_limit_.remove(session);
-  runner_.remove(session);
-  engine_.close(session.client(), now);
-  run_queue_.remove(session);
-  outbox_.remove(session);
-  idle_.remove(session);
+  parts_.lists.remove(session);
+  parts_.page_limit.remove(session);
+  requests::remove(parts_, session);
+  parts_.engine.close(session.client(), now);
+  parts_.run_queue.remove(session);
+  parts_.outbox.remove(session);
+  parts_.idle.remove(session);
   delete &session;
-  outbox_.answer_deliveries();  // Waiting clients may have got its jobs.
+  parts_.outbox.answer_deliveries();  // Waiting clients may have got its jobs.
 }
 
 // A turn ------------------------------------------------------------------------------------------
 
 void Service::advance(Instant now) {
-  turn_.begin(now);
-  shares_.begin_turn();
-  engine_.advance(now);
+  parts_.turn.begin(now);
+  parts_.shares.begin_turn();
+  parts_.engine.advance(now);
   begin_commands();
-  idle_.end_idle_sessions(now);
+  parts_.idle.end_idle_sessions(now);
 }
 
 void Service::advance_tasks(Instant now) {
-  turn_.begin(now);
-  shares_.begin_turn();
-  engine_.advance_tasks(now);
+  parts_.turn.begin(now);
+  parts_.shares.begin_turn();
+  parts_.engine.advance_tasks(now);
   begin_commands();
 }
 
 inline void Service::begin_commands() {
-  outbox_.answer_deliveries();
-  shares_.begin_reading(!run_queue_.is_empty());
+  parts_.outbox.answer_deliveries();
+  parts_.shares.begin_reading(!parts_.run_queue.is_empty());
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
-  idle_.mark_active(session);
-  runner_.receive(session, bytes, now);
+  parts_.idle.mark_active(session);
+  requests::receive(parts_, session, bytes, now);
 }
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
-  idle_.mark_active(session);
-  runner_.receive_directly(session, bytes);
+  parts_.idle.mark_active(session);
+  requests::receive_directly(parts_, session, bytes);
 }
 
 // A session that has more commands than its share goes to the end of the backlog. A session whose
@@ -112,61 +94,57 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
 // without a new answer.
 void Service::run_backlog(Instant now) {
   // Asks even if no session waits, because the journal requests turns until it is asked.
-  if (journal_.may_try_again()) [[unlikely]]
+  if (parts_.journal.may_try_again()) [[unlikely]]
     retry_deferred(now);
-  if (run_queue_.is_short_of_memory()) run_queue_.wake_for_memory(page_limit_.free_pages());
-  if (run_queue_.is_empty()) return;
-  run_queue_.begin_round();
-  shares_.begin_backlog();
-  while (!shares_.is_used_up()) {
-    Session* const session = run_queue_.take_next();
+  if (parts_.run_queue.is_short_of_memory())
+    parts_.run_queue.wake_for_memory(parts_.page_limit.free_pages());
+  if (parts_.run_queue.is_empty()) return;
+  parts_.run_queue.begin_round();
+  parts_.shares.begin_backlog();
+  while (!parts_.shares.is_used_up()) {
+    Session* const session = parts_.run_queue.take_next();
     if (session == nullptr) break;
-    runner_.run_kept(*session, now, shares_.share_of_waiting());
-    outbox_.push(*session);
+    requests::run_kept(parts_, *session, now, parts_.shares.share_of_waiting());
+    parts_.outbox.push(*session);
     if (session->stopped() == Session::Stopped::put_off) {
-      run_queue_.keep_place(*session);
+      parts_.run_queue.keep_place(*session);
       break;
     }
   }
-  run_queue_.end_round();
+  parts_.run_queue.end_round();
 }
 
 void Service::retry_deferred(Instant now) {
-  run_queue_.retry_deferred();
-  engine_.resume_tasks(now);
-  outbox_.answer_deliveries();
+  parts_.run_queue.retry_deferred();
+  parts_.engine.resume_tasks(now);
+  parts_.outbox.answer_deliveries();
 }
 
 void Service::end_turn(Instant now) {
-  journal_.end_turn(now);
-  outbox_.release_safe();
+  parts_.journal.end_turn(now);
+  parts_.outbox.release_safe();
 }
 
 void Service::sent(Session& session, std::size_t bytes) {
-  if (bytes > 0) idle_.mark_active(session);
-  outbox_.consume(session, bytes);
-  page_limit_.end_if_sent(session);
-  run_queue_.wake(session);
+  if (bytes > 0) parts_.idle.mark_active(session);
+  parts_.outbox.consume(session, bytes);
+  parts_.page_limit.end_if_sent(session);
+  parts_.run_queue.wake(session);
   // The connection is closed when the last of its output is sent.
-  if (session.is_finished() && !session.has_output()) outbox_.push(session);
+  if (session.is_finished() && !session.has_output()) parts_.outbox.push(session);
 }
 
 Instant Service::next_event() const {
-  if (!run_queue_.is_empty() || outbox_.has_safe() || can_wake_for_memory()) return Instant{};
-  return std::min({engine_.next_event(), journal_.next_event(), idle_.next_check()});
+  if (!parts_.run_queue.is_empty() || parts_.outbox.has_safe() || can_wake_for_memory())
+    return Instant{};
+  return std::min(
+      {parts_.engine.next_event(), parts_.journal.next_event(), parts_.idle.next_check()});
 }
 
 // Hand-over ---------------------------------------------------------------------------------------
 
 ServiceSerializer Service::serializer() {
-  return ServiceSerializer({.service = *this,
-                            .engine = engine_,
-                            .dispatcher = dispatcher_,
-                            .turn = turn_,
-                            .run_queue = run_queue_,
-                            .outbox = outbox_,
-                            .lists = lists_,
-                            .idle = idle_});
+  return ServiceSerializer(*this, parts_);
 }
 
 }  // namespace haricot

@@ -24,20 +24,20 @@ bool ServiceSerializer::is_at_rest() const {
 void ServiceSerializer::write(StateWriter& to, Bodies bodies) const {
   CHECK(is_at_rest());
   std::vector<const Client*> clients;
-  for (Session* session = parts_.service.first_session(); session != nullptr;
-       session = parts_.service.session_after(*session)) {
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
     clients.push_back(&session->client());
   }
   to.begin(kService);
   to.value(bodies);
   to.value(static_cast<std::uint32_t>(clients.size()));
   parts_.engine.serializer().write(to, bodies);
-  for (Session* session = parts_.service.first_session(); session != nullptr;
-       session = parts_.service.session_after(*session)) {
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
     parts_.lists.add_all_pages(*session);
   }
-  for (Session* session = parts_.service.first_session(); session != nullptr;
-       session = parts_.service.session_after(*session)) {
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
     write_session(to, *session);
   }
   parts_.engine.serializer().write_waits(to, clients);
@@ -77,14 +77,14 @@ ServiceSerializer::Read ServiceSerializer::read_queue(StateReader& from) {
 bool ServiceSerializer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                      Session*& session) {
   clients_.push_back(nullptr);
-  session = parts_.service.open(owner, is_local);
+  session = service_.open(owner, is_local);
   if (session == nullptr) return false;
   const bool is_good = try_to_read(from, *session);
   if (is_good && owner != nullptr) {
     clients_.back() = &session->client();
     return true;
   }
-  parts_.service.close(*session, now);
+  service_.close(*session, now);
   session = nullptr;
   return is_good;
 }
@@ -151,8 +151,8 @@ bool ServiceSerializer::finish(StateReader& from, Instant now, bool counts) {
   if (!has_waits || !from.begin(kEnd)) return false;
   from.value(parts_.dispatcher);
   if (counts) parts_.dispatcher.count_hand_over();
-  for (Session* session = parts_.service.first_session(); session != nullptr;
-       session = parts_.service.session_after(*session)) {
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
     // A session has one answer at a time.
     if (session->is_answered_in_pieces() && session->client().is_busy()) return false;
     if (session->is_ended() || session->stopped() == Session::Stopped::needs_input) continue;

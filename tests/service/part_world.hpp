@@ -1,4 +1,4 @@
-// The lower parts of a service, with sessions, for tests of one part.
+// The parts of a service, with sessions, for tests of one part.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "haricot/service/outbox.hpp"
+#include "haricot/service/requests.hpp"
 #include "support/fake_journal.hpp"
 
 namespace haricot::test {
@@ -58,13 +58,13 @@ struct PartWorld {
 
   Instant now = Instant::at(1'000'000'000'000);
   FakeJournal journal;
-  Engine engine{now, journal};
   ServerInfo info;
-  MemoryCushion cushion;
-  Dispatcher dispatcher{engine, journal, info, cushion, now};
-  Turn turn;
-  RunQueue run_queue{turn};
-  Outbox outbox{engine, journal, dispatcher, cushion, run_queue, turn};
+  ServiceParts parts{info, journal, now, {}};
+  Engine& engine = parts.engine;
+  Dispatcher& dispatcher = parts.dispatcher;
+  Turn& turn = parts.turn;
+  RunQueue& run_queue = parts.run_queue;
+  Outbox& outbox = parts.outbox;
   std::vector<std::unique_ptr<Session>> sessions;
 };
 

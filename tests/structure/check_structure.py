@@ -105,7 +105,7 @@ PARTS = {
         "outbox": {"run_queue"},
         "long_lists": {"run_queue", "outbox"},
         "idle_watch": {"outbox"},
-        "request_runner": {"admission", "run_queue", "page_limit", "outbox", "long_lists"},
+        "requests": {"admission", "run_queue", "page_limit", "outbox", "long_lists", "idle_watch"},
     },
 }
 PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp",
@@ -119,7 +119,7 @@ NO_PARTS = {
 # The nodes of a session (service/session.hpp), and the part that uses each. Only the session itself and ServiceSerializer
 # may use all of them.
 SESSION_NODES = {
-    "requests": "request_runner",
+    "requests": "requests",
     "to_run": "run_queue",
     "send": "outbox",
     "idle": "idle_watch",

@@ -100,7 +100,7 @@ class Includes(unittest.TestCase):
         self.refused("src/service/service.cpp", "session.send.until = records;", "belongs to outbox")
         self.refused("src/service/outbox.cpp", "CHECK(!session->list);", "belongs to long_lists")
         self.refused("src/os/daemon.cpp", "connection.session().requests.input.clear();",
-                     "belongs to request_runner")
+                     "belongs to requests")
 
     def test_headers_are_checked_like_sources(self):
         found = findings("include/haricot/base/x.hpp", "#pragma once",

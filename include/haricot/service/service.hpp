@@ -12,26 +12,19 @@
 // in the outputs of the sessions. If a command ends the waits of other clients, their sessions have
 // the answers when the call returns.
 //
-// This class is a front. Its members are the parts, each with its own header and tests.
+// This class is a front: the parts (ServiceParts) do the work, each with its own header and tests.
 
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
-#include "haricot/base/memory.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
-#include "haricot/service/admission.hpp"
 #include "haricot/service/dispatcher.hpp"
-#include "haricot/service/idle_watch.hpp"
-#include "haricot/service/long_lists.hpp"
-#include "haricot/service/outbox.hpp"
-#include "haricot/service/page_limit.hpp"
-#include "haricot/service/request_runner.hpp"
-#include "haricot/service/run_queue.hpp"
+#include "haricot/service/requests.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
 
@@ -47,7 +40,7 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  void set_trace(CommandTrace trace) { runner_.set_trace(trace); }
+  void set_trace(CommandTrace trace) { parts_.trace = trace; }
 
   // Returns true if the limit allows one more connection. Otherwise counts a refusal.
   [[nodiscard]] bool admit_connection();
@@ -71,9 +64,9 @@ class Service {
   void receive_directly(Session& session, std::size_t bytes);
   // Notes that the peer has closed its writing side, while earlier input is still to be received.
   // From now on the client does not wait for a job.
-  void peer_half_closed(Session& session) { runner_.half_close(session); }
+  void peer_half_closed(Session& session) { requests::half_close(parts_, session); }
   // Notes that the peer has closed its writing side, and all input was received.
-  void end_of_input(Session& session) { runner_.end_input(session); }
+  void end_of_input(Session& session) { requests::end_input(parts_, session); }
   // Runs the sessions that have commands left, each for its share. Includes commands that waited
   // for the journal's disk, if the disk has made progress.
   void run_backlog(Instant now);
@@ -81,36 +74,36 @@ class Service {
   void end_turn(Instant now);
   // Returns true if the last end_turn() has left answers whose records are safe, because a turn
   // releases a bounded number.
-  bool has_safe_answers() const { return outbox_.has_safe(); }
+  bool has_safe_answers() const { return parts_.outbox.has_safe(); }
   // Removes and returns a session that may send, is finished, or may want input again; null if
   // there is none. A session is returned again only after a change, or when answers that were held
   // back are released.
-  Session* next_to_send() { return outbox_.take_next(); }
+  Session* next_to_send() { return parts_.outbox.take_next(); }
   // Removes bytes that were sent from the output of the session.
   void sent(Session& session, std::size_t bytes);
   // Returns when the next turn has to begin if no input arrives; Instant{} means at once.
   Instant next_event() const;
 
   // Begins drain mode: puts are answered DRAINING.
-  void drain() { dispatcher_.drain(); }
-  bool is_draining() const { return dispatcher_.is_draining(); }
+  void drain() { parts_.dispatcher.drain(); }
+  bool is_draining() const { return parts_.dispatcher.is_draining(); }
 
   // For the log ----------------------------------------------------------------------------------
 
-  bool has_oversized() const { return dispatcher_.has_oversized(); }
-  OversizedPuts take_oversized() { return dispatcher_.take_oversized(); }
+  bool has_oversized() const { return parts_.dispatcher.has_oversized(); }
+  OversizedPuts take_oversized() { return parts_.dispatcher.take_oversized(); }
   // Jobs that were buried because their tries were used up.
-  SpentJobCounts& spent_jobs() { return engine_.spent_jobs(); }
+  SpentJobCounts& spent_jobs() { return parts_.engine.spent_jobs(); }
 
   // ----------------------------------------------------------------------------------------------
 
   // Return the open sessions one after another, in no particular order; null at the end.
-  Session* first_session() { return idle_.first(); }
-  Session* session_after(const Session& session) { return idle_.after(session); }
+  Session* first_session() { return parts_.idle.first(); }
+  Session* session_after(const Session& session) { return parts_.idle.after(session); }
 
-  const Engine& engine() const { return engine_; }
+  const Engine& engine() const { return parts_.engine; }
   // For the journal, which restores jobs before the first session is opened.
-  Engine& engine() { return engine_; }
+  Engine& engine() { return parts_.engine; }
   // Returns the serializer of the service (service_serializer.hpp).
   ServiceSerializer serializer();
 
@@ -118,21 +111,10 @@ class Service {
   void begin_commands();
   [[gnu::cold, gnu::noinline]] void retry_deferred(Instant now);
   bool can_wake_for_memory() const {
-    return run_queue_.is_short_of_memory() && page_limit_.free_pages() > 0;
+    return parts_.run_queue.is_short_of_memory() && parts_.page_limit.free_pages() > 0;
   }
 
-  Journal& journal_;
-  Engine engine_;
-  MemoryCushion cushion_;  // Reserve for workers when memory is short; puts need it filled.
-  Dispatcher dispatcher_;
-  Turn turn_;
-  TurnShares shares_;
-  RunQueue run_queue_;
-  PageLimit page_limit_;
-  Outbox outbox_;
-  LongLists lists_;
-  IdleWatch idle_;
-  RequestRunner runner_;
+  ServiceParts parts_;
 };
 
 }  // namespace haricot

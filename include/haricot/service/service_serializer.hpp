@@ -17,11 +17,7 @@
 #include "haricot/base/serialization.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/engine_serializer.hpp"
-#include "haricot/service/dispatcher.hpp"
-#include "haricot/service/idle_watch.hpp"
-#include "haricot/service/long_lists.hpp"
-#include "haricot/service/outbox.hpp"
-#include "haricot/service/run_queue.hpp"
+#include "haricot/service/requests.hpp"
 #include "haricot/service/service.hpp"
 #include "haricot/service/session.hpp"
 
@@ -29,19 +25,8 @@ namespace haricot {
 
 class ServiceSerializer {
  public:
-  // The service, and its parts with state to serialize. All outlive this.
-  struct Parts {
-    Service& service;
-    Engine& engine;
-    Dispatcher& dispatcher;
-    Turn& turn;
-    RunQueue& run_queue;
-    Outbox& outbox;
-    LongLists& lists;
-    const IdleWatch& idle;
-  };
-  // Service::serializer() calls this.
-  explicit ServiceSerializer(const Parts& parts) : parts_(parts) {}
+  // Both outlive this. Service::serializer() calls this.
+  ServiceSerializer(Service& service, ServiceParts& parts) : service_(service), parts_(parts) {}
   ServiceSerializer(const ServiceSerializer&) = delete;
   ServiceSerializer& operator=(const ServiceSerializer&) = delete;
 
@@ -73,7 +58,8 @@ class ServiceSerializer {
   bool check_id(PutPlan& plan);
   static bool refuse(Session& session);
 
-  Parts parts_;
+  Service& service_;
+  ServiceParts& parts_;
   std::uint32_t sessions_ = 0;
   Read queue_ = Read::broken;
   std::vector<Client*> clients_;  // Clients of the sessions that were read; null: closed.

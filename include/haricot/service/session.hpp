@@ -201,7 +201,7 @@ class Session {
 
   // Nodes of the parts ---------------------------------------------------------------------------
 
-  // RequestRunner: input of the session, and the reason why it is stopped.
+  // requests: input of the session, and the reason why it is stopped.
   struct RequestNode {
     [[no_unique_address]] ByteBuffer input;      // Unused input.
     CommandSet commands = CommandSet::standard;  // Commands that the client may use.

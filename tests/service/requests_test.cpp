@@ -1,4 +1,4 @@
-#include "haricot/service/request_runner.hpp"
+#include "haricot/service/requests.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +14,12 @@ namespace {
 
 using Stopped = Session::Stopped;
 
-class RequestRunnerTest : public ::testing::Test, protected test::PartWorld {
+class RequestsTest : public ::testing::Test, protected test::PartWorld {
  protected:
-  RequestRunnerTest() { begin_reading(); }
-  ~RequestRunnerTest() override {
+  RequestsTest() { begin_reading(); }
+  ~RequestsTest() override {
     for (const auto& session : sessions) {
-      runner.remove(*session);
+      requests::remove(parts, *session);
       lists.remove(*session);
     }
   }
@@ -33,31 +33,21 @@ class RequestRunnerTest : public ::testing::Test, protected test::PartWorld {
     shares.begin_backlog();
     run_queue.begin_round();
     while (Session* session = run_queue.take_next()) {
-      runner.run_kept(*session, now, shares.share_of_waiting());
+      requests::run_kept(parts, *session, now, shares.share_of_waiting());
     }
     run_queue.end_round();
   }
   std::string send(Session& session, std::string_view bytes) {
-    runner.receive(session, bytes, now);
+    requests::receive(parts, session, bytes, now);
     return take_output(session);
   }
 
-  TurnShares shares{engine.steps()};
-  PageLimit page_limit;
-  LongLists lists{engine, run_queue, outbox, turn};
-  RequestRunner runner{{.engine = engine,
-                        .journal = journal,
-                        .dispatcher = dispatcher,
-                        .cushion = cushion,
-                        .turn = turn,
-                        .shares = shares,
-                        .run_queue = run_queue,
-                        .page_limit = page_limit,
-                        .outbox = outbox,
-                        .lists = lists}};
+  TurnShares& shares = parts.shares;
+  PageLimit& page_limit = parts.page_limit;
+  LongLists& lists = parts.lists;
 };
 
-TEST_F(RequestRunnerTest, RunsCompleteRequestsAndKeepsTheRest) {
+TEST_F(RequestsTest, RunsCompleteRequestsAndKeepsTheRest) {
   Session& session = connect();
   EXPECT_EQ(send(session, "use t\r\nput 0 0 60 1\r\nx\r\nlist-tube"), "USING t\r\nINSERTED 1\r\n");
   EXPECT_EQ(session.stopped(), Stopped::needs_input);
@@ -67,7 +57,7 @@ TEST_F(RequestRunnerTest, RunsCompleteRequestsAndKeepsTheRest) {
   EXPECT_EQ(session.requests.input.memory_bytes(), 0U);
 }
 
-TEST_F(RequestRunnerTest, AWaitingSessionKeepsItsInput) {
+TEST_F(RequestsTest, AWaitingSessionKeepsItsInput) {
   Session& session = connect();
   EXPECT_EQ(send(session, "reserve\r\nuse t\r\n"), "");
   EXPECT_EQ(session.stopped(), Stopped::waits_for_delivery);
@@ -75,21 +65,21 @@ TEST_F(RequestRunnerTest, AWaitingSessionKeepsItsInput) {
   EXPECT_EQ(session.requests.input.view(), "use t\r\nuse u\r\n");
 }
 
-TEST_F(RequestRunnerTest, AClosedWritingSideEndsAWait) {
+TEST_F(RequestsTest, AClosedWritingSideEndsAWait) {
   Session& session = connect();
   send(session, "reserve\r\n");
-  runner.half_close(session);
+  requests::half_close(parts, session);
   EXPECT_FALSE(session.peer_may_write());
   EXPECT_EQ(take_output(session), "TIMED_OUT\r\n");
   EXPECT_FALSE(session.is_finished()) << "more may be under way";
   EXPECT_EQ(send(session, "reserve\r\n"), "TIMED_OUT\r\n");
   to_send();
-  runner.end_input(session);
+  requests::end_input(parts, session);
   EXPECT_TRUE(session.is_finished());
   EXPECT_EQ(to_send(), Sessions{&session});
 }
 
-TEST_F(RequestRunnerTest, InputAbortsAReserveWithAbort) {
+TEST_F(RequestsTest, InputAbortsAReserveWithAbort) {
   Session& session = connect();
   EXPECT_EQ(send(session, "reserve-with-abort\r\n"), "");
   EXPECT_EQ(send(session, "use t\r\n"), "ABORTED\r\n");
@@ -97,7 +87,7 @@ TEST_F(RequestRunnerTest, InputAbortsAReserveWithAbort) {
   EXPECT_EQ(take_output(session), "USING t\r\n");
 }
 
-TEST_F(RequestRunnerTest, ASessionBeyondItsShareContinuesInTheBacklog) {
+TEST_F(RequestsTest, ASessionBeyondItsShareContinuesInTheBacklog) {
   constexpr std::size_t kCommands =
       turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand + 10;
   Session& session = connect();
@@ -110,7 +100,7 @@ TEST_F(RequestRunnerTest, ASessionBeyondItsShareContinuesInTheBacklog) {
   EXPECT_EQ(session.stopped(), Stopped::needs_input);
 }
 
-TEST_F(RequestRunnerTest, AnExpensiveCommandStaysInTheInput) {
+TEST_F(RequestsTest, AnExpensiveCommandStaysInTheInput) {
   Session& session = connect();
   for (int i = 0; i < 40; ++i) send(session, "put 0 0 60 1\r\nx\r\n");
   begin_reading();
@@ -125,7 +115,7 @@ TEST_F(RequestRunnerTest, AnExpensiveCommandStaysInTheInput) {
   EXPECT_TRUE(received.starts_with("OK ") && received.ends_with("USING t\r\n"));
 }
 
-TEST_F(RequestRunnerTest, ADeferredCommandRunsAgain) {
+TEST_F(RequestsTest, ADeferredCommandRunsAgain) {
   Session& session = connect();
   journal.refuse_from(1, JournalStatus::later);
   EXPECT_EQ(send(session, "put 0 0 60 1\r\nx\r\nuse t\r\n"), "");
@@ -147,7 +137,7 @@ TEST_F(RequestRunnerTest, ADeferredCommandRunsAgain) {
   EXPECT_EQ(session.commands_run(), commands + 1);
 }
 
-TEST_F(RequestRunnerTest, APageWaitsForMemory) {
+TEST_F(RequestsTest, APageWaitsForMemory) {
   Session& session = connect();
   send(session, "put 0 0 60 1\r\nx\r\n");
   for (std::uint32_t i = 0; i < PageLimit::kPagesMax; ++i) page_limit.begin(connect());
@@ -163,17 +153,17 @@ TEST_F(RequestRunnerTest, APageWaitsForMemory) {
   EXPECT_TRUE(take_output(session).starts_with("OK "));
 }
 
-TEST_F(RequestRunnerTest, ADuplicateWaitsForTheRecordOfTheOwner) {
+TEST_F(RequestsTest, ADuplicateWaitsForTheRecordOfTheOwner) {
   journal.hold_back();
   Session& first = connect();
   Session& second = connect();
-  runner.receive(first, "put 5 0 60 1 idp:k\r\nx\r\n", now);
-  runner.receive(second, "put 5 0 60 1 idp:k\r\nx\r\n", now);
+  requests::receive(parts, first, "put 5 0 60 1 idp:k\r\nx\r\n", now);
+  requests::receive(parts, second, "put 5 0 60 1 idp:k\r\nx\r\n", now);
   EXPECT_EQ(journal.written.size(), 1U);
   EXPECT_FALSE(second.may_send());
 }
 
-TEST_F(RequestRunnerTest, ARejectedLineIsAnswered) {
+TEST_F(RequestsTest, ARejectedLineIsAnswered) {
   Session& session = connect();
   EXPECT_EQ(send(session, "nonsense\r\n"), "UNKNOWN_COMMAND\r\n");
   EXPECT_EQ(send(session, "delete x\r\n"), "BAD_FORMAT\r\n");
@@ -182,14 +172,14 @@ TEST_F(RequestRunnerTest, ARejectedLineIsAnswered) {
   EXPECT_EQ(send(session, "put 0 0 60 4294967295 x\r\n"), "") << "its body is discarded";
 }
 
-TEST_F(RequestRunnerTest, ASessionEndsWithoutMemoryForInput) {
+TEST_F(RequestsTest, ASessionEndsWithoutMemoryForInput) {
   Session& session = connect();
   const std::string body(4 * Memory::kOwnBytes, 'x');
   send(session, "reserve\r\n");
   Memory::limit(1);
   {
     const Memory::Bounded bounded;
-    runner.receive(session, body, now);
+    requests::receive(parts, session, body, now);
   }
   Memory::limit(SIZE_MAX);
   EXPECT_TRUE(Memory::take_refusal());
@@ -197,7 +187,7 @@ TEST_F(RequestRunnerTest, ASessionEndsWithoutMemoryForInput) {
   EXPECT_EQ(to_send(), Sessions{&session});
 }
 
-TEST_F(RequestRunnerTest, QuitEndsTheSession) {
+TEST_F(RequestsTest, QuitEndsTheSession) {
   Session& session = connect();
   EXPECT_EQ(send(session, "use t\r\nquit\r\nuse u\r\n"), "USING t\r\n");
   EXPECT_EQ(session.stopped(), Stopped::quit);
