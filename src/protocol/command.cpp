@@ -95,12 +95,13 @@ class Cursor {
   // std::from_chars took more than twice the instructions for numbers of a few digits.
   template <typename Integer>
   bool number(Integer& value) {
-    skip_blanks();
     // This many digits always fit.
     constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
-    const char* at = rest_.data();
-    const char* const end = at + rest_.size();
-    const char* const fitting = at + std::min(rest_.size(), kDigitsThatFit);
+    const char* const first = after_blanks();
+    const char* const end = rest_.data() + rest_.size();
+    const char* const fitting =
+        first + std::min(static_cast<std::size_t>(end - first), kDigitsThatFit);
+    const char* at = first;
     Integer sum = 0;
     for (; at != fitting && digit_of(*at) <= 9; ++at) sum = sum * 10 + digit_of(*at);
     if (at == fitting) [[unlikely]] {
@@ -109,7 +110,7 @@ class Cursor {
         if (__builtin_add_overflow(sum, Integer{digit_of(*at)}, &sum)) return false;
       }
     }
-    if (at == rest_.data()) return false;
+    if (at == first) return false;
     value = sum;
     rest_ = std::string_view(at, static_cast<std::size_t>(end - at));
     return true;
@@ -150,14 +151,19 @@ class Cursor {
   bool count(std::uint32_t& value) { return number(value) && value >= 1 && value <= kBatchMax; }
 
   void skip_blanks() {
-    std::size_t blanks = 0;
-    while (blanks < rest_.size() && rest_[blanks] == ' ') ++blanks;
-    rest_.remove_prefix(blanks);
+    rest_.remove_prefix(static_cast<std::size_t>(after_blanks() - rest_.data()));
   }
 
   std::string_view rest() const { return rest_; }
 
  private:
+  // Returns the first byte that is not a blank, or the end.
+  const char* after_blanks() const {
+    const char* at = rest_.data();
+    const char* const end = at + rest_.size();
+    while (at != end && *at == ' ') ++at;
+    return at;
+  }
   // Returns more than 9 if the byte is not a digit.
   static std::uint32_t digit_of(char byte) { return static_cast<unsigned char>(byte - '0'); }
 
@@ -226,8 +232,7 @@ ParseResult read_bound(Cursor& cursor, Command& command) {
 }
 
 // Compat: beanstalkd counts a put before it checks the text after the last number.
-// docs/compatibility.md, "Taken over". Flattened, because each call of number() would cost every
-// put.
+// docs/compatibility.md, "Taken over".
 [[gnu::flatten]] ParseResult read_put(Cursor& cursor, Command& command) {
   const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
