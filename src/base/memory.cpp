@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <new>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 

@@ -1,6 +1,5 @@
 #include "os/address.hpp"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <string_view>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/record.hpp"

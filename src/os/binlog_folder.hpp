@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/engine.hpp"

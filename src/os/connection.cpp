@@ -3,12 +3,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
 
-#include "haricot/base/check.hpp"
 #include "haricot/base/memory.hpp"
 #include "os/address.hpp"
 

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstring>
 #include <new>
-#include <string>
 #include <utility>
 
 #include "haricot/base/check.hpp"

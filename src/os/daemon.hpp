@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
 #include "haricot/service/service_serializer.hpp"

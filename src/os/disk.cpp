@@ -1,18 +1,14 @@
 #include "os/disk.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <utility>
-#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/format/file_name.hpp"
-#include "os/folder_files.hpp"
 
 namespace haricot::os {
 

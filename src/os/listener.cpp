@@ -1,8 +1,6 @@
 #include "os/listener.hpp"
 
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pwd.h>
 #include <sys/socket.h>
@@ -11,13 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "haricot/base/number.hpp"
 #include "os/address.hpp"
 
 namespace haricot::os {

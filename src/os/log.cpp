@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <new>
-#include <optional>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/encoding.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/flag_text.hpp"

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
-#include <cstdint>
 #include <cstring>
 #include <ctime>
 

@@ -14,7 +14,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <span>

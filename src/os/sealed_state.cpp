@@ -7,16 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "haricot/binlog/binlog.hpp"
 #include "os/clock.hpp"
 #include "os/connection.hpp"
-#include "os/descriptor.hpp"
 #include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 

@@ -21,14 +21,11 @@
 #include "haricot/queue/journal.hpp"
 #include "os/address.hpp"
 #include "os/connection.hpp"
-#include "os/descriptor.hpp"
 #include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 #include "os/hand_over.hpp"
-#include "os/listener.hpp"
 #include "os/process.hpp"
 #include "os/sandbox.hpp"
-#include "os/service_manager.hpp"
 
 namespace haricot::os {
 

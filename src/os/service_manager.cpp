@@ -14,14 +14,11 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "os/clock.hpp"
-#include "os/descriptor.hpp"
 #include "os/sealed_state.hpp"
 
 namespace haricot::os {

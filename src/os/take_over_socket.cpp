@@ -12,9 +12,7 @@
 
 #include "os/address.hpp"
 #include "os/clock.hpp"
-#include "os/descriptor.hpp"
 #include "os/process.hpp"
-#include "os/service_manager.hpp"
 
 namespace haricot::os {
 namespace {

@@ -1,16 +1,13 @@
 #include "haricot/protocol/command.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command_words.hpp"
 

@@ -1,6 +1,5 @@
 #include "haricot/protocol/reply.hpp"
 
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>

@@ -1,6 +1,5 @@
 #include "haricot/queue/backlog.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -20,7 +19,7 @@ constexpr Duration kMemoryAge = Duration::seconds(1);
 
 Backlog::~Backlog() {
   while (const std::unique_ptr<Task> task = tasks_.take_first()) {
-    auto* closed = std::get_if<ClosedClient>(&task->work);
+    auto* closed = std::get_if<tasks::ClosedClient>(&task->work);
     for (std::uint32_t i = 0; closed != nullptr && i < closed->watches.size(); ++i) {
       closed->watches[i]->tube->watchers.remove(*closed->watches[i]);
       if (closed->index != nullptr) closed->index->remove(*closed->watches[i]);
@@ -164,7 +163,7 @@ void Backlog::allocate_task() {
 
 // Begins a task of a command. Its answer is the same whether it is done after the first piece or
 // much later. Requires: allocate_task().
-Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
+Outcome Backlog::begin(Client& client, Tube* tube, tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
   CHECK(!client.is_busy());
@@ -184,7 +183,7 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
   tasks_.answered(task);
 }
 
-Backlog::Task& Backlog::begin_always(engine_tasks::Work work) {
+Backlog::Task& Backlog::begin_always(tasks::Work work) {
   tasks_.allocate_task();
   Task& task = tasks_.begin(nullptr, nullptr);
   task.work = std::move(work);
@@ -220,7 +219,7 @@ void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
   client.activity().busy_with_ = ClientActivity::BusyWith::nothing;
-  const auto* flush = std::get_if<Flush>(&task->work);
+  const auto* flush = std::get_if<tasks::Flush>(&task->work);
   if (flush != nullptr && flush->has_begun()) {
     tasks_.forget_client(*task);
   } else {
@@ -235,7 +234,7 @@ void Backlog::leave_task(Client& client) {
 void Backlog::close(Client& client) {
   if (client.activity().is_task()) leave_task(client);
   if (client.is_waiting_for_end()) waits_.drop(client);
-  ClosedClient closed = watching_.close(client);
+  tasks::ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
     watching_.drop_watches(closed, budget);
     Tube& used = state_.used_by(client);
@@ -257,10 +256,10 @@ void Backlog::close(Client& client) {
     state_.clients.drop(closed.holder);
     return;
   }
-  tasks_.begin(nullptr, nullptr).work.emplace<ClosedClient>(std::move(closed));
+  tasks_.begin(nullptr, nullptr).work.emplace<tasks::ClosedClient>(std::move(closed));
 }
 
-TaskState Backlog::do_piece(Task&, ClosedClient& closed, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::ClosedClient& closed, const Budget& budget) {
   give_back(closed, budget);
   watching_.drop_watches(closed, budget);
   if (!closed.empty()) return TaskState::continues;
@@ -270,14 +269,14 @@ TaskState Backlog::do_piece(Task&, ClosedClient& closed, const Budget& budget) {
 
 // The order in which jobs return matters only if a client waits or a job may be buried. Then it is
 // the order in which their TTRs would have ended, as if the client had let all of them expire.
-JobRef Backlog::take_job_of(ClosedClient& closed) {
+JobRef Backlog::take_job_of(tasks::ClosedClient& closed) {
   if (state_.counts.waiting == 0 && !tries_.has_some()) return closed.jobs.take_any().job;
   const JobRef ref = closed.jobs.top().job;
   closed.jobs.remove(0, state_.jobs);
   return ref;
 }
 
-void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
+void Backlog::give_back(tasks::ClosedClient& closed, const Budget& budget) {
   while (!budget.is_used_up() && !closed.jobs.empty()) {
     state_.steps += QueueState::kStepsPerJob;
     serving_.take_back(take_job_of(closed));
@@ -290,12 +289,12 @@ Outcome Backlog::kick(Client& client, std::uint32_t bound) {
   allocate_task();
   Tube& tube = state_.used_by(client);
   // Not by tube.buried, which includes jobs that a flush has yet to free.
-  return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
+  return begin(client, &tube, tasks::Kick{tube.first_buried != JobRef::none, bound, 0});
 }
 
 // Kicks jobs of the tube until the bound is reached or none is left. Ends early if the journal
 // refuses or memory is short; the answer is the number of jobs kicked so far.
-TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::Kick& kick, const Budget& budget) {
   Tube& tube = *task.tube;
   bool is_refused = false;
   bool has_memory = true;
@@ -329,10 +328,10 @@ TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
 
 Outcome Backlog::set_weighted(Client& client, bool weighted) {
   allocate_task();
-  return begin(client, nullptr, ModeChange{weighted});
+  return begin(client, nullptr, tasks::ModeChange{weighted});
 }
 
-TaskState Backlog::do_piece(Task& task, ModeChange& change, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::ModeChange& change, const Budget& budget) {
   Outcome outcome = Outcome::done;
   if (change.is_begun || change.weighted != task.client->watches().are_weighted()) {
     outcome = watching_.change_mode(change, *task.client, budget);
@@ -349,10 +348,10 @@ Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t
   allocate_task();
   Tube* const tube = state_.tubes.find_or_create(tube_name);
   if (tube == nullptr) return Outcome::out_of_memory;
-  return begin(client, tube, WeightedWatch{weight});
+  return begin(client, tube, tasks::WeightedWatch{weight});
 }
 
-TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::WeightedWatch& watch, const Budget& budget) {
   Outcome outcome = watching_.make_weights(watch.made, *task.client, budget);
   if (outcome == Outcome::waiting) return TaskState::continues;
   if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, watch.weight);
@@ -367,10 +366,10 @@ TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budg
 Outcome Backlog::touch_all(Client& client) {
   allocate_task();
   client.activity().is_touching_all_ = true;
-  return begin(client, nullptr, TouchAll{client.held_jobs(), state_.now});
+  return begin(client, nullptr, tasks::TouchAll{client.held_jobs(), state_.now});
 }
 
-TaskState Backlog::do_piece(Task& task, TouchAll& touch, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::TouchAll& touch, const Budget& budget) {
   Client& client = *task.client;
   for (; touch.left > 0 && !budget.is_used_up(); --touch.left) {
     places_.touch_in_turn(client, touch.left - 1, touch.since);
@@ -398,7 +397,7 @@ void Backlog::stop_wait_for_end(Client& client) {
   watching_.deliver({.client = &client, .kind = Delivery::Kind::timed_out});
 }
 
-TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::EndedWaits&, const Budget& budget) {
   while (waits_.has_ended_some()) {
     if (budget.is_used_up()) return TaskState::continues;
     watching_.deliver(waits_.take_ended());
@@ -408,19 +407,19 @@ TaskState Backlog::do_piece(Task&, EndedWaits&, const Budget& budget) {
 
 // Permanent tasks ---------------------------------------------------------------------------------
 
-TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::EndedKeys&, const Budget& budget) {
   keys_.drop_ended(budget);
   return keys_.next_event() <= state_.now ? TaskState::continues : TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, LateBurials&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::LateBurials&, const Budget& budget) {
   const bool is_refused = !tries_.record_late(budget);
   return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::continues;
 }
 
 // Ends the holds for ended groups. A job that was flushed meanwhile only stops being held.
 // Otherwise this is like a kick, but there is no client to answer if the journal refuses.
-TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::EndedGroups&, const Budget& budget) {
   while (groups_.has_ended()) {
     if (budget.is_used_up()) return TaskState::continues;
     state_.steps += QueueState::kStepsPerJob;
@@ -448,14 +447,14 @@ TaskState Backlog::do_piece(Task&, EndedGroups&, const Budget& budget) {
   return TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, ListOfTubes&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, tasks::ListOfTubes&, const Budget& budget) {
   TubeList* const list = state_.tubes.list_if_asked();
   if (list == nullptr) return TaskState::waits;
   list->work(state_.steps, budget);
   return list->is_working() ? TaskState::continues : TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, FreedMemory&, const Budget&) {
+TaskState Backlog::do_piece(Task&, tasks::FreedMemory&, const Budget&) {
   if (age_memory_again_ <= state_.now) {
     Memory::age();
     age_memory_again_ = state_.now + kMemoryAge;

@@ -20,8 +20,8 @@ struct Backlog::Deletions {
 Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
   allocate_task();
   // An id that is named twice is not found the second time.
-  DeleteBatch batch{.ids = {ids.begin(), ids.end()},
-                    .asked = static_cast<std::uint32_t>(ids.size())};
+  tasks::DeleteBatch batch{.ids = {ids.begin(), ids.end()},
+                           .asked = static_cast<std::uint32_t>(ids.size())};
   std::sort(batch.ids.begin(), batch.ids.end());
   batch.ids.erase(std::unique(batch.ids.begin(), batch.ids.end()), batch.ids.end());
   const Outcome outcome = begin(client, nullptr, std::move(batch));
@@ -30,7 +30,7 @@ Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
 }
 
 // The first piece has its own budget, which the price of the command has paid for.
-TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::DeleteBatch& batch, const Budget& budget) {
   Outcome outcome = Outcome::out_of_memory;
   try {
     outcome = delete_some(*task.client, batch,
@@ -53,7 +53,8 @@ TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget
 // Deletes the existing jobs of the batch, as many as the budget allows. done, waiting (for a later
 // turn), not_yet (the rest waits for the journal's disk), out_of_memory, journal_failed. Throws
 // std::bad_alloc before anything has changed.
-Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Budget& budget) {
+Outcome Backlog::delete_some(const Client& client, tasks::DeleteBatch& batch,
+                             const Budget& budget) {
   Deletions planned = plan_deletions(client, batch, budget);
   state_.steps += (planned.next - batch.next) * turn_limits::kStepsPerNamedJob +
                   planned.refs.size() * QueueState::kStepsPerJob;
@@ -67,7 +68,7 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Bud
 
 // Plans the deletion of at least one id. Tubes have to be served if their clients may get other
 // jobs, or have to be notified: tubes of lanes, and tubes with watchers that have many watches.
-Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBatch& batch,
+Backlog::Deletions Backlog::plan_deletions(const Client& client, const tasks::DeleteBatch& batch,
                                            const Budget& budget) {
   Deletions planned;
   planned.refs.reserve(batch.ids.size() - batch.next);
@@ -94,7 +95,7 @@ Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBat
 
 // If the journal has no room for all deletions at once, tries half as many. If it refuses in
 // between, the batch continues later with the first job that is left.
-JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& batch) {
+JournalStatus Backlog::delete_planned(const Deletions& planned, tasks::DeleteBatch& batch) {
   const std::span<const JobRef> refs = planned.refs;
   const std::span<const JobRef> tombstone_refs = planned.tombstone_refs;
   // Keeps the tubes, which are served only after all deletions: a job that was given to a client
@@ -147,13 +148,14 @@ void Backlog::serve_each(std::span<Tube* const> tubes, bool has_changed) {
 
 Outcome Backlog::flush(Client& client, Tube& tube, JobStates states) {
   allocate_task();
-  const Outcome outcome = begin(client, &tube, Flush{states, std::make_unique<FlushedJobs>()});
+  const Outcome outcome =
+      begin(client, &tube, tasks::Flush{states, std::make_unique<FlushedJobs>()});
   end_holds();
   return outcome;
 }
 
 // Answers a flush that is refused; it continues without its client.
-TaskState Backlog::do_piece(Task& task, Flush& flush, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, tasks::Flush& flush, const Budget& budget) {
   const TaskState state = flush_some(flush, *task.tube, budget);
   if (task.client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
   const auto kind = flush.is_refused ? Delivery::Kind::failed : Delivery::Kind::flushed;
@@ -162,7 +164,7 @@ TaskState Backlog::do_piece(Task& task, Flush& flush, const Budget& budget) {
 }
 
 // Begins the flush, if possible, and frees jobs until none is left or the budget is used up.
-TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
+TaskState Backlog::flush_some(tasks::Flush& flush, Tube& tube, const Budget& budget) {
   if (!flush.has_begun()) {
     const bool has_another = tube.flushed != nullptr;
     if (!has_another && !Flushes::has_some(tube, flush.states)) return TaskState::done;
@@ -199,7 +201,7 @@ bool Backlog::can_delete() {
   return room == JournalStatus::ok || room == JournalStatus::later;
 }
 
-TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
+TaskState Backlog::free_some(tasks::Flush& flush, Tube& tube, const Budget& budget) {
   while (!tube.flushed->empty()) {
     if (budget.is_used_up()) return TaskState::continues;
     const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});

@@ -4,9 +4,7 @@
 #include "haricot/queue/engine.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
@@ -89,10 +87,6 @@ PutRoom Engine::room_of(JobRef ref) const {
                           {text, tags_in(text)}, state_.jobs.is_held(ref));
   room.may_be_buried = may_be_buried(ref);
   return room;
-}
-
-void Engine::mark_producer(Client& client) {
-  state_.mark_producer(client);
 }
 
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
@@ -192,10 +186,6 @@ Outcome Engine::put_again(Tube& tube, JobRef owner, std::uint32_t priority) {
 
 // Workers ----------------------------------------------------------------------------------------
 
-void Engine::mark_worker(Client& client) {
-  state_.mark_worker(client);
-}
-
 std::uint32_t Engine::offer_steps(JobId id) const {
   const JobRef ref = state_.jobs.find(id);
   return ref == JobRef::none ? 0 : watching_.offer_steps(state_.tube_of(ref));
@@ -219,7 +209,7 @@ Outcome Engine::wait_ends_at_once(const Client& client, Instant wait_end) {
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, WaitFor waits_for) {
   state_.now = now;
   CHECK(!client.is_busy());
-  mark_worker(client);
+  state_.mark_worker(client);
   if (!Places::allocate_reserved(client)) return {Outcome::out_of_memory};
   if (Tube* best = watching_.best_tube(client); best != nullptr) {
     return {Outcome::done, serving_.give(*best, client)};
@@ -243,7 +233,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   JournalStatus room = JournalStatus::ok;
   if (has_memory && has_to_be_recorded) room = tries_.take_room_for_unburial(ref);
   if (room == JournalStatus::later) return {Outcome::not_yet};
-  mark_worker(client);
+  state_.mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
   if (room != JournalStatus::ok) return {refused_change(room)};
   places_.to_reserved(ref, client);
@@ -405,7 +395,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
   CHECK(!client.is_busy());
   taken.reserve(taken.size() + count);
   backlog_.allocate_delivery();
-  mark_worker(client);
+  state_.mark_worker(client);
   const std::uint64_t before = state_.steps;
   bool is_empty = true;
   for (; count > 0 && state_.steps - before < kStepsPerBatch; --count) {

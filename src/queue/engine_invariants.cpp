@@ -365,7 +365,7 @@ class Inspection {
     if (index.many && client.is_waiting()) ++waiting_with_many_;
   }
 
-  void check_closed_client(const engine_tasks::ClosedClient& closed) {
+  void check_closed_client(const tasks::ClosedClient& closed) {
     CHECK(!closed.empty());
     for (std::uint32_t i = 0; i < closed.watches.size(); ++i) {
       CHECK(closed.watches[i]->client == closed.holder);
@@ -391,29 +391,29 @@ class Inspection {
     std::visit([this](const auto& work) { check_work(work); }, task.work);
   }
 
-  void check_work(const engine_tasks::ClosedClient& closed) { check_closed_client(closed); }
-  void check_work(const engine_tasks::Kick& kick) { CHECK(kick.left > 0); }
-  void check_work(const engine_tasks::TouchAll& touch) { CHECK(touch.left > 0); }
-  void check_work(const engine_tasks::Flush& flush) {
+  void check_work(const tasks::ClosedClient& closed) { check_closed_client(closed); }
+  void check_work(const tasks::Kick& kick) { CHECK(kick.left > 0); }
+  void check_work(const tasks::TouchAll& touch) { CHECK(touch.left > 0); }
+  void check_work(const tasks::Flush& flush) {
     if (flush.has_begun()) ++flushes_begun_;
   }
 
-  void check_work(const engine_tasks::DeleteBatch& batch) {
+  void check_work(const tasks::DeleteBatch& batch) {
     CHECK(batch.next < batch.ids.size() && batch.deleted < batch.asked);
   }
 
-  void check_work(const engine_tasks::ModeChange& change) {
+  void check_work(const tasks::ModeChange& change) {
     CHECK(!change.is_begun || change.made == nullptr);
   }
 
-  void check_work(const engine_tasks::WeightedWatch& watch) { CHECK(watch.weight > 0); }
+  void check_work(const tasks::WeightedWatch& watch) { CHECK(watch.weight > 0); }
 
-  void check_work(const engine_tasks::EndedKeys&) { ++always_; }
-  void check_work(const engine_tasks::LateBurials&) { ++always_; }
-  void check_work(const engine_tasks::EndedGroups&) { ++always_; }
-  void check_work(const engine_tasks::ListOfTubes&) { ++always_; }
-  void check_work(const engine_tasks::FreedMemory&) { ++always_; }
-  void check_work(const engine_tasks::EndedWaits&) { ++always_; }
+  void check_work(const tasks::EndedKeys&) { ++always_; }
+  void check_work(const tasks::LateBurials&) { ++always_; }
+  void check_work(const tasks::EndedGroups&) { ++always_; }
+  void check_work(const tasks::ListOfTubes&) { ++always_; }
+  void check_work(const tasks::FreedMemory&) { ++always_; }
+  void check_work(const tasks::EndedWaits&) { ++always_; }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {

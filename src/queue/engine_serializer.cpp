@@ -4,15 +4,9 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/queue/job.hpp"
-#include "haricot/queue/tube_times.hpp"
 
 namespace haricot {
 namespace {

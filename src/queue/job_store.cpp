@@ -1,10 +1,6 @@
 #include "haricot/queue/job_store.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <new>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/memory.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
 

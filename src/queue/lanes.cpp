@@ -1,12 +1,10 @@
 #include "haricot/queue/lanes.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <new>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "haricot/base/check.hpp"

@@ -1,10 +1,8 @@
 #include "haricot/queue/tube_times.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <new>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 

@@ -2,8 +2,6 @@
 
 #include <new>
 
-#include "haricot/base/check.hpp"
-
 namespace haricot {
 
 WatchIndex::~WatchIndex() {

@@ -1,7 +1,6 @@
 #include "haricot/queue/watching.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 #include <utility>
 
@@ -31,7 +30,7 @@ bool Watching::open(Client& client) {
   return true;
 }
 
-engine_tasks::ClosedClient Watching::close(Client& client) {
+tasks::ClosedClient Watching::close(Client& client) {
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
   state_.wheel.cancel(client.timer_);
   state_.clients.empty(client.ref_);
@@ -43,8 +42,8 @@ engine_tasks::ClosedClient Watching::close(Client& client) {
           std::move(client.watches_.index_), client.ref_};
 }
 
-// Starts with the last one. Without an index there are so few watches that all are removed at once.
-void Watching::drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget) {
+// Without an index there are so few watches that all are removed at once.
+void Watching::drop_watches(tasks::ClosedClient& closed, const Budget& budget) {
   const bool has_index = closed.index != nullptr;
   while (!closed.watches.empty() && (!has_index || !budget.is_used_up())) {
     Watch* watch = closed.watches.back();
@@ -331,7 +330,6 @@ void Watching::allocate_deliveries(std::size_t others) {
                                state_.counts.waiting_for_end + others + 1);
 }
 
-// Returns the tube with the best job that the client could reserve now, or null.
 Tube* Watching::best_tube(const Client& client) {
   if (client.watches_.are_many()) {
     const Watch* watch = client.watches_.index_->best_offer();
@@ -451,8 +449,7 @@ void Watching::take_weights(Client& client, std::unique_ptr<WatchWeights> weight
 // and inserts those in the new one, in the order of the watches. Meanwhile the client is busy: it
 // does not reserve, and its watches do not change. An announcement of a tube counts for the watches
 // whose offers are in the new order.
-Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
-                              const Budget& budget) {
+Outcome Watching::change_mode(tasks::ModeChange& change, Client& client, const Budget& budget) {
   const Outcome outcome = make_weights(change.made, client, budget);
   if (outcome != Outcome::done) return outcome;
   if (!client.watches_.are_many()) {

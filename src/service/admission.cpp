@@ -1,10 +1,8 @@
 #include "haricot/service/admission.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "haricot/base/check.hpp"

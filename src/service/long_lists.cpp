@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/command.hpp"

@@ -1,9 +1,5 @@
 #include "haricot/service/statistics.hpp"
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "haricot/base/job_tags.hpp"

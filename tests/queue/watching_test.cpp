@@ -62,7 +62,7 @@ TEST_F(WatchingTest, TubesAreServedByWeightInThatMode) {
     ASSERT_TRUE(state.tube_of(ref).ready.allocate_one());
     places.to_ready(ref, Place::nowhere);
   }
-  engine_tasks::ModeChange change{true};
+  tasks::ModeChange change{true};
   ASSERT_EQ(watching.change_mode(change, worker, state.budget(10)), Outcome::done);
   int from_other = 0;
   for (int i = 0; i < 4; ++i) {

@@ -14,7 +14,7 @@
 
 namespace haricot {
 
-// A key of 128 bits. A server must choose it at random.
+// A key of 128 bits. A server chooses it at random, because clients choose the hashed texts.
 struct HashKey {
   std::uint64_t first = 0;
   std::uint64_t second = 0;

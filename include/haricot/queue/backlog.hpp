@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "haricot/base/time.hpp"
 #include "haricot/base/turn_limits.hpp"
@@ -40,7 +39,6 @@ namespace haricot {
 
 class Backlog {
  public:
-  // Requires: all arguments outlive this object.
   Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Groups& groups,
           Places& places, Watching& watching, Serving& serving, LaneOrder& lanes, JobWaits& waits)
       : state_(state),
@@ -53,12 +51,12 @@ class Backlog {
         serving_(serving),
         lanes_(lanes),
         waits_(waits),
-        ended_keys_(begin_always(engine_tasks::EndedKeys{})),
-        late_burials_(begin_always(engine_tasks::LateBurials{})),
-        ended_groups_(begin_always(engine_tasks::EndedGroups{})),
-        list_of_tubes_(begin_always(engine_tasks::ListOfTubes{})),
-        freed_memory_(begin_always(engine_tasks::FreedMemory{})),
-        ended_waits_(begin_always(engine_tasks::EndedWaits{})) {}
+        ended_keys_(begin_always(tasks::EndedKeys{})),
+        late_burials_(begin_always(tasks::LateBurials{})),
+        ended_groups_(begin_always(tasks::EndedGroups{})),
+        list_of_tubes_(begin_always(tasks::ListOfTubes{})),
+        freed_memory_(begin_always(tasks::FreedMemory{})),
+        ended_waits_(begin_always(tasks::EndedWaits{})) {}
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -127,20 +125,7 @@ class Backlog {
  private:
   friend class Inspection;
 
-  using Kick = engine_tasks::Kick;
-  using ClosedClient = engine_tasks::ClosedClient;
-  using Flush = engine_tasks::Flush;
-  using DeleteBatch = engine_tasks::DeleteBatch;
-  using ModeChange = engine_tasks::ModeChange;
-  using WeightedWatch = engine_tasks::WeightedWatch;
-  using TouchAll = engine_tasks::TouchAll;
-  using EndedKeys = engine_tasks::EndedKeys;
-  using LateBurials = engine_tasks::LateBurials;
-  using EndedGroups = engine_tasks::EndedGroups;
-  using ListOfTubes = engine_tasks::ListOfTubes;
-  using FreedMemory = engine_tasks::FreedMemory;
-  using EndedWaits = engine_tasks::EndedWaits;
-  using Tasks = LongTasks<engine_tasks::Work>;
+  using Tasks = LongTasks<tasks::Work>;
   using Task = Tasks::Task;
 
   void continue_tasks();
@@ -152,9 +137,9 @@ class Backlog {
   Instant next_resume() const;
   void resume_due();
   void resume_all();
-  Task& begin_always(engine_tasks::Work work);
+  Task& begin_always(tasks::Work work);
   void allocate_task();
-  Outcome begin(Client& client, Tube* tube, engine_tasks::Work work);
+  Outcome begin(Client& client, Tube* tube, tasks::Work work);
   struct TaskAnswer {
     Delivery::Kind kind;
     std::uint64_t count = 0;
@@ -167,31 +152,32 @@ class Backlog {
   void end_task(const Task& task);
   void leave_task(Client& client);
   // Do one piece of the task. The budget of a new task may be used up already.
-  TaskState do_piece(Task& task, Kick& kick, const Budget& budget);
-  TaskState do_piece(Task& task, ClosedClient& closed, const Budget& budget);
-  TaskState do_piece(Task& task, Flush& flush, const Budget& budget);
-  TaskState do_piece(Task& task, DeleteBatch& batch, const Budget& budget);
-  TaskState do_piece(Task& task, ModeChange& change, const Budget& budget);
-  TaskState do_piece(Task& task, WeightedWatch& watch, const Budget& budget);
-  TaskState do_piece(Task& task, TouchAll& touch, const Budget& budget);
-  TaskState do_piece(Task& task, EndedKeys& ended, const Budget& budget);
-  TaskState do_piece(Task& task, LateBurials& late, const Budget& budget);
-  TaskState do_piece(Task& task, EndedGroups& ended, const Budget& budget);
-  TaskState do_piece(Task& task, ListOfTubes& list, const Budget& budget);
-  TaskState do_piece(Task& task, FreedMemory& freed, const Budget& budget);
-  TaskState do_piece(Task& task, EndedWaits& ended, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::Kick& kick, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::ClosedClient& closed, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::Flush& flush, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::DeleteBatch& batch, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::ModeChange& change, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::WeightedWatch& watch, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::TouchAll& touch, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::EndedKeys& ended, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::LateBurials& late, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::EndedGroups& ended, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::ListOfTubes& list, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::FreedMemory& freed, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::EndedWaits& ended, const Budget& budget);
   struct Deletions;
-  Outcome delete_some(const Client& client, DeleteBatch& batch, const Budget& budget);
-  Deletions plan_deletions(const Client& client, const DeleteBatch& batch, const Budget& budget);
-  JournalStatus delete_planned(const Deletions& planned, DeleteBatch& batch);
+  Outcome delete_some(const Client& client, tasks::DeleteBatch& batch, const Budget& budget);
+  Deletions plan_deletions(const Client& client, const tasks::DeleteBatch& batch,
+                           const Budget& budget);
+  JournalStatus delete_planned(const Deletions& planned, tasks::DeleteBatch& batch);
   void serve_each(std::span<Tube* const> tubes, bool has_changed);
-  TaskState flush_some(Flush& flush, Tube& tube, const Budget& budget);
+  TaskState flush_some(tasks::Flush& flush, Tube& tube, const Budget& budget);
   bool can_delete();
   bool allocate_for_reserved(FlushedJobs& room, const Tube& tube);
-  TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
+  TaskState free_some(tasks::Flush& flush, Tube& tube, const Budget& budget);
   [[gnu::always_inline]] Tube& delete_unserved(JobRef ref, const Tombstone* left);
-  JobRef take_job_of(ClosedClient& closed);
-  void give_back(ClosedClient& closed, const Budget& budget);
+  JobRef take_job_of(tasks::ClosedClient& closed);
+  void give_back(tasks::ClosedClient& closed, const Budget& budget);
 
   QueueState& state_;
   Flushes& flushes_;

@@ -117,7 +117,7 @@ class Engine {
   // Takes the next id. A put takes its id before its body arrives; the id is not reused if the put
   // fails.
   JobId take_id() { return state_.next_id++; }
-  void mark_producer(Client& client);
+  void mark_producer(Client& client) { state_.mark_producer(client); }
   // done, duplicate, out_of_memory, journal_failed. `body` is consumed only if a job was created.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
   // Returns the result of the last put that was a duplicate. Valid until the next call of a
@@ -227,7 +227,6 @@ class Engine {
   void check_invariants() const;
 
  private:
-  void mark_worker(Client& client);
   PutRoom room_for(const Tube& tube, std::size_t body_bytes, const ReadTags& tags,
                    bool is_held) const;
   void begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);

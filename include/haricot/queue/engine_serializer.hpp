@@ -191,7 +191,6 @@ constexpr Bodies last_of(Bodies) {
 
 class EngineSerializer {
  public:
-  // Requires: all arguments outlive this object.
   EngineSerializer(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups, Places& places,
                    Restoring& restoring, Watching& watching, Serving& offers, JobWaits& job_waits)
       : state_(state),

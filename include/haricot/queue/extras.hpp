@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "haricot/base/job_tags.hpp"
@@ -32,7 +33,6 @@ constexpr TagSet tags_of(TagPart wanted) {
 
 class Extras {
  public:
-  // Requires: all arguments outlive this object.
   Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Groups& groups)
       : state_(state), lanes_(lanes), keys_(keys), groups_(groups) {}
 

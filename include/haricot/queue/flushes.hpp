@@ -24,7 +24,6 @@ class Flushes {
     Instant deadline;
   };
 
-  // Requires: the state outlives this object.
   explicit Flushes(const QueueState& state) : state_(state) {}
 
   // Number of flushes in progress.

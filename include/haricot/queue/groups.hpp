@@ -47,8 +47,6 @@ struct Group {
 
 class Groups {
  public:
-  // Names are hashed with `hash_key`. Clients choose the names, so the key must be unknown to them.
-  // Requires: `jobs` outlives this object.
   Groups(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   ~Groups();
   Groups(const Groups&) = delete;

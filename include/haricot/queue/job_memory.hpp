@@ -18,7 +18,7 @@ namespace haricot {
 
 class JobMemory {
  public:
-  // Requires: all arguments outlive this object. Without limit() there is no limit.
+  // Without limit() there is no limit.
   JobMemory(QueueState& state, const Extras& extras) : state_(state), extras_(extras) {}
   JobMemory(const JobMemory&) = delete;
   JobMemory& operator=(const JobMemory&) = delete;

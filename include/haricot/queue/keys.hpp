@@ -48,8 +48,6 @@ class UniqueKeys {
     JobRef owner = JobRef::none;
   };
 
-  // Keys are hashed with `hash_key`. Clients choose the keys, so the hash key must be unknown to
-  // them. Requires: `jobs` outlives this object.
   UniqueKeys(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   UniqueKeys(const UniqueKeys&) = delete;
   UniqueKeys& operator=(const UniqueKeys&) = delete;
@@ -91,7 +89,6 @@ class UniqueKeys {
 // Keys decides which jobs leave a key, and looks keys up.
 class Tombstones {
  public:
-  // Requires: `jobs` and its tombstones outlive this object.
   Tombstones(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   Tombstones(const Tombstones&) = delete;
   Tombstones& operator=(const Tombstones&) = delete;
@@ -158,7 +155,6 @@ class Keys {
     JobRef tombstone = JobRef::none;  // Tombstone of a deleted job.
   };
 
-  // Requires: `state` and `flushes` outlive this object.
   Keys(QueueState& state, const Flushes& flushes, const HashKey& key)
       : state_(state), flushes_(flushes), owned_(state.jobs, key), tombstones_(state.jobs, key) {}
 

@@ -13,9 +13,7 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +54,6 @@ struct Lane {
 
 class Lanes {
  public:
-  // Keys are hashed with `hash_key`. Clients choose the keys, so the hash key must be unknown to
-  // them. Requires: `jobs` outlives this object.
   Lanes(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
   ~Lanes();
   Lanes(const Lanes&) = delete;
@@ -129,7 +125,6 @@ class Lanes {
 // access before it frees a job.
 class LaneOrder {
  public:
-  // Requires: `state` and `flushes` outlive this object.
   LaneOrder(QueueState& state, const Flushes& flushes, const HashKey& key)
       : state_(state), flushes_(flushes), lanes_(state.jobs, key) {}
 

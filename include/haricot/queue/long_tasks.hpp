@@ -24,7 +24,6 @@
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
-#include "haricot/queue/job_store.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watch_index.hpp"
 
@@ -197,7 +196,7 @@ class LongTasks {
 // Kinds of long tasks of the engine. Each struct is the data of one kind; its Backlog::do_piece()
 // does a piece of the task, and answers the client when the task ends. The permanent tasks come
 // last.
-namespace engine_tasks {
+namespace tasks {
 
 // Kick of jobs in the task's tube.
 struct Kick {
@@ -273,6 +272,6 @@ using Work =
     std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch, TouchAll,
                  EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory, EndedWaits>;
 
-}  // namespace engine_tasks
+}  // namespace tasks
 
 }  // namespace haricot

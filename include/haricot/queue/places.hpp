@@ -22,7 +22,6 @@ namespace haricot {
 
 class Places {
  public:
-  // Requires: all arguments outlive this object.
   Places(QueueState& state, Times& times, Extras& extras, JobWaits& waits)
       : state_(state), times_(times), extras_(extras), waits_(waits) {}
 

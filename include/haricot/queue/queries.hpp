@@ -23,7 +23,6 @@ namespace haricot {
 
 class Queries {
  public:
-  // Requires: all arguments outlive this object.
   Queries(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
       : state_(state), flushes_(flushes), lanes_(lanes), times_(times) {}
 

@@ -1,6 +1,7 @@
 // Data that the parts of the engine share: jobs, tubes, clients, the time and counts.
 //
-// A field whose comment names parts is changed only by these; all parts may read it.
+// A field whose comment names parts is changed only by these; all parts may read it. A part refers
+// to the arguments of its constructor, so these outlive it.
 // tests/structure lists the parts and which of them may use which.
 
 #pragma once

@@ -23,7 +23,6 @@ namespace haricot {
 
 class Restoring {
  public:
-  // Requires: all arguments outlive this object.
   Restoring(QueueState& state, Keys& keys, Groups& groups, Extras& extras, Places& places)
       : state_(state), keys_(keys), groups_(groups), extras_(extras), places_(places) {}
   Restoring(const Restoring&) = delete;

@@ -9,7 +9,6 @@
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
-#include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/places.hpp"
@@ -22,7 +21,6 @@ namespace haricot {
 
 class Serving {
  public:
-  // Requires: all arguments outlive this object.
   Serving(QueueState& state, Tries& tries, Groups& groups, Places& places, Watching& watching)
       : state_(state), tries_(tries), groups_(groups), places_(places), watching_(watching) {}
 

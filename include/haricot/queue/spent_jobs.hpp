@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "haricot/base/hash_table.hpp"
-#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/job.hpp"
 

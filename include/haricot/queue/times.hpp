@@ -25,7 +25,6 @@ class Times {
   static constexpr std::uint32_t kReadyScanned = 256;
   static constexpr std::uint32_t kReadyCounted = 128;
 
-  // Requires: the state outlives this object.
   explicit Times(QueueState& state) : state_(state) {}
 
   // Called before a job is reserved. Requires: the job is ready.

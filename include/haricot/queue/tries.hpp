@@ -23,7 +23,6 @@ namespace haricot {
 
 class Tries {
  public:
-  // Requires: both arguments outlive this object.
   Tries(QueueState& state, const Flushes& flushes) : state_(state), flushes_(flushes) {}
 
   // Limits the tries of each job without a limit of its own; 0: no limit. Requires: there are no

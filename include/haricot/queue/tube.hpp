@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 
-#include "haricot/base/hash_table.hpp"
 #include "haricot/base/heap.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/timer_wheel.hpp"

@@ -89,7 +89,6 @@ class TubeList {
 
 class TubeTable {
  public:
-  // Names are hashed with `key`. Clients choose the names, so the key must be unknown to them.
   explicit TubeTable(const HashKey& key = {}) : key_(key) {}
   ~TubeTable();
   TubeTable(const TubeTable&) = delete;

@@ -25,16 +25,15 @@ namespace haricot {
 
 class Watching {
  public:
-  // Requires: the state outlives this object.
   explicit Watching(QueueState& state) : state_(state) {}
 
   // Adds a client, which uses and watches the tube "default". Returns false if memory is short;
   // nothing has changed then.
   [[nodiscard]] bool open(Client& client);
   // Removes a client, and returns its jobs and watches. Requires: the client does not wait.
-  engine_tasks::ClosedClient close(Client& client);
+  tasks::ClosedClient close(Client& client);
   // Removes watches of a closed client, the last one first.
-  void drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget);
+  void drop_watches(tasks::ClosedClient& closed, const Budget& budget);
 
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube_name);
@@ -48,7 +47,7 @@ class Watching {
   Outcome ignore(Client& client, std::string_view tube_name);
   // Requires: the client does not wait. done, waiting (the budget is used up; repeat the call with
   // the same `change`), out_of_memory
-  Outcome change_mode(engine_tasks::ModeChange& change, Client& client, const Budget& budget);
+  Outcome change_mode(tasks::ModeChange& change, Client& client, const Budget& budget);
 
   // Returns the tube whose first job is the client's next, or null. If the client gets that job,
   // charge() has to follow.

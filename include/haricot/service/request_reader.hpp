@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "haricot/base/blob.hpp"
 #include "haricot/base/serialization.hpp"

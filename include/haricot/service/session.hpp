@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"

@@ -110,36 +110,21 @@ struct Rows {
   template <typename Value>
   static constexpr Row integer(std::string_view key, Value, std::string_view meaning,
                                typename Row::Condition is_shown = nullptr) {
-    return {.key = key,
-            .type = StatisticType::integer,
-            .number = &number_of<Value>,
-            .is_shown = is_shown,
-            .meaning = meaning};
+    return {key, StatisticType::integer, &number_of<Value>, nullptr, is_shown, meaning};
   }
   template <typename Value>
   static constexpr Row cpu_time(std::string_view key, Value, std::string_view meaning) {
-    return {.key = key,
-            .type = StatisticType::cpu_time,
-            .number = &number_of<Value>,
-            .meaning = meaning};
+    return {key, StatisticType::cpu_time, &number_of<Value>, nullptr, nullptr, meaning};
   }
   template <typename Value>
   static constexpr Row word(std::string_view key, Value, std::string_view meaning,
                             typename Row::Condition is_shown = nullptr) {
-    return {.key = key,
-            .type = StatisticType::word,
-            .word = &word_of<Value>,
-            .is_shown = is_shown,
-            .meaning = meaning};
+    return {key, StatisticType::word, nullptr, &word_of<Value>, is_shown, meaning};
   }
   template <typename Value>
   static constexpr Row quoted(std::string_view key, Value, std::string_view meaning,
                               typename Row::Condition is_shown = nullptr) {
-    return {.key = key,
-            .type = StatisticType::quoted,
-            .word = &word_of<Value>,
-            .is_shown = is_shown,
-            .meaning = meaning};
+    return {key, StatisticType::quoted, nullptr, &word_of<Value>, is_shown, meaning};
   }
 
  private:

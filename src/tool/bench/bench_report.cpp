@@ -1,12 +1,9 @@
 #include "tool/bench/bench_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <string_view>
 #include <system_error>

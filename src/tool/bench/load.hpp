@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 #include "tool/bench/bench_options.hpp"

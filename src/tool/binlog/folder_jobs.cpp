@@ -4,17 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "os/clock.hpp"
-#include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
 #include "tool/binlog/binlog_commands.hpp"

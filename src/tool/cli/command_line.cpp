@@ -1,10 +1,8 @@
 #include "tool/cli/command_line.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/flag_text.hpp"

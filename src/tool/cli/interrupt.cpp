@@ -1,7 +1,5 @@
 #include "tool/cli/interrupt.hpp"
 
-#include <csignal>
-
 namespace haricot::tool {
 namespace {
 

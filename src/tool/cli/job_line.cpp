@@ -1,10 +1,8 @@
 #include "tool/cli/job_line.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "haricot/base/encoding.hpp"

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 #include "haricot/base/encoding.hpp"
 #include "tool/cli/subcommand.hpp"

@@ -7,7 +7,6 @@
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "tool/cli/output.hpp"
 
 namespace haricot::tool {
 namespace {

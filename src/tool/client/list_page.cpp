@@ -1,9 +1,6 @@
 #include "tool/client/list_page.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "haricot/base/check.hpp"

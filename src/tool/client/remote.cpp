@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "os/clock.hpp"

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdio>
-#include <span>
 #include <utility>
 
-#include "haricot/base/encoding.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/stats_text.hpp"

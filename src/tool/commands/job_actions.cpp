@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"

@@ -1,7 +1,5 @@
 // haricot release: makes jobs ready or delayed that are not reserved.
 
-#include <string>
-
 #include "tool/client/errand.hpp"
 #include "tool/commands/job_actions.hpp"
 

@@ -9,13 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "os/clock.hpp"
 #include "tool/client/list_page.hpp"
-#include "tool/top/top_state.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <utility>
 
 #include "tool/cli/output.hpp"
 #include "tool/top/screen_text.hpp"

@@ -1,15 +1,8 @@
 #include "tool/top/top_state.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "tool/client/sample.hpp"
 #include "tool/client/tube_stats.hpp"
 
 namespace haricot::tool {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "tool/cli/command_line.hpp"
 #include "tool/cli/output.hpp"

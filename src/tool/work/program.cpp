@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "tool/cli/output.hpp"

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "haricot/base/encoding.hpp"
 #include "tool/client/tube_stats.hpp"
 #include "web/api/jobs.hpp"
 #include "web/observe/tube_rows.hpp"

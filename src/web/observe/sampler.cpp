@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "tool/client/stats_text.hpp"
 

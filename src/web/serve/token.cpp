@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include "haricot/base/encoding.hpp"

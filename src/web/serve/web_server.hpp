@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 #include "os/listener.hpp"

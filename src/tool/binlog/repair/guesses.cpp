@@ -1,11 +1,8 @@
 #include "tool/binlog/repair/guesses.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/file_name.hpp"
