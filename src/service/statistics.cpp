@@ -12,21 +12,16 @@ namespace {
 using Server = Rows<ServerFacts>;
 
 constexpr std::array kJobRows = {
-    Server::integer(
-        "current-jobs-urgent", [](const ServerFacts& s) { return s.counts().urgent; },
-        "ready jobs with a priority below 1024"),
-    Server::integer(
-        "current-jobs-ready", [](const ServerFacts& s) { return s.counts().ready; },
-        "jobs that wait for a worker, also in paused tubes"),
-    Server::integer(
-        "current-jobs-reserved", [](const ServerFacts& s) { return s.counts().reserved; },
-        "jobs that workers hold"),
-    Server::integer(
-        "current-jobs-delayed", [](const ServerFacts& s) { return s.counts().delayed; },
-        "jobs that become ready later"),
-    Server::integer(
-        "current-jobs-buried", [](const ServerFacts& s) { return s.counts().buried; },
-        "jobs put aside until they are kicked or deleted"),
+    Server::integer("current-jobs-urgent", "ready jobs with a priority below 1024",
+                    [](const auto& s) { return s.counts().urgent; }),
+    Server::integer("current-jobs-ready", "jobs that wait for a worker, also in paused tubes",
+                    [](const auto& s) { return s.counts().ready; }),
+    Server::integer("current-jobs-reserved", "jobs that workers hold",
+                    [](const auto& s) { return s.counts().reserved; }),
+    Server::integer("current-jobs-delayed", "jobs that become ready later",
+                    [](const auto& s) { return s.counts().delayed; }),
+    Server::integer("current-jobs-buried", "jobs put aside until they are kicked or deleted",
+                    [](const auto& s) { return s.counts().buried; }),
 };
 
 // Returns the number of commands that have a counter, and thus a row.
@@ -41,86 +36,64 @@ constexpr std::size_t count_counters() {
 template <std::size_t... kVerb>
 constexpr auto make_counter_rows(std::index_sequence<kVerb...>) {
   return std::array{Server::integer(
-      kCommandTable[kVerb].counter, [](const ServerFacts& s) { return s.state.verbs[kVerb]; },
+      kCommandTable[kVerb].counter,
       kVerb == 0 ? "commands, successful or not; `kick-job` and `reserve-job` have no counter"
-                 : kSame)...};
+                 : kSame,
+      [](const auto& s) { return s.state.verbs[kVerb]; })...};
 }
 
 constexpr auto kCounterRows = make_counter_rows(std::make_index_sequence<count_counters()>());
 
 constexpr std::array kServerRows = {
-    Server::integer(
-        "job-timeouts", [](const ServerFacts& s) { return s.counts().timeouts; },
-        "TTRs that ended before the worker was done"),
-    Server::integer(
-        "total-jobs", [](const ServerFacts& s) { return s.counts().total_jobs; },
-        "successful puts"),
-    Server::integer(
-        "max-job-size", [](const ServerFacts& s) { return s.state.info.job_bytes_max; }, "`-z`"),
-    Server::integer(
-        "current-tubes", [](const ServerFacts& s) { return s.engine.tubes().size(); },
-        "tubes that a job or a client refers to, and `default`"),
-    Server::integer(
-        "current-connections", [](const ServerFacts& s) { return s.counts().clients; },
-        "open connections, with the one that asks"),
-    Server::integer(
-        "current-producers", [](const ServerFacts& s) { return s.counts().producers; },
-        "connections that have put"),
-    Server::integer(
-        "current-workers", [](const ServerFacts& s) { return s.counts().workers; },
-        "connections that have reserved"),
-    Server::integer(
-        "current-waiting", [](const ServerFacts& s) { return s.counts().waiting; },
-        "connections that wait in a reserve"),
-    Server::integer(
-        "total-connections", [](const ServerFacts& s) { return s.state.total_connections; },
-        "connections since the start"),
-    Server::integer(
-        "pid", [](const ServerFacts& s) { return s.state.info.pid; }, "of the server"),
+    Server::integer("job-timeouts", "TTRs that ended before the worker was done",
+                    [](const auto& s) { return s.counts().timeouts; }),
+    Server::integer("total-jobs", "successful puts",
+                    [](const auto& s) { return s.counts().total_jobs; }),
+    Server::integer("max-job-size", "`-z`",
+                    [](const auto& s) { return s.state.info.job_bytes_max; }),
+    Server::integer("current-tubes", "tubes that a job or a client refers to, and `default`",
+                    [](const auto& s) { return s.engine.tubes().size(); }),
+    Server::integer("current-connections", "open connections, with the one that asks",
+                    [](const auto& s) { return s.counts().clients; }),
+    Server::integer("current-producers", "connections that have put",
+                    [](const auto& s) { return s.counts().producers; }),
+    Server::integer("current-workers", "connections that have reserved",
+                    [](const auto& s) { return s.counts().workers; }),
+    Server::integer("current-waiting", "connections that wait in a reserve",
+                    [](const auto& s) { return s.counts().waiting; }),
+    Server::integer("total-connections", "connections since the start",
+                    [](const auto& s) { return s.state.total_connections; }),
+    Server::integer("pid", "of the server", [](const auto& s) { return s.state.info.pid; }),
     // Both versions of beanstalkd have quotes here.
-    Server::word(
-        "version",
-        [](const ServerFacts& s) {
-          return s.state.info.compat == Compat::v1_12 ? "\"1.12\"" : "\"1.13\"";
-        },
-        "version of beanstalkd that clients see"),
-    Server::cpu_time(
-        "rusage-utime", [](const ServerFacts& s) { return s.cpu.user_us; },
-        "seconds of CPU time, in the program and in the kernel"),
-    Server::cpu_time(
-        "rusage-stime", [](const ServerFacts& s) { return s.cpu.system_us; }, kSame),
-    Server::integer(
-        "uptime", [](const ServerFacts& s) { return s.state.uptime_s; }, "seconds since the start"),
-    Server::integer(
-        "binlog-oldest-index", [](const ServerFacts& s) { return s.state.journal.oldest_index; },
-        "numbers of the oldest and the newest file; 0 without `-b`"),
-    Server::integer(
-        "binlog-current-index", [](const ServerFacts& s) { return s.state.journal.current_index; },
-        kSame),
-    Server::integer(
-        "binlog-records-migrated",
-        [](const ServerFacts& s) { return s.state.journal.records_migrated; },
-        "records that compaction has written"),
-    Server::integer(
-        "binlog-records-written",
-        [](const ServerFacts& s) { return s.state.journal.records_written; }, "all records"),
-    Server::integer(
-        "binlog-max-size", [](const ServerFacts& s) { return s.state.info.binlog_bytes_max; },
-        "`-s`"),
-    Server::word(
-        "draining", [](const ServerFacts& s) { return s.state.draining ? "true" : "false"; },
-        "`true` in drain mode: puts are refused"),
-    Server::word(
-        "id", [](const ServerFacts& s) { return std::string_view(s.state.info.instance_id); },
-        "random, new at each start"),
-    Server::quoted(
-        "hostname", [](const ServerFacts& s) { return std::string_view(s.state.info.hostname); },
-        "the machine"),
-    Server::quoted(
-        "os", [](const ServerFacts& s) { return std::string_view(s.state.info.os); }, kSame),
-    Server::quoted(
-        "platform", [](const ServerFacts& s) { return std::string_view(s.state.info.platform); },
-        kSame),
+    Server::word("version", "version of beanstalkd that clients see",
+                 [](const auto& s) {
+                   return s.state.info.compat == Compat::v1_12 ? "\"1.12\"" : "\"1.13\"";
+                 }),
+    Server::cpu_time("rusage-utime", "seconds of CPU time, in the program and in the kernel",
+                     [](const auto& s) { return s.cpu.user_us; }),
+    Server::cpu_time("rusage-stime", kSame, [](const auto& s) { return s.cpu.system_us; }),
+    Server::integer("uptime", "seconds since the start",
+                    [](const auto& s) { return s.state.uptime_s; }),
+    Server::integer("binlog-oldest-index",
+                    "numbers of the oldest and the newest file; 0 without `-b`",
+                    [](const auto& s) { return s.state.journal.oldest_index; }),
+    Server::integer("binlog-current-index", kSame,
+                    [](const auto& s) { return s.state.journal.current_index; }),
+    Server::integer("binlog-records-migrated", "records that compaction has written",
+                    [](const auto& s) { return s.state.journal.records_migrated; }),
+    Server::integer("binlog-records-written", "all records",
+                    [](const auto& s) { return s.state.journal.records_written; }),
+    Server::integer("binlog-max-size", "`-s`",
+                    [](const auto& s) { return s.state.info.binlog_bytes_max; }),
+    Server::word("draining", "`true` in drain mode: puts are refused",
+                 [](const auto& s) { return s.state.draining ? "true" : "false"; }),
+    Server::word("id", "random, new at each start",
+                 [](const auto& s) { return std::string_view(s.state.info.instance_id); }),
+    Server::quoted("hostname", "the machine",
+                   [](const auto& s) { return std::string_view(s.state.info.hostname); }),
+    Server::quoted("os", kSame, [](const auto& s) { return std::string_view(s.state.info.os); }),
+    Server::quoted("platform", kSame,
+                   [](const auto& s) { return std::string_view(s.state.info.platform); }),
 };
 
 // The keys that beanstalkd does not have. They follow its last key, and a report has them only for
@@ -152,62 +125,51 @@ bool was_handed_over(const ServerFacts& s) {
 
 constexpr std::array kOwnRows = {
     Server::integer(
-        "binlog-errors", [](const ServerFacts& s) { return s.state.journal.errors; },
+        "binlog-errors",
         "only with `-b`: failures since the start: writes, syncs, files or a folder that were "
         "removed",
-        &has_binlog),
+        &has_binlog, [](const auto& s) { return s.state.journal.errors; }),
+    Server::integer("binlog-refusing",
+                    "only with `-b`: 1 while changes are refused because of a failure, else 0",
+                    &has_binlog, [](const auto& s) { return s.state.journal.refusing; }),
+    Server::integer("connections-max", "only with that flag: its value, and connections refused",
+                    &limits_connections, [](const auto& s) { return s.limits().connections_max; }),
+    Server::integer("connections-refused", kSame, &limits_connections,
+                    [](const auto& s) { return s.state.limits_felt.refused_connections; }),
+    Server::integer("idle-timeout", "only with that flag: its value, and connections closed",
+                    &limits_idle_time, [](const auto& s) { return s.limits().idle_timeout_s; }),
+    Server::integer("idle-closed", kSame, &limits_idle_time,
+                    [](const auto& s) { return s.state.limits_felt.idle_connections; }),
+    Server::integer("memory-max",
+                    "only with that flag: its value, bytes allocated, and puts refused",
+                    &limits_memory, [](const auto& s) { return s.limits().job_memory_bytes_max; }),
+    Server::integer("memory-used", kSame, &limits_memory,
+                    [](const auto& s) { return s.engine.memory().used_bytes(); }),
+    Server::integer("memory-refused", kSame, &limits_memory,
+                    [](const auto& s) { return s.counts().refused_puts; }),
+    Server::integer("binlog-no-space",
+                    "only with `-b`: 1 while puts are refused because the disk is full, else 0",
+                    &has_binlog, [](const auto& s) { return s.state.journal.no_space; }),
+    Server::integer("binlog-refused-puts",
+                    "only with `-b`: puts refused because the disk was full or failed", &has_binlog,
+                    [](const auto& s) { return s.state.journal.refused_puts; }),
     Server::integer(
-        "binlog-refusing", [](const ServerFacts& s) { return s.state.journal.refusing; },
-        "only with `-b`: 1 while changes are refused because of a failure, else 0", &has_binlog),
-    Server::integer(
-        "connections-max", [](const ServerFacts& s) { return s.limits().connections_max; },
-        "only with that flag: its value, and connections refused", &limits_connections),
-    Server::integer(
-        "connections-refused",
-        [](const ServerFacts& s) { return s.state.limits_felt.refused_connections; }, kSame,
-        &limits_connections),
-    Server::integer(
-        "idle-timeout", [](const ServerFacts& s) { return s.limits().idle_timeout_s; },
-        "only with that flag: its value, and connections closed", &limits_idle_time),
-    Server::integer(
-        "idle-closed", [](const ServerFacts& s) { return s.state.limits_felt.idle_connections; },
-        kSame, &limits_idle_time),
-    Server::integer(
-        "memory-max", [](const ServerFacts& s) { return s.limits().job_memory_bytes_max; },
-        "only with that flag: its value, bytes allocated, and puts refused", &limits_memory),
-    Server::integer(
-        "memory-used", [](const ServerFacts& s) { return s.engine.memory().used_bytes(); }, kSame,
-        &limits_memory),
-    Server::integer(
-        "memory-refused", [](const ServerFacts& s) { return s.counts().refused_puts; }, kSame,
-        &limits_memory),
-    Server::integer(
-        "binlog-no-space", [](const ServerFacts& s) { return s.state.journal.no_space; },
-        "only with `-b`: 1 while puts are refused because the disk is full, else 0", &has_binlog),
-    Server::integer(
-        "binlog-refused-puts", [](const ServerFacts& s) { return s.state.journal.refused_puts; },
-        "only with `-b`: puts refused because the disk was full or failed", &has_binlog),
-    Server::integer(
-        "memory-full", [](const ServerFacts& s) { return s.engine.memory().is_short(); },
+        "memory-full",
         "only with `--memory-max`: 1 from a refused put until it fits and an eighth of the limit "
-        "is "
-        "free, else 0",
-        &limits_memory),
+        "is free, else 0",
+        &limits_memory, [](const auto& s) { return s.engine.memory().is_short(); }),
+    Server::integer("tries-max", "only with that flag: its value", &limits_tries,
+                    [](const auto& s) { return s.limits().tries_max; }),
     Server::integer(
-        "tries-max", [](const ServerFacts& s) { return s.limits().tries_max; },
-        "only with that flag: its value", &limits_tries),
-    Server::integer(
-        "binlog-sync-lag", [](const ServerFacts& s) { return s.state.sync_lag_ms; },
+        "binlog-sync-lag",
         "only with `-b`: age of the oldest change that is not synced, in milliseconds; 0 with `-F`",
-        &has_binlog),
-    Server::quoted(
-        "haricot-version",
-        [](const ServerFacts& s) { return std::string_view(s.state.info.haricot_version); },
-        "version of haricotd; not with `--no-extensions`", &shows_own_version),
-    Server::integer(
-        "hand-overs", [](const ServerFacts& s) { return s.state.hand_overs; },
-        "only after one: hand-overs to another process; not with `--no-extensions`",
-        &was_handed_over),
+        &has_binlog, [](const auto& s) { return s.state.sync_lag_ms; }),
+    Server::quoted("haricot-version", "version of haricotd; not with `--no-extensions`",
+                   &shows_own_version,
+                   [](const auto& s) { return std::string_view(s.state.info.haricot_version); }),
+    Server::integer("hand-overs",
+                    "only after one: hand-overs to another process; not with `--no-extensions`",
+                    &was_handed_over, [](const auto& s) { return s.state.hand_overs; }),
 };
 
 constexpr auto kAllServerRows = joined(kJobRows, kCounterRows, kServerRows, kOwnRows);
@@ -217,45 +179,31 @@ constexpr auto kAllServerRows = joined(kJobRows, kCounterRows, kServerRows, kOwn
 using OfTube = Rows<TubeFacts>;
 
 constexpr std::array kTubeRows = {
-    OfTube::quoted(
-        "name", [](const TubeFacts& t) { return std::string_view(t.tube.name); }, "the tube"),
-    OfTube::integer(
-        "current-jobs-urgent", [](const TubeFacts& t) { return t.tube.urgent; },
-        "as in `stats`, of this tube"),
-    OfTube::integer(
-        "current-jobs-ready", [](const TubeFacts& t) { return t.tube.ready_jobs(); }, kSame),
-    OfTube::integer(
-        "current-jobs-reserved", [](const TubeFacts& t) { return t.tube.reserved; }, kSame),
-    OfTube::integer(
-        "current-jobs-delayed", [](const TubeFacts& t) { return t.tube.delayed_jobs(); }, kSame),
-    OfTube::integer(
-        "current-jobs-buried", [](const TubeFacts& t) { return t.tube.buried; }, kSame),
-    OfTube::integer(
-        "total-jobs", [](const TubeFacts& t) { return t.tube.total_jobs; },
-        "successful puts into it"),
-    OfTube::integer(
-        "current-using", [](const TubeFacts& t) { return t.tube.using_clients; },
-        "clients that put into it"),
-    OfTube::integer(
-        "current-watching", [](const TubeFacts& t) { return t.tube.watching_clients; },
-        "clients that reserve from it, waiting or not"),
-    OfTube::integer(
-        "current-waiting", [](const TubeFacts& t) { return t.waiting_clients; },
-        "clients that wait in a reserve"),
-    OfTube::integer(
-        "cmd-delete", [](const TubeFacts& t) { return t.tube.deletes; },
-        "jobs deleted from it, except by a flush"),
-    OfTube::integer(
-        "cmd-pause-tube", [](const TubeFacts& t) { return t.tube.pauses; }, "pauses"),
-    OfTube::integer(
-        "pause", [](const TubeFacts& t) { return t.tube.pause_s; },
-        "seconds of its current pause, 0 if there is none"),
-    OfTube::integer(
-        "pause-time-left",
-        [](const TubeFacts& t) {
-          return t.tube.paused ? (t.tube.pause_end - t.now).whole_seconds() : 0;
-        },
-        "seconds left of the pause"),
+    OfTube::quoted("name", "the tube", [](const auto& t) { return std::string_view(t.tube.name); }),
+    OfTube::integer("current-jobs-urgent", "as in `stats`, of this tube",
+                    [](const auto& t) { return t.tube.urgent; }),
+    OfTube::integer("current-jobs-ready", kSame, [](const auto& t) { return t.tube.ready_jobs(); }),
+    OfTube::integer("current-jobs-reserved", kSame, [](const auto& t) { return t.tube.reserved; }),
+    OfTube::integer("current-jobs-delayed", kSame,
+                    [](const auto& t) { return t.tube.delayed_jobs(); }),
+    OfTube::integer("current-jobs-buried", kSame, [](const auto& t) { return t.tube.buried; }),
+    OfTube::integer("total-jobs", "successful puts into it",
+                    [](const auto& t) { return t.tube.total_jobs; }),
+    OfTube::integer("current-using", "clients that put into it",
+                    [](const auto& t) { return t.tube.using_clients; }),
+    OfTube::integer("current-watching", "clients that reserve from it, waiting or not",
+                    [](const auto& t) { return t.tube.watching_clients; }),
+    OfTube::integer("current-waiting", "clients that wait in a reserve",
+                    [](const auto& t) { return t.waiting_clients; }),
+    OfTube::integer("cmd-delete", "jobs deleted from it, except by a flush",
+                    [](const auto& t) { return t.tube.deletes; }),
+    OfTube::integer("cmd-pause-tube", "pauses", [](const auto& t) { return t.tube.pauses; }),
+    OfTube::integer("pause", "seconds of its current pause, 0 if there is none",
+                    [](const auto& t) { return t.tube.pause_s; }),
+    OfTube::integer("pause-time-left", "seconds left of the pause",
+                    [](const auto& t) {
+                      return t.tube.paused ? (t.tube.pause_end - t.now).whole_seconds() : 0;
+                    }),
 };
 
 // stats-tube-detail -----------------------------------------------------------------------------
@@ -264,31 +212,28 @@ using OfDetail = Rows<TubeDetailFacts>;
 
 constexpr std::array kTubeDetailRows = {
     OfDetail::integer(
-        "age-oldest-ready", [](const TubeDetail& t) { return t.oldest_ready_s; },
-        "seconds since the ready job that has waited longest became ready, 0 without one"),
+        "age-oldest-ready",
+        "seconds since the ready job that has waited longest became ready, 0 without one",
+        [](const auto& t) { return t.oldest_ready_s; }),
+    OfDetail::integer("age-oldest-buried",
+                      "seconds since the first of the buried jobs was buried, 0 without one",
+                      [](const auto& t) { return t.oldest_buried_s; }),
     OfDetail::integer(
-        "age-oldest-buried", [](const TubeDetail& t) { return t.oldest_buried_s; },
-        "seconds since the first of the buried jobs was buried, 0 without one"),
-    OfDetail::integer(
-        "queue-time-p50", [](const TubeDetail& t) { return t.queued.p50_ms; },
+        "queue-time-p50",
         "milliseconds from ready to reserved, of jobs reserved in the last 5 to 10 minutes: "
-        "median, "
-        "99th percentile, longest; 0 without any"),
+        "median, 99th percentile, longest; 0 without any",
+        [](const auto& t) { return t.queued.p50_ms; }),
+    OfDetail::integer("queue-time-p99", kSame, [](const auto& t) { return t.queued.p99_ms; }),
+    OfDetail::integer("queue-time-max", kSame, [](const auto& t) { return t.queued.max_ms; }),
     OfDetail::integer(
-        "queue-time-p99", [](const TubeDetail& t) { return t.queued.p99_ms; }, kSame),
-    OfDetail::integer(
-        "queue-time-max", [](const TubeDetail& t) { return t.queued.max_ms; }, kSame),
-    OfDetail::integer(
-        "work-time-p50", [](const TubeDetail& t) { return t.worked.p50_ms; },
+        "work-time-p50",
         "milliseconds from reserve or last touch to delete, of jobs that their workers deleted in "
-        "that time"),
-    OfDetail::integer(
-        "work-time-p99", [](const TubeDetail& t) { return t.worked.p99_ms; }, kSame),
-    OfDetail::integer(
-        "work-time-max", [](const TubeDetail& t) { return t.worked.max_ms; }, kSame),
-    OfDetail::integer(
-        "buried-by-tries", [](const TubeDetail& t) { return t.buried_by_tries; },
-        "jobs buried because their tries were used up"),
+        "that time",
+        [](const auto& t) { return t.worked.p50_ms; }),
+    OfDetail::integer("work-time-p99", kSame, [](const auto& t) { return t.worked.p99_ms; }),
+    OfDetail::integer("work-time-max", kSame, [](const auto& t) { return t.worked.max_ms; }),
+    OfDetail::integer("buried-by-tries", "jobs buried because their tries were used up",
+                      [](const auto& t) { return t.buried_by_tries; }),
 };
 
 static_assert(has_each_key_once(kAllServerRows));
@@ -300,20 +245,18 @@ static_assert(has_each_key_once(kTubeDetailRows));
 using OfGroup = Rows<GroupFacts>;
 
 constexpr std::array kGroupRows = {
-    OfGroup::quoted(
-        "name", [](const Group& g) { return std::string_view(g.name); }, "the name of the group"),
+    OfGroup::quoted("name", "the name of the group",
+                    [](const auto& g) { return std::string_view(g.name); }),
     OfGroup::integer(
-        "ready", [](const Group& g) { return g.jobs_in(JobState::ready); },
-        "its jobs in that state, in all tubes, with those that a flush has not deleted yet"),
-    OfGroup::integer(
-        "reserved", [](const Group& g) { return g.jobs_in(JobState::reserved); }, kSame),
-    OfGroup::integer(
-        "delayed", [](const Group& g) { return g.jobs_in(JobState::delayed); }, kSame),
-    OfGroup::integer(
-        "buried", [](const Group& g) { return g.jobs_in(JobState::buried); }, kSame),
-    OfGroup::integer(
-        "waiting-jobs", [](const Group& g) { return g.held; },
-        "jobs that wait until the group has no job"),
+        "ready",
+        "its jobs in that state, in all tubes, with those that a flush has not deleted yet",
+        [](const auto& g) { return g.jobs_in(JobState::ready); }),
+    OfGroup::integer("reserved", kSame,
+                     [](const auto& g) { return g.jobs_in(JobState::reserved); }),
+    OfGroup::integer("delayed", kSame, [](const auto& g) { return g.jobs_in(JobState::delayed); }),
+    OfGroup::integer("buried", kSame, [](const auto& g) { return g.jobs_in(JobState::buried); }),
+    OfGroup::integer("waiting-jobs", "jobs that wait until the group has no job",
+                     [](const auto& g) { return g.held; }),
 };
 
 // stats-job -------------------------------------------------------------------------------------
@@ -321,38 +264,27 @@ constexpr std::array kGroupRows = {
 using OfJob = Rows<JobFacts>;
 
 constexpr std::array kJobFactRows = {
+    OfJob::integer("id", "its id and its tube", [](const auto& j) { return j.id; }),
+    OfJob::quoted("tube", kSame, [](const auto& j) { return std::string_view(j.tube->name); }),
+    OfJob::word("state", "`ready`, `reserved`, `delayed` or `buried`",
+                [](const auto& j) { return std::string_view(name_of(j.state)); }),
+    OfJob::integer("pri", "priority, 0 first", [](const auto& j) { return j.priority; }),
+    OfJob::integer("age", "seconds since it was put", [](const auto& j) { return j.age_s; }),
+    OfJob::integer("delay", "delay of its put or last release",
+                   [](const auto& j) { return j.delay_s; }),
+    OfJob::integer("ttr", "seconds that a worker may take", [](const auto& j) { return j.ttr_s; }),
+    OfJob::integer("time-left", "seconds until its TTR or its delay ends; 0 in other states",
+                   [](const auto& j) { return j.time_left_s; }),
+    OfJob::integer("file", "number of the binlog file that has its body; 0 without `-b`",
+                   [](const auto& j) { return j.file; }),
     OfJob::integer(
-        "id", [](const JobFacts& j) { return j.id; }, "its id and its tube"),
-    OfJob::quoted(
-        "tube", [](const JobFacts& j) { return std::string_view(j.tube->name); }, kSame),
-    OfJob::word(
-        "state", [](const JobFacts& j) { return std::string_view(name_of(j.state)); },
-        "`ready`, `reserved`, `delayed` or `buried`"),
-    OfJob::integer(
-        "pri", [](const JobFacts& j) { return j.priority; }, "priority, 0 first"),
-    OfJob::integer(
-        "age", [](const JobFacts& j) { return j.age_s; }, "seconds since it was put"),
-    OfJob::integer(
-        "delay", [](const JobFacts& j) { return j.delay_s; }, "delay of its put or last release"),
-    OfJob::integer(
-        "ttr", [](const JobFacts& j) { return j.ttr_s; }, "seconds that a worker may take"),
-    OfJob::integer(
-        "time-left", [](const JobFacts& j) { return j.time_left_s; },
-        "seconds until its TTR or its delay ends; 0 in other states"),
-    OfJob::integer(
-        "file", [](const JobFacts& j) { return j.file; },
-        "number of the binlog file that has its body; 0 without `-b`"),
-    OfJob::integer(
-        "reserves", [](const JobFacts& j) { return j.reserves; },
-        "how often that happened to it. Many `timeouts`: it exceeds its TTR, or kills its workers"),
-    OfJob::integer(
-        "timeouts", [](const JobFacts& j) { return j.timeouts; }, kSame),
-    OfJob::integer(
-        "releases", [](const JobFacts& j) { return j.releases; }, kSame),
-    OfJob::integer(
-        "buries", [](const JobFacts& j) { return j.buries; }, kSame),
-    OfJob::integer(
-        "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
+        "reserves",
+        "how often that happened to it. Many `timeouts`: it exceeds its TTR, or kills its workers",
+        [](const auto& j) { return j.reserves; }),
+    OfJob::integer("timeouts", kSame, [](const auto& j) { return j.timeouts; }),
+    OfJob::integer("releases", kSame, [](const auto& j) { return j.releases; }),
+    OfJob::integer("buries", kSame, [](const auto& j) { return j.buries; }),
+    OfJob::integer("kicks", kSame, [](const auto& j) { return j.kicks; }),
 };
 
 // Returns the row of a tag, with its value from the text of the job's tags.
@@ -363,10 +295,10 @@ constexpr Statistic<JobFacts> tag_statistic(std::string_view meaning) {
     const auto number = [](const JobFacts& j) {
       return tags_in(j.tags).*row_of(kTag).value.number;
     };
-    return OfJob::integer(row_of(kTag).word, number, meaning, kIsShown);
+    return OfJob::integer(row_of(kTag).word, meaning, kIsShown, number);
   } else {
     const auto value = [](const JobFacts& j) { return value_in(j.tags, kTag); };
-    return OfJob::quoted(row_of(kTag).word, value, meaning, kIsShown);
+    return OfJob::quoted(row_of(kTag).word, meaning, kIsShown, value);
   }
 }
 
@@ -375,9 +307,9 @@ constexpr std::array kTagRows = {
   tag_statistic<Tag::tag>("only of a job with this tag: " meaning),
 #include "haricot/base/tag_rows.inc"
     OfJob::word(
-        "held", [](const JobFacts&) { return std::string_view("true"); },
-        "only of a job that still waits for that group",
-        [](const JobFacts& j) { return j.is_held; }),
+        "held", "only of a job that still waits for that group",
+        [](const JobFacts& j) { return j.is_held; },
+        [](const auto&) { return std::string_view("true"); }),
 };
 
 // Returns the rows of stats-job with the size of the job instead of its file.
@@ -385,18 +317,18 @@ constexpr auto make_listed_job_rows() {
   auto rows = kJobFactRows;
   for (auto& row : rows) {
     if (row.key != "file") continue;
-    row = OfJob::integer(
-        "bytes", [](const JobFacts& j) { return j.body_bytes; }, "the size of its body");
+    row =
+        OfJob::integer("bytes", "the size of its body", [](const auto& j) { return j.body_bytes; });
   }
   return rows;
 }
 constexpr std::array kHolderRows = {
     OfJob::integer(
         "holder",
-        [](const JobFacts& j) { return std::uint64_t{static_cast<std::uint32_t>(j.holder)}; },
         "only of a reserved job: the id of the connection that holds it, as `list-clients` shows "
         "it",
-        [](const JobFacts& j) { return j.holder != ClientRef{}; }),
+        [](const JobFacts& j) { return j.holder != ClientRef{}; },
+        [](const auto& j) { return std::uint64_t{static_cast<std::uint32_t>(j.holder)}; }),
 };
 constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows, kHolderRows);
 
@@ -410,37 +342,30 @@ using OfClient = Rows<ClientFacts>;
 
 constexpr std::array kClientRows = {
     OfClient::integer(
-        "id",
-        [](const ClientFacts& c) {
-          return std::uint64_t{static_cast<std::uint32_t>(c.client.ref())};
-        },
-        "its id, which a later connection may get again"),
-    OfClient::quoted(
-        "address", [](const ClientFacts& c) { return c.address; },
-        "address and port of its peer, or `unix`"),
-    OfClient::integer(
-        "age", [](const ClientFacts& c) { return c.age_s; }, "seconds since it connected"),
-    OfClient::quoted(
-        "used", [](const ClientFacts& c) { return std::string_view(c.client.used().name); },
-        "the tube that it uses"),
-    OfClient::integer(
-        "watching", [](const ClientFacts& c) { return c.client.watched_tubes(); },
-        "number of tubes that it watches"),
+        "id", "its id, which a later connection may get again",
+        [](const auto& c) { return std::uint64_t{static_cast<std::uint32_t>(c.client.ref())}; }),
+    OfClient::quoted("address", "address and port of its peer, or `unix`",
+                     [](const auto& c) { return c.address; }),
+    OfClient::integer("age", "seconds since it connected", [](const auto& c) { return c.age_s; }),
+    OfClient::quoted("used", "the tube that it uses",
+                     [](const auto& c) { return std::string_view(c.client.used().name); }),
+    OfClient::integer("watching", "number of tubes that it watches",
+                      [](const auto& c) { return c.client.watched_tubes(); }),
     OfClient::word(
-        "state", [](const ClientFacts& c) { return c.state; },
+        "state",
         "`waiting`: in a reserve or a `wait-job`; `running`: its commands or answers are under "
-        "way; "
-        "`body`: in the middle of the body of a put; otherwise `idle`"),
+        "way; `body`: in the middle of the body of a put; otherwise `idle`",
+        [](const auto& c) { return c.state; }),
+    OfClient::integer("jobs", "number of jobs that it holds",
+                      [](const auto& c) { return c.client.held_jobs(); }),
+    OfClient::integer("commands",
+                      "its command lines that were run or refused, except those that were too long",
+                      [](const auto& c) { return c.commands; }),
     OfClient::integer(
-        "jobs", [](const ClientFacts& c) { return c.client.held_jobs(); },
-        "number of jobs that it holds"),
-    OfClient::integer(
-        "commands", [](const ClientFacts& c) { return c.commands; },
-        "its command lines that were run or refused, except those that were too long"),
-    OfClient::integer(
-        "idle", [](const ClientFacts& c) { return c.idle_s; },
+        "idle",
         "seconds since its last input or the end of its last wait; if it waits, since the wait "
-        "began"),
+        "began",
+        [](const auto& c) { return c.idle_s; }),
 };
 static_assert(has_each_key_once(kClientRows));
 

@@ -157,13 +157,12 @@ TEST(Statistics, HaveTheValueOfTheirType) {
 
 using OfNumber = Rows<int>;
 
-constexpr std::array kOne = {OfNumber::integer(
-    "one", [](const int& n) { return n + 1; }, "one")};
-constexpr std::array kOthers = {OfNumber::quoted(
-                                    "two", [](const int&) { return std::string_view("2"); }, "two"),
-                                OfNumber::word(
-                                    "three", [](const int&) { return std::string_view("3"); },
-                                    kSame, [](const int& n) { return n > 3; })};
+constexpr std::array kOne = {OfNumber::integer("one", "one", [](int n) { return n + 1; })};
+constexpr std::array kOthers = {
+    OfNumber::quoted("two", "two", [](int) { return std::string_view("2"); }),
+    OfNumber::word(
+        "three", kSame, [](const int& n) { return n > 3; },
+        [](int) { return std::string_view("3"); })};
 
 TEST(StatisticRows, HaveTheirTypeValueAndCondition) {
   EXPECT_EQ(kOne[0].type, StatisticType::integer);

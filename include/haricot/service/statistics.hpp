@@ -101,30 +101,41 @@ std::span<const Statistic<ClientFacts>> client_statistics();
 
 // Building of the tables --------------------------------------------------------------------------
 
-// Functions that make a row of a key, a value, and a meaning. The value is a lambda without a
-// capture.
+// Functions that make a row of a key, a meaning, a condition unless the key is always shown, and
+// the value, a lambda without a capture.
 template <typename Facts>
 struct Rows {
   using Row = Statistic<Facts>;
+  using Text = std::string_view;
+  using Condition = typename Row::Condition;
 
   template <typename Value>
-  static constexpr Row integer(std::string_view key, Value, std::string_view meaning,
-                               typename Row::Condition is_shown = nullptr) {
+  static constexpr Row integer(Text key, Text meaning, Condition is_shown, Value) {
     return {key, StatisticType::integer, &number_of<Value>, nullptr, is_shown, meaning};
   }
   template <typename Value>
-  static constexpr Row cpu_time(std::string_view key, Value, std::string_view meaning) {
+  static constexpr Row integer(Text key, Text meaning, Value value) {
+    return integer(key, meaning, nullptr, value);
+  }
+  template <typename Value>
+  static constexpr Row cpu_time(Text key, Text meaning, Value) {
     return {key, StatisticType::cpu_time, &number_of<Value>, nullptr, nullptr, meaning};
   }
   template <typename Value>
-  static constexpr Row word(std::string_view key, Value, std::string_view meaning,
-                            typename Row::Condition is_shown = nullptr) {
+  static constexpr Row word(Text key, Text meaning, Condition is_shown, Value) {
     return {key, StatisticType::word, nullptr, &word_of<Value>, is_shown, meaning};
   }
   template <typename Value>
-  static constexpr Row quoted(std::string_view key, Value, std::string_view meaning,
-                              typename Row::Condition is_shown = nullptr) {
+  static constexpr Row word(Text key, Text meaning, Value value) {
+    return word(key, meaning, nullptr, value);
+  }
+  template <typename Value>
+  static constexpr Row quoted(Text key, Text meaning, Condition is_shown, Value) {
     return {key, StatisticType::quoted, nullptr, &word_of<Value>, is_shown, meaning};
+  }
+  template <typename Value>
+  static constexpr Row quoted(Text key, Text meaning, Value value) {
+    return quoted(key, meaning, nullptr, value);
   }
 
  private:
