@@ -30,7 +30,7 @@ int end_output(std::string_view name, int status);
 std::string safe_word(std::string_view bytes);
 
 // safe_lines() is for a body. Keeps line ends, tabs and UTF-8. Escapes characters that is_plain()
-// (utf8.hpp) rejects, and bytes that are not UTF-8, as \xHH.
+// (base/encoding.hpp) rejects, and bytes that are not UTF-8, as \xHH.
 std::string safe_lines(std::string_view bytes);
 
 // A line on the terminal with the progress of long work and the time that is left.
