@@ -92,24 +92,15 @@ class Cursor {
   // std::from_chars took more than twice the instructions for numbers of a few digits.
   template <typename Integer>
   bool number(Integer& value) {
-    // This many digits always fit.
-    constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
     const char* const first = after_blanks();
     const char* const end = rest_.data() + rest_.size();
-    const char* const fitting =
-        first + std::min(static_cast<std::size_t>(end - first), kDigitsThatFit);
     const char* at = first;
     Integer sum = 0;
-    for (; at != fitting && digit_of(*at) <= 9; ++at) sum = sum * 10 + digit_of(*at);
-    if (at == fitting) [[unlikely]] {
-      for (; at != end && digit_of(*at) <= 9; ++at) {
-        if (__builtin_mul_overflow(sum, Integer{10}, &sum)) return false;
-        if (__builtin_add_overflow(sum, Integer{digit_of(*at)}, &sum)) return false;
-      }
-    }
-    if (at == first) return false;
+    for (; at != end && digit_of(*at) <= 9; ++at) sum = sum * 10 + digit_of(*at);
+    const std::string_view digits(first, at);
+    if (digits.empty() || !fits<Integer>(digits)) return false;
     value = sum;
-    rest_ = std::string_view(at, static_cast<std::size_t>(end - at));
+    rest_ = std::string_view(at, end);
     return true;
   }
 
@@ -160,6 +151,18 @@ class Cursor {
     const char* const end = at + rest_.size();
     while (at != end && *at == ' ') ++at;
     return at;
+  }
+  // Returns true if an Integer can hold the number that has these digits.
+  template <typename Integer>
+  static bool fits(std::string_view digits) {
+    constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
+    if (digits.size() <= kDigitsThatFit) [[likely]]
+      return true;
+    Integer sum = 0;
+    return std::ranges::none_of(digits, [&sum](char digit) {
+      return __builtin_mul_overflow(sum, Integer{10}, &sum) ||
+             __builtin_add_overflow(sum, Integer{digit_of(digit)}, &sum);
+    });
   }
   // Returns more than 9 if the byte is not a digit.
   static std::uint32_t digit_of(char byte) { return static_cast<unsigned char>(byte - '0'); }
