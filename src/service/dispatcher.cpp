@@ -225,8 +225,7 @@ bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
     }
   }
   last_id_ = id;
-  last_.text = text;
-  last_.tags = tags;
+  last_ = {text, tags};
   is_in_line_ = true;
   if (!is_key_alone(last_)) copy_last();  // Copying sorts the tags.
   return true;

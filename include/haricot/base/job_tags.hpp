@@ -163,8 +163,14 @@ static_assert(kKeyPrefix.substr(0, kKeyPrefix.size() - 1) == row_of(Tag::unique)
 
 // A text of tags and its values, parsed once.
 struct ReadTags {
-  std::string_view text = {};
-  JobTags tags = {};  // Refers to the text.
+  ReadTags() = default;
+  // `tags_` refers to `text_`.
+  ReadTags(std::string_view text_, const JobTags& tags_)
+      : text(text_), tags(tags_), set(set_of(tags_)) {}
+
+  std::string_view text;
+  JobTags tags;
+  TagSet set;  // The tags that have a value.
 };
 
 // Returns true if a parsed text is a single `idp` without seconds. Such a text needs no sorting.

@@ -65,7 +65,7 @@ class StoredTags {
   // Returns the bytes that tags take, without kEndBytes: their text, their nodes, and the gaps that
   // the alignment of the nodes may need.
   static constexpr std::size_t bytes_of(const ReadTags& tags) {
-    return tags.text.size() + node_bytes(set_of(tags.tags));
+    return tags.text.size() + node_bytes(tags.set);
   }
   // Returns an upper bound of bytes_of().
   static constexpr std::size_t bytes_max() {
@@ -75,7 +75,7 @@ class StoredTags {
   // Writes a text that ends at `end`, its nodes and the kEndBytes. Requires: there is room for
   // them, and the text is not empty.
   static StoredTags write(std::byte* end, const ReadTags& read) {
-    const TagSet tags = set_of(read.tags);
+    const TagSet tags = read.set;
     std::memcpy(end - read.text.size(), read.text.data(), read.text.size());
     const bool leaves_key = read.tags.tombstone_s > 0 && tags.has(Tag::unique);
     end[0] = static_cast<std::byte>(tags.bits() | (leaves_key ? kLeavesKey : 0));
