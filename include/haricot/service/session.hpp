@@ -178,8 +178,10 @@ class Session {
  private:
   bool output_is_full() const {
     const std::size_t bytes = output_.owned_bytes();
-    return bytes >= kOutputBytesMax || output_.pending_bytes() >= kOutputWithBodiesBytesMax ||
-           (bytes >= kOutputBytesAtLimit && Memory::is_at_limit());
+    if (bytes >= kOutputBytesAtLimit && (bytes >= kOutputBytesMax || Memory::is_at_limit())) {
+      return true;
+    }
+    return output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
   // Returns the maximum of kept input: the longest line, or a little more than the commands of a
   // turn. While the memory limit is reached, a session that cannot use its input gets no more.
