@@ -135,7 +135,7 @@ JournalNumbers Binlog::numbers() const {
 
 std::uint64_t Binlog::file_of(JobRef job) const {
   const Segment* segment = state_.segments->of(job);
-  return segment == nullptr ? 0 : segment->name_number;
+  return segment == nullptr ? 0 : segment->number;
 }
 
 void Binlog::check_invariants() const {

@@ -22,6 +22,7 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
   Replay replay(state_.disk, *state_.engine, *state_.segments);
   replay.set_watcher(watcher);
   replay.set_note(note, state_.epoch);
+  if (!state_.has_syncs()) replay.accept_gaps();
   const bool good = replay.run(state_.wall_offset, state_.now);
   report_ = replay.report();
   if (!good) {
@@ -39,13 +40,13 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
 // them only to the kernel, and from now on they count as durable.
 bool FolderOpening::sync_read_files(std::string& error) {
   if (!state_.has_syncs() || report_.files.empty()) return true;
-  // If files were moved or replaced from outside, nothing is known to be synced.
+  // If something is lost or in doubt, nothing is known to be synced.
   const bool is_in_order = report_.is_sound();
   DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
     if (file.is_last_of_a_run && file.marks.has_durable_past && is_in_order) break;
-    status = state_.disk.sync_file(binlog_file_name(file.name_number));
+    status = state_.disk.sync_file(file.name);
   }
   if (status != DiskStatus::ok) error = state_.disk.last_error();
   return status == DiskStatus::ok;
@@ -56,14 +57,14 @@ FileSequence::Start FolderOpening::start() {
   start.number = report_.highest_number + 1;
   start.records_lost = static_cast<std::uint32_t>(report_.records_lost);
   if (report_.files.empty()) return start;
-  // A file that has no record is replaced, so that idle restarts leave no trail of files.
+  // A file without a record is replaced, so that idle restarts do not add files.
   const FileReport& last = report_.files.back();
   start.is_unsure = !state_.is_fenced() && last.kind() == FileKind::checked &&
                     last.has_signature() && last.records == 0 && !last.has_rubbish() &&
-                    last.name_number == last.number && last.name_number == report_.highest_number;
+                    last.number == report_.highest_number;
   if (start.is_unsure) {
     state_.segments->remove_newest();
-    start.number = last.name_number;
+    start.number = last.number;
   }
   const std::size_t before = report_.files.size() - (start.is_unsure ? 1 : 0);
   if (before == 0) return start;
@@ -87,8 +88,7 @@ std::uint64_t FolderOpening::newest_with_records() const {
 }
 
 // Damaged files stay as they are while jobs live in them, and each start reads them again. Their
-// unreadable parts are kept in copies, which nothing removes. Files that do not belong to this
-// place are renamed.
+// unreadable parts are kept in copies, which nothing removes.
 void FolderOpening::keep_unreadable_data() {
   Quarantine quarantine(state_.disk);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
@@ -101,7 +101,7 @@ void FolderOpening::keep_unreadable_data() {
     state_.segments->at(i).has_to_be_kept = !is_kept;
   }
   for (const Problem& problem : report_.problems) {
-    if (!is_left_aside(problem.kind)) continue;
+    if (problem.kind != Problem::Kind::late) continue;
     const auto number = binlog_file_number(problem.file);
     move_aside(quarantine, problem.file, *number);
   }
@@ -124,7 +124,7 @@ void FolderOpening::keep_unreadable_data() {
 
 // Returns false if the copy could not be made.
 bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file) {
-  const std::string name = binlog_file_name(file.name_number);
+  const std::string& name = file.name;
   FileBytes bytes;
   Quarantine::Kept kept;
   DiskStatus status = state_.disk.read(name, bytes);
@@ -134,11 +134,11 @@ bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file)
   if (status == DiskStatus::ok && !file.damages.empty()) {
     // Zeros at the end are left out: a file that is being written has millions.
     const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
-    status = quarantine.keep(used, file.name_number, damaged_name, kept);
+    status = quarantine.keep(used, file.number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
     const auto begin = static_cast<std::size_t>(file.torn.offset);
     status = quarantine.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)),
-                             file.name_number, torn_name, kept);
+                             file.number, torn_name, kept);
   }
   if (status == DiskStatus::ok) status = quarantine.sync();
   Notice notice{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
@@ -166,8 +166,8 @@ std::optional<ContinuedFile> FolderOpening::open_last_file() {
   if (report_.files.empty() || state_.is_fenced() || !report_.is_sound()) return std::nullopt;
   const FileReport& last = report_.files.back();
   const bool is_ours = last.kind() == FileKind::checked && last.has_signature() &&
-                       last.name_number == last.number && last.number == report_.highest_number &&
-                       last.run() != 0 && last.run() == report_.run;
+                       last.number == report_.highest_number && last.run() != 0 &&
+                       last.run() == report_.run;
   const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.was_stopped &&
                              !last.has_rubbish() && last.records > 0;
   const bool has_room = last.bytes >= last.accepted_bytes + SegmentWriter::kEndBytes;
@@ -175,8 +175,7 @@ std::optional<ContinuedFile> FolderOpening::open_last_file() {
   ContinuedFile result{.identity = last.identity,
                        .allocated = last.bytes,
                        .end = {last.accepted_bytes, last.records_counted, last.digest}};
-  const std::string name = binlog_file_name(last.name_number);
-  if (state_.disk.open_existing(name, result.file) != DiskStatus::ok) return std::nullopt;
+  if (state_.disk.open_existing(last.name, result.file) != DiskStatus::ok) return std::nullopt;
   if (!state_.has_syncs() || state_.disk.sync(result.file) == DiskStatus::ok) return result;
   state_.disk.close(result.file);
   return std::nullopt;
@@ -190,13 +189,12 @@ bool FolderOpening::cut_off_zeros() {
                          last.bytes > last.accepted_bytes;
   if (!has_zeros) return false;
   FileHandle file = FileHandle::none;
-  if (state_.disk.open_existing(binlog_file_name(last.name_number), file) != DiskStatus::ok)
-    return false;
+  if (state_.disk.open_existing(last.name, file) != DiskStatus::ok) return false;
   DiskStatus status = state_.disk.truncate(file, last.accepted_bytes);
   if (status == DiskStatus::ok && state_.has_syncs()) status = state_.disk.sync(file);
   state_.disk.close(file);
   if (status != DiskStatus::ok) return false;
-  if (!state_.segments->empty() && state_.segments->newest().name_number == last.name_number) {
+  if (!state_.segments->empty() && state_.segments->newest().number == last.number) {
     state_.segments->newest().bytes = last.accepted_bytes;
   }
   return true;

@@ -17,13 +17,10 @@ namespace {
 constexpr std::string_view kNoMemory = "no memory left";
 constexpr std::string_view kNoSpace = "no space left on the disk";
 
-// Returns an id for a folder whose id is unknown. Never 0.
-std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
-  const bool had_one = std::any_of(
-      report.problems.begin(), report.problems.end(),
-      [](const Problem& problem) { return problem.kind == Problem::Kind::unidentified; });
-  const std::uint64_t id = random & ~kIdMadeAnew;
-  return had_one ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
+// Returns a random id for a new folder, never 0. Earlier versions set the highest bit
+// (kIdMadeAnew).
+std::uint64_t new_store_id(std::uint64_t random) {
+  return std::max<std::uint64_t>(random & ~kIdMadeAnew, 1);
 }
 
 // Returns a random run, never 0.
@@ -107,7 +104,7 @@ bool FolderRun::begin(std::uint64_t random, bool has_to, std::string& error) {
 bool FolderRun::begin_run(std::uint64_t random, bool has_to, std::string& error) {
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : stream_.note().note().store_id;
-  if (store_id == 0) store_id = new_store_id(random, report);
+  if (store_id == 0) store_id = new_store_id(random);
   begin_in_note(store_id, state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random));
   if (!begin_first_file(has_to, error)) return false;
   if (!restored_.record_all()) {
@@ -200,7 +197,8 @@ bool FolderRun::end(Instant now) {
   stream_.syncs().wait_for_all();
   stream_.files().cut_back();
   if (end && !stream_.is_refusing()) {
-    stream_.note().set_clean_stop(stream_.state().noted_files(), end->records > 0 ? end->bytes : 0,
+    const bool is_durable = state_.has_syncs() && end->records > 0;
+    stream_.note().set_clean_stop(stream_.state().noted_files(), is_durable ? end->bytes : 0,
                                   state_.has_syncs());
   }
   room_.end();

@@ -16,7 +16,7 @@ Segment& Segments::add(std::uint64_t number) {
   CHECK(segments_.empty() || segments_.back().number <= number);
   const std::uint64_t newest_bytes = segments_.empty() ? 0 : segments_.back().bytes;
   Segment& segment = segments_.emplace_back();
-  segment.number = segment.name_number = number;
+  segment.number = number;
   // Adjacent files have adjacent serials, which of() relies on.
   segment.serial =
       segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;

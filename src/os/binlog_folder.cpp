@@ -71,6 +71,9 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   log_damage(report);
+  if (!good && !binlog::refusal_of(report.problems).empty()) {
+    error = binlog::refusal_with_remedy(error, path_);
+  }
   if (!good) return is_fenced() ? Opened::fenced : Opened::refused;
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
@@ -207,29 +210,19 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
         log_.event(Level::info, "binlog-torn",
                    {{"file", file}, {"offset", problem.offset}, {"bytes", problem.bytes}});
         break;
-      case Kind::missing:
-        log_.event(Level::warning, "binlog-file-missing",
-                   {{"file", file}, {"message", to_sentence(problem)}});
-        break;
       case Kind::in_doubt:
         log_.event(Level::warning, "binlog-in-doubt",
                    {{"file", file},
                     {"jobs", problem.jobs},
                     {"hint", "deleted jobs may have come back; run haricot binlog check"}});
         break;
-      case Kind::emptied:
-      case Kind::displaced:
-      case Kind::duplicate:
-      case Kind::foreign:
-      case Kind::contradicted:
-      case Kind::unidentified:
-      case Kind::other_run:
       case Kind::late:
-      case Kind::misnamed:
-        log_.event(Level::warning, "binlog-file-wrong",
-                   {{"file", file},
-                    {"problem", name_of(problem.kind)},
-                    {"message", to_sentence(problem)}});
+        log_.event(Level::warning, "binlog-file-late",
+                   {{"file", file}, {"message", to_sentence(problem)}});
+        break;
+      case Kind::unfit:
+        log_.event(Level::error, "binlog-file-unfit",
+                   {{"file", file}, {"message", to_sentence(problem)}});
         break;
     }
   }

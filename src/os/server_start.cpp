@@ -91,7 +91,10 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
     return false;
   }
   if (!binlog::gather_facts(disk, disk.snapshot().note(), 0, facts, error)) return false;
-  error = binlog::plan_folder(facts).refusal;
+  const binlog::FolderPlan plan = binlog::plan_folder(facts);
+  error = plan.refusal;
+  const std::string unfit = binlog::refusal_of(plan.problems);
+  if (error.empty() && !unfit.empty()) error = binlog::refusal_with_remedy(unfit, path);
   return error.empty();
 }
 

@@ -160,6 +160,12 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
     if (survives_power) {
       const auto torn = past->crash(chance);
       check_crashed(world, *torn, run, promise.safe, chance);
+    } else {
+      // Anything may be lost, but the next server starts, and the one after it.
+      for (auto torn = past->crash(chance); torn != nullptr && !::testing::Test::HasFailure();) {
+        const World again(*torn, run.options, world.wall());
+        torn = chance.one_in(2) ? torn->crash(chance) : nullptr;
+      }
     }
     if (cut % 4 == 0 || cut == entries) {
       const auto killed = past->crash(chance, {Unsynced::kept, UnsyncedNames::kept});

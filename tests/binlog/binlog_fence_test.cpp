@@ -50,12 +50,8 @@ struct FoundByReplay {
     Replay replay(disk, engine, segments);
     EXPECT_TRUE(replay.run(Duration::nanoseconds(kWallOfAll), Instant::at(kMillisecond)))
         << replay.error();
-    // A late file may take the place of a file that is no longer needed, in front of a file that
-    // followed that one. It is left aside, and the log reports it.
     for (const Problem& problem : replay.report().problems) {
-      if (is_damage(problem) && problem.kind != Problem::Kind::contradicted) {
-        damage += to_sentence(problem) + "\n";
-      }
+      if (is_damage(problem)) damage += to_sentence(problem) + "\n";
     }
     file_count = replay.report().files.size();
   }

@@ -47,7 +47,7 @@ TEST(BinlogFullDisk, NoFileIsMissingAfterACrash) {
       removals += !crashed->has("binlog.1");
       const World again(*crashed, options, world.wall());
       for (const Problem& problem : again.binlog.replayed().problems) {
-        ASSERT_NE(problem.kind, Problem::Kind::missing)
+        ASSERT_NE(problem.kind, Problem::Kind::unfit)
             << to_sentence(problem) << (is_kill ? " after a kill" : " after a loss of power");
       }
     }

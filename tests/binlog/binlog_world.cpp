@@ -304,11 +304,10 @@ std::string World::replay_text() const {
   const ReplayReport& report = binlog.replayed();
   std::string text;
   for (const FileReport& file : report.files) {
-    text += binlog_file_name(file.name_number) + " of kind " +
-            std::to_string(static_cast<int>(file.kind())) + ": " + std::to_string(file.bytes) +
-            " bytes, accepted " + std::to_string(file.accepted_bytes) + ", records read " +
-            std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
-            std::to_string(file.torn.bytes);
+    text += file.name + " of kind " + std::to_string(static_cast<int>(file.kind())) + ": " +
+            std::to_string(file.bytes) + " bytes, accepted " + std::to_string(file.accepted_bytes) +
+            ", records read " + std::to_string(file.records_read) + " of " +
+            std::to_string(file.records) + ", torn " + std::to_string(file.torn.bytes);
     if (const auto& signature = file.identity.signature) {
       text += ", needs " + std::to_string(signature->oldest_needed) + ", after " +
               std::to_string(signature->previous_number) + " with " +

@@ -173,19 +173,27 @@ TEST_F(DamagedFolder, ReusesNoId) {
   }
 }
 
-// The start has renamed the unreadable files, and has begun no file that states their ids.
-TEST_F(DamagedFolder, ReusesNoIdAfterAFailedStart) {
-  const auto folder_disk = folder();
-  SimDisk& disk = *folder_disk;
-  for (const auto& [name, bytes] : files_) disk.zero(name, 0, 100);
-  disk.inject({.call = DiskCall::allocate});
-  {
-    const World failed(disk, kSmallFiles, kWallBegin + 1, true);
-    ASSERT_FALSE(failed.is_open());
-    ASSERT_TRUE(disk.has("binlog.1.aside.1"));
+// Expects that a server refuses the folder with these sentences, and changes nothing.
+void expect_refused(SimDisk& disk, const std::vector<std::string>& sentences) {
+  const World world(disk, kSmallFiles, kWallBegin + 1, true);
+  EXPECT_FALSE(world.is_open());
+  std::vector<std::string> told;
+  for (const Problem& problem : world.binlog.replayed().problems) {
+    if (problem.kind == Problem::Kind::unfit) told.push_back(to_sentence(problem));
   }
-  const World world(disk, kSmallFiles, kWallBegin + 2);
-  EXPECT_GE(world.engine.next_id(), next_id_);
+  EXPECT_EQ(told, sentences);
+  for (const DiskCall call : {DiskCall::create, DiskCall::write, DiskCall::rename, DiskCall::remove,
+                              DiskCall::truncate}) {
+    EXPECT_EQ(disk.calls(call), 0U);
+  }
+}
+
+TEST_F(DamagedFolder, WithoutAnyHeadIsRefused) {
+  const auto folder_disk = folder();
+  for (const auto& [name, bytes] : files_) folder_disk->zero(name, 0, 100);
+  expect_refused(*folder_disk, {"binlog.1 does not state which file it is",
+                                "binlog.2 does not state which file it is",
+                                "binlog.3 does not state which file it is"});
 }
 
 TEST_F(DamagedFolder, AnUnknownVersionIsNotTouched) {
@@ -208,17 +216,20 @@ TEST_F(DamagedFolder, AnUnknownVersionIsNotTouched) {
   }
 }
 
-TEST_F(DamagedFolder, AMissingFileIsReported) {
-  const auto folder_disk = folder();
-  SimDisk& disk = *folder_disk;
-  ASSERT_EQ(disk.remove("binlog.2"), DiskStatus::ok);
-  const World world(disk, kSmallFiles, kWallBegin + 1);
-  const std::vector<Problem>& problems = world.binlog.replayed().problems;
-  ASSERT_EQ(problems.size(), 2U) << world.replay_text();
-  EXPECT_EQ(problems[0].kind, Problem::Kind::missing);
-  EXPECT_EQ(problems[0].file, "binlog.2");
-  EXPECT_EQ(problems[1].kind, Problem::Kind::in_doubt);
-  EXPECT_LT(world.engine.jobs().size(), jobs_.size());
+TEST_F(DamagedFolder, WithoutAFileThatIsNeededIsRefused) {
+  for (const auto& [name, bytes] : files_) {
+    const auto folder_disk = folder();
+    SimDisk& disk = *folder_disk;
+    disk.take_away(name);
+    if (name == "binlog.3") {
+      // Nothing states that it had a record.
+      const World world(disk, kSmallFiles, kWallBegin + 1);
+      EXPECT_FALSE(world.binlog.replayed().is_sound());
+      EXPECT_GT(world.engine.next_id(), next_id_);
+    } else {
+      expect_refused(disk, {name + " is missing"});
+    }
+  }
 }
 
 TEST_F(DamagedFolder, AcceptsNoRecordFromAnotherPlace) {
@@ -238,15 +249,10 @@ TEST_F(DamagedFolder, AcceptsNoRecordFromAnotherPlace) {
   EXPECT_TRUE(open(disk, "binlog.1").is_reported);
 }
 
-TEST_F(DamagedFolder, MayHaveAFileUnderAnotherNumber) {
+TEST_F(DamagedFolder, WithACopyOfAFileIsRefused) {
   const auto folder_disk = folder();
-  SimDisk& disk = *folder_disk;
-  disk.put("binlog.4", files_["binlog.1"]);
-  const Found found = open(disk, "binlog.4");
-  EXPECT_EQ(found.jobs, jobs_.size());
-  EXPECT_TRUE(found.is_reported);
-  EXPECT_FALSE(disk.has("binlog.4"));
-  EXPECT_EQ(disk.bytes_of("binlog.4.aside.1"), files_["binlog.1"]);
+  folder_disk->put("binlog.4", files_["binlog.1"]);
+  expect_refused(*folder_disk, {"binlog.4 was written as binlog.1"});
 }
 
 }  // namespace

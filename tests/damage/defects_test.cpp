@@ -46,6 +46,7 @@ TEST(FormerDefects, ADamagedHeadRemovesTheFile) {
       EXPECT_EQ(judge(hurt, Depth::starts).wrong, "");
       SimDisk disk;
       put_all(hurt.image(), disk);
+      disk.set_folder_note(folder.note);  // It identifies the file.
       delete_all(disk);
       EXPECT_TRUE(holds(image_of(disk), hurt.file(1).bytes)) << hurt.what();
     }
@@ -96,7 +97,8 @@ TEST(FormerDefects, ACopyUnderAnotherNumberBringsDeletedJobsBack) {
     const Verdict verdict = judge(hurt, Depth::starts);
     EXPECT_EQ(verdict.wrong, "");
     EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(folder));
-    EXPECT_TRUE(verdict.reading.tells(Kind::duplicate)) << verdict.reading.text();
+    EXPECT_TRUE(verdict.refused.is_refused());
+    EXPECT_TRUE(verdict.reading.says("is a copy of")) << verdict.reading.text();
   }
 }
 
@@ -106,7 +108,8 @@ TEST(FormerDefects, AMissingLastFileIsNotReported) {
     hurt.remove(folder->last_number());
     const Verdict verdict = judge(hurt, Depth::starts);
     EXPECT_EQ(verdict.wrong, "");
-    EXPECT_TRUE(verdict.reading.tells(Kind::missing)) << verdict.reading.text();
+    EXPECT_TRUE(verdict.refused.is_refused());
+    EXPECT_TRUE(verdict.reading.says("is missing")) << verdict.reading.text();
     EXPECT_TRUE(verdict.reading.tells(Kind::in_doubt)) << verdict.reading.text();
     EXPECT_GT(verdict.reading.next_id, folder->highest_id);
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "folders.hpp"
@@ -14,6 +15,13 @@ namespace haricot::damage {
 namespace {
 
 using Kind = binlog::Problem::Kind;
+
+constexpr std::string_view kDisplaced = "and is read in its place";
+constexpr std::string_view kDuplicate = "is a copy of";
+constexpr std::string_view kForeign = "was written in another folder";
+constexpr std::string_view kContradicted = "one of the two is from a copy of the folder";
+constexpr std::string_view kMissing = "is missing";
+constexpr std::string_view kOtherRun = "was not begun by the server that used the folder last";
 
 // Returns folders whose files can be distinguished from each other.
 std::vector<const KnownFolder*> folders() {
@@ -33,11 +41,13 @@ void expect_all_jobs(const Verdict& verdict, const HurtFolder& hurt) {
 binlog::FolderNote runs_of(const binlog::FolderNote& note) {
   return {.store_id = note.store_id, .run = note.run, .run_before = note.run_before};
 }
-void expect_told(const Verdict& verdict, Kind kind, const HurtFolder& hurt) {
-  EXPECT_TRUE(verdict.reading.tells(kind)) << hurt.what() << "\n" << verdict.reading.text();
+// Expects that a server refuses the folder, and that `repair` reports that decision.
+void expect_refused(const Verdict& verdict, std::string_view decision, const HurtFolder& hurt) {
+  EXPECT_TRUE(verdict.refused.is_refused()) << hurt.what() << "\n" << verdict.refused.text();
+  EXPECT_TRUE(verdict.reading.says(decision)) << hurt.what() << "\n" << verdict.reading.text();
 }
 
-TEST(StrayFiles, TwoThatWereExchangedAreReadInTheRightOrder) {
+TEST(StrayFiles, ExchangedFilesAreRefusedAndRepaired) {
   Sweep sweep(1, kStride);
   for (const KnownFolder* folder : folders()) {
     for (const KnownFile& one : folder->files) {
@@ -47,16 +57,16 @@ TEST(StrayFiles, TwoThatWereExchangedAreReadInTheRightOrder) {
         hurt.exchange(one.number, other.number);
         const Verdict verdict = sweep.judge(hurt);
         expect_all_jobs(verdict, hurt);
-        expect_told(verdict, Kind::displaced, hurt);
+        expect_refused(verdict, kDisplaced, hurt);
         if (HasFailure() && sweep.is_over()) return;
       }
     }
   }
 }
 
-// Renumbers each file by `change`. Expects all jobs, and a report of `kind`.
+// Renumbers each file by `change`. Expects a refusal, and all jobs after a repair.
 void expect_told_of_other_numbers(HurtFolder& (HurtFolder::*change)(std::uint64_t, std::uint64_t),
-                                  Kind kind) {
+                                  std::string_view decision) {
   Sweep sweep(1);
   for (const KnownFolder* folder : folders()) {
     const std::uint64_t last = folder->last_number();
@@ -67,18 +77,18 @@ void expect_told_of_other_numbers(HurtFolder& (HurtFolder::*change)(std::uint64_
         (hurt.*change)(file.number, to);
         const Verdict verdict = sweep.judge(hurt);
         expect_all_jobs(verdict, hurt);
-        expect_told(verdict, kind, hurt);
+        expect_refused(verdict, decision, hurt);
       }
     }
   }
 }
 
-TEST(StrayFiles, OneUnderAnotherNumberIsReadInItsPlace) {
-  expect_told_of_other_numbers(&HurtFolder::rename, Kind::displaced);
+TEST(StrayFiles, ARenamedFileIsRefusedAndRepaired) {
+  expect_told_of_other_numbers(&HurtFolder::rename, kDisplaced);
 }
 
-TEST(StrayFiles, ACopyUnderAnotherNumberIsLeftAside) {
-  expect_told_of_other_numbers(&HurtFolder::copy, Kind::duplicate);
+TEST(StrayFiles, ACopyUnderAnotherNumberIsRefusedAndRepaired) {
+  expect_told_of_other_numbers(&HurtFolder::copy, kDuplicate);
 }
 
 TEST(StrayFiles, AMissingOneIsReported) {
@@ -89,7 +99,12 @@ TEST(StrayFiles, AMissingOneIsReported) {
       hurt.remove(folder->files[i].number);
       const Verdict verdict = sweep.judge(hurt);
       const bool is_last = i + 1 == folder->files.size();
-      if (!is_last || folder->files[i - 1].is_followed()) expect_told(verdict, Kind::missing, hurt);
+      if (!is_last) expect_refused(verdict, kMissing, hurt);
+      // Without a note, a crash when the newest file was begun leaves the same.
+      if (is_last && folder->files[i - 1].is_followed()) {
+        EXPECT_TRUE(verdict.reading.says(kMissing) || verdict.reading.tells(Kind::in_doubt))
+            << verdict.reading.text();
+      }
     }
   }
 }
@@ -121,13 +136,15 @@ TEST(StrayFiles, AnEmptyOneIsReported) {
         }
         const Verdict verdict = sweep.judge(hurt);
         EXPECT_FALSE(verdict.reading.problems.empty()) << hurt.what();
-        if (file.number == folder->last_number()) expect_told(verdict, Kind::emptied, hurt);
+        if (file.number == folder->last_number()) {
+          EXPECT_TRUE(verdict.reading.says("is empty")) << verdict.reading.text();
+        }
       }
     }
   }
 }
 
-TEST(StrayFiles, OneOfAnotherStoreIsLeftAside) {
+TEST(StrayFiles, AFileOfAnotherStoreIsRefusedAndRepaired) {
   Sweep sweep(1);
   for (const KnownFolder* folder : folders()) {
     for (const KnownFile& strange : of_another_store().files) {
@@ -138,7 +155,7 @@ TEST(StrayFiles, OneOfAnotherStoreIsLeftAside) {
         HurtFolder hurt(*folder);
         hurt.add_strange(number, strange.bytes);
         const Verdict verdict = sweep.judge(hurt);
-        expect_told(verdict, Kind::foreign, hurt);
+        expect_refused(verdict, kForeign, hurt);
         if (hurt.files().size() > folder->files.size()) expect_all_jobs(verdict, hurt);
       }
     }
@@ -146,7 +163,7 @@ TEST(StrayFiles, OneOfAnotherStoreIsLeftAside) {
 }
 
 // The file was begun by a copy of the folder after both copies were used.
-TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
+TEST(StrayFiles, AFileOfADivergedCopyIsRefusedAndRepaired) {
   Sweep sweep(1);
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
@@ -155,7 +172,7 @@ TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
       HurtFolder hurt(*mine);
       hurt.add_strange(n, other->file(n).bytes);
       const Verdict verdict = sweep.judge(hurt);
-      expect_told(verdict, Kind::contradicted, hurt);
+      expect_refused(verdict, kContradicted, hurt);
     }
   }
 }
@@ -168,22 +185,13 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsReported) {
     SimDisk disk;
     Image image = HurtFolder(*mine).add_strange(last, other->file(last).bytes).image();
     put_all(image, disk);
-    const Reading reading = check(disk, kWall);
+    EXPECT_TRUE(check(disk, kWall).is_refused());
+    SimDisk repaired;
+    const Reading reading = rescue(disk, kWall, &repaired);
     ASSERT_TRUE(reading.is_good) << reading.error;
-    EXPECT_FALSE(reading.is_sound);
-    EXPECT_TRUE(reading.tells(Kind::contradicted)) << reading.text();
-    Server server(disk, kWall);
-    for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
-    server.idle();
-    server.close();
-    // All files that were set aside still exist.
-    const Image after = image_of(disk);
-    for (const binlog::Problem& problem : reading.problems) {
-      if (problem.kind != Kind::contradicted) continue;
-      const std::string& bytes = image[problem.file];
-      EXPECT_TRUE(std::any_of(after.begin(), after.end(),
-                              [&](const auto& file) { return file.second == bytes; }));
-    }
+    EXPECT_TRUE(reading.says(kContradicted)) << reading.text();
+    const Server server(repaired, kWall);
+    EXPECT_EQ(server.reading().jobs, reading.jobs);
     EXPECT_GT(server.next_id(), other->highest_id);
   }
 }
@@ -202,19 +210,17 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsReportedAfterTheSameFile) {
     EXPECT_TRUE(check(disk, kWall).is_sound);
     disk.set_folder_note(mine->note);
     const bool is_newer_missing = next < mine->last_number();
-    EXPECT_EQ(check(disk, kWall).tells(Kind::missing), is_newer_missing);
+    EXPECT_EQ(check(disk, kWall).says(kMissing), is_newer_missing);
     // The note of an earlier version lists no files.
     disk.set_folder_note(runs_of(mine->note));
-    const Reading reading = check(disk, kWall);
+    EXPECT_TRUE(check(disk, kWall).is_refused());
+    SimDisk repaired;
+    const Reading reading = rescue(disk, kWall, &repaired);
     EXPECT_TRUE(reading.is_good) << reading.error;
-    EXPECT_FALSE(reading.is_sound);
-    EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+    EXPECT_TRUE(reading.says(kOtherRun)) << reading.text();
     EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
     EXPECT_GT(reading.next_id, mine->highest_id);
-    Server server(disk, kWall);
-    EXPECT_EQ(server.reading().text(), reading.text());
-    server.close();
-    EXPECT_TRUE(check(disk, kWall).is_sound) << "it is told once";
+    EXPECT_TRUE(check(repaired, kWall).is_sound);
   }
 }
 
@@ -229,12 +235,14 @@ TEST(StrayFiles, OlderFilesThanThoseOfTheNoteAreReported) {
   put_all(hurt.image(), disk);
   EXPECT_TRUE(check(disk, kWall).is_sound) << "an old backup is a sound folder";
   disk.set_folder_note(runs_of(folder.note));
-  Reading reading = check(disk, kWall);
-  EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+  EXPECT_TRUE(check(disk, kWall).is_refused());
+  Reading reading = rescue(disk, kWall);
+  EXPECT_TRUE(reading.says(kOtherRun)) << reading.text();
   EXPECT_GT(reading.next_id, folder.highest_id);
   disk.set_folder_note(folder.note);
-  reading = check(disk, kWall);
-  EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
+  EXPECT_TRUE(check(disk, kWall).is_refused());
+  reading = rescue(disk, kWall);
+  EXPECT_TRUE(reading.says(kMissing)) << reading.text();
   EXPECT_GT(reading.next_id, folder.highest_id);
 }
 
@@ -255,12 +263,14 @@ TEST(StrayFiles, AMissingNewestFileWithRecordsIsReported) {
   }
   EXPECT_TRUE(check(disk, kWall).is_sound);
   ASSERT_EQ(disk.remove(binlog::binlog_file_name(newest)), binlog::DiskStatus::ok);
-  Reading reading = check(disk, kWall);
-  EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
+  EXPECT_TRUE(check(disk, kWall).is_refused());
+  Reading reading = rescue(disk, kWall);
+  EXPECT_TRUE(reading.says(kMissing)) << reading.text();
   EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
   disk.set_folder_note(runs_of(disk.folder_note()));
-  reading = check(disk, kWall);
-  EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+  EXPECT_TRUE(check(disk, kWall).is_refused());
+  reading = rescue(disk, kWall);
+  EXPECT_TRUE(reading.says(kOtherRun)) << reading.text();
   EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
 }
 
@@ -272,20 +282,17 @@ TEST(StrayFiles, AllMissingOnesAreReported) {
       SCOPED_TRACE(folder->name + (is_of_earlier_version ? ", an old note" : ""));
       SimDisk disk;
       disk.set_folder_note(is_of_earlier_version ? runs_of(folder->note) : folder->note);
-      const Reading reading = check(disk, kWall);
+      EXPECT_TRUE(check(disk, kWall).is_refused());
+      SimDisk repaired;
+      const Reading reading = rescue(disk, kWall, &repaired);
       EXPECT_TRUE(reading.is_good) << reading.error;
-      EXPECT_FALSE(reading.is_sound);
-      EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
+      EXPECT_TRUE(reading.says(kMissing)) << reading.text();
       EXPECT_GT(reading.next_id, folder->highest_id);
-      Server server(disk, kWall);
-      EXPECT_EQ(server.reading().text(), reading.text());
+      Server server(repaired, kWall);
+      EXPECT_TRUE(server.reading().is_sound) << server.reading().text();
       EXPECT_GE(server.put(20), reading.next_id);
-      if (!is_of_earlier_version) {
-        EXPECT_GT(server.current_file(), folder->last_number());
-      }
       server.end_turn();
       server.close();
-      EXPECT_TRUE(check(disk, kWall).is_sound) << "it is told once";
     }
   }
   SimDisk disk;
@@ -326,7 +333,7 @@ TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   put_all(HurtFolder(folder).image(), disk);
   // Both servers have assigned the same ids, which is the only reported problem.
   for (const binlog::Problem& problem : check(disk, folder.wall).problems) {
-    EXPECT_FALSE(problem.kind == Kind::missing ||
+    EXPECT_FALSE(problem.kind == Kind::unfit ||
                  problem.file == binlog::binlog_file_name(folder.last_number()))
         << to_sentence(problem);
   }
@@ -372,8 +379,8 @@ TEST(StrayFiles, NoneIsSeenWhereServersWereStoppedAndKilledInTurn) {
   }
 }
 
-// A name with a leading zero, or with a number that is too large, is neither read nor removed.
-TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
+// beanstalkd ignores such names, and so do servers, unless it looks like that of a binlog file.
+TEST(StrayFiles, ANameThatNoServerGivesIsRefusedOrIgnored) {
   for (const std::string name : {"binlog.03", "binlog.0", "binlog.+3", "binlog.3x", "binlog.",
                                  "binlog.99999999999999999999", "BINLOG.3"}) {
     SimDisk disk;
@@ -381,6 +388,11 @@ TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
     put_all(HurtFolder(folder).image(), disk);
     const std::string bytes = of_another_store().files.back().bytes;
     disk.put(name, bytes);
+    const bool looks_like_ours = name.starts_with("binlog.") && name.size() > 7 &&
+                                 name.find_first_not_of("0123456789", 7) == std::string::npos;
+    EXPECT_EQ(check(disk, folder.wall).is_refused(), looks_like_ours) << name;
+    EXPECT_TRUE(rescue(disk, folder.wall).jobs == acknowledged_jobs(folder)) << name;
+    if (looks_like_ours) continue;
     {
       Server server(disk, folder.wall);
       ASSERT_TRUE(server.reading().is_good) << name << ": " << server.reading().error;
@@ -389,10 +401,7 @@ TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
       server.idle();
       server.close();
     }
-    const Image after = image_of(disk);
-    EXPECT_TRUE(std::any_of(after.begin(), after.end(), [&](const auto& file) {
-      return file.second == bytes;
-    })) << name;
+    EXPECT_EQ(image_of(disk)[name], bytes);
   }
 }
 

@@ -37,10 +37,6 @@ std::string differences(const Jobs& one, const Jobs& other) {
   return text;
 }
 
-bool stays_unread(Problem::Kind kind) {
-  return binlog::is_left_aside(kind) || kind == Problem::Kind::misnamed;
-}
-
 std::uint64_t changes_of(const SimDisk& disk) {
   std::uint64_t calls = 0;
   for (const DiskCall call : {DiskCall::create, DiskCall::allocate, DiskCall::write,
@@ -65,9 +61,23 @@ class Judge {
     put_all(before_, disk);
     if (has_note()) disk.set_folder_note(folder_.known().note);
     verdict_.reading = check(disk, wall_);
+    const bool is_refused = verdict_.reading.is_refused();
+    SimDisk repaired;
+    if (is_refused) {
+      verdict_.refused = verdict_.reading;
+      judge_refusal(disk);
+      verdict_.reading = rescue(disk, wall_, &repaired);
+      if (!verdict_.reading.is_refused()) wrong("`repair` reports no decision");
+    }
     if (changes_of(disk) != 0) wrong("a check changed the folder");
     judge_reading();
-    if (depth_ == Depth::starts) start(disk);
+    if (depth_ == Depth::check) {
+      if (is_refused && verdict_.reading.is_good) judge_repaired(repaired);
+    } else if (is_refused) {
+      start_repaired(repaired);
+    } else {
+      start(disk);
+    }
     if (!verdict_.wrong.empty()) {
       verdict_.wrong = folder_.what() + "\n" + verdict_.wrong + verdict_.reading.text();
     }
@@ -173,6 +183,61 @@ class Judge {
     if (!reading.jobs.empty() && reading.next_id <= reading.jobs.rbegin()->first) {
       wrong("the next id is that of a job");
     }
+  }
+
+  // A refused folder --------------------------------------------------------------------------
+
+  void judge_refusal(SimDisk& disk) {
+    if (verdict_.refused.is_good) wrong("an unfit folder is read");
+    const Server server(disk, wall_);
+    if (server.reading().is_good) wrong("a server starts where the check refuses");
+    if (server.reading().text() != verdict_.refused.text()) {
+      wrong("check and server tell other problems:\n" + server.reading().text());
+    }
+    if (only_bytes_are_hurt()) {
+      for (const Problem& problem : verdict_.refused.problems) {
+        const bool is_unknown = problem.why.find("does not state which file") != std::string::npos;
+        if (problem.kind != Problem::Kind::unfit || is_unknown) continue;
+        wrong("it is refused, though each file has its place: " + binlog::to_sentence(problem));
+      }
+    }
+    if (changes_of(disk) != 0) wrong("the folder was refused and changed");
+    if (image_of(disk) != before_) wrong("the folder was refused and has other bytes");
+  }
+
+  // Returns true if no file was moved, added or removed, and no sector belongs to another place.
+  // Without a note a newest file that was cut off looks whole, and older files that it stated to be
+  // removed look missing.
+  bool only_bytes_are_hurt() const {
+    const HurtFile& newest = folder_.files().back();
+    const bool is_cut =
+        newest.origin != nullptr && newest.bytes.size() < newest.origin->bytes.size();
+    return (has_note() || !is_cut) && folder_.files().size() == folder_.known().files.size() &&
+           std::all_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& file) {
+             return file.origin != nullptr && file.stray_sectors == 0 &&
+                    file.name == binlog::binlog_file_name(file.origin->number);
+           });
+  }
+
+  // Compares the repaired folder with the jobs that were read to make it.
+  void judge_repaired(SimDisk& repaired) {
+    const Reading& reading = verdict_.reading;
+    const Reading again = check(repaired, wall_);
+    if (!again.is_good || !again.is_sound)
+      wrong("the repaired folder is not sound: " + again.text());
+    const std::string text = differences(reading.jobs, again.jobs);
+    if (!text.empty()) wrong("the repaired folder has other jobs:\n" + text);
+    if (again.next_id < reading.next_id) wrong("the repaired folder gives out ids again");
+  }
+
+  void start_repaired(SimDisk& repaired) {
+    if (!verdict_.reading.is_good) return;
+    judge_repaired(repaired);
+    Server server(repaired, wall_);
+    if (!server.reading().is_good) wrong("the repaired folder is refused");
+    for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
+    server.idle();
+    server.close();
   }
 
   // Two starts ------------------------------------------------------------------------------------
@@ -283,7 +348,7 @@ class Judge {
       }
     }
     for (const Problem& problem : verdict_.reading.problems) {
-      if (!stays_unread(problem.kind)) continue;
+      if (problem.kind != Problem::Kind::late) continue;
       if (!is_kept({problem.file, 0, before_[problem.file].size()}, image)) {
         wrong(problem.file + " was left aside and is gone after " + std::string(when));
       }

@@ -7,6 +7,8 @@
 #include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/segments.hpp"
 #include "support/blob_of.hpp"
+#include "tool/binlog/folder_jobs.hpp"
+#include "tool/binlog/repair/rescue.hpp"
 
 namespace haricot::damage {
 namespace {
@@ -28,6 +30,12 @@ void take_report(const binlog::ReplayReport& report, Reading& reading) {
 bool Reading::tells(binlog::Problem::Kind kind) const {
   return std::any_of(problems.begin(), problems.end(),
                      [kind](const binlog::Problem& problem) { return problem.kind == kind; });
+}
+
+bool Reading::says(std::string_view part) const {
+  return std::any_of(problems.begin(), problems.end(), [part](const binlog::Problem& problem) {
+    return binlog::to_sentence(problem).find(part) != std::string::npos;
+  });
 }
 
 std::string Reading::text() const {
@@ -75,6 +83,34 @@ Reading check(SimDisk& disk, std::int64_t wall) {
     engine.check_invariants();
     reading.jobs = jobs_of(engine, offset_for(wall));
   }
+  return reading;
+}
+
+Reading rescue(SimDisk& disk, std::int64_t wall, SimDisk* repaired) {
+  binlog::Binlog journal(disk, {});
+  Engine engine(kStart, journal);
+  binlog::Segments segments(engine.jobs());
+  tool::Rescue rescue(disk, engine, segments);
+  Reading reading;
+  reading.is_good =
+      rescue.run(disk.folder_note(), offset_for(wall), kStart, nullptr, reading.error);
+  take_report(rescue.report(), reading);
+  if (!reading.is_good) return reading;
+  engine.check_invariants();
+  reading.jobs = jobs_of(engine, offset_for(wall));
+  if (repaired == nullptr) return reading;
+  binlog::Binlog copy(*repaired, kSmallFiles);
+  Engine copies(kStart, copy);
+  copies.restoring().end(rescue.report().next_id);
+  std::string error;
+  CHECK(copy.open(copies, offset_for(wall), kStart, kStoreId, {}, error));
+  for (const auto& [id, job] : reading.jobs) {
+    CHECK(tool::copy_job(engine, engine.peek(id), copies, copy));
+  }
+  for (const JobRef tombstone_ref : engine.jobs().tombstones_by_id()) {
+    CHECK(tool::copy_tombstone(engine, tombstone_ref, copies, copy));
+  }
+  CHECK(copy.remember_last_id() && copy.close(kStart));
   return reading;
 }
 

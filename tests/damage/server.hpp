@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "haricot/binlog/binlog.hpp"
@@ -29,6 +30,10 @@ struct Reading {
   bool is_sound = false;
 
   bool tells(binlog::Problem::Kind kind) const;
+  // Returns true if the sentence of a problem has that part.
+  bool says(std::string_view part) const;
+  // Returns true if the order of the files is broken, so a server does not start.
+  bool is_refused() const { return tells(binlog::Problem::Kind::unfit); }
   std::string text() const;  // The problems, for failures.
 };
 
@@ -37,6 +42,9 @@ Jobs jobs_of(const Engine& engine, Duration wall_offset);
 
 // Checks a folder like the operator's tool, which only reads.
 Reading check(SimDisk& disk, std::int64_t wall);
+// Reads a folder like `haricot binlog repair`, without guesses. If `repaired` is set, writes the
+// jobs to that empty folder.
+Reading rescue(SimDisk& disk, std::int64_t wall, SimDisk* repaired = nullptr);
 
 class Server {
  public:

@@ -216,10 +216,10 @@ class Printed(Machine):
     def test_folder_that_was_left_aside(self):
         self.make_binlog(FOLDER, files=7)
         os.rename(FOLDER / "binlog.7", FOLDER / "binlog.7.aside.1")
-        # The status of two lines reports that the folder lacks the files before this one.
+        # The status of a line reports that the folder lacks the files before this one.
         self.run_text("set +e\n" + printed("runbook.md", "mkdir /tmp/one").text + "true")
         self.assertIn("mail", self.run_text("haricot binlog check /tmp/two"))
-        self.run_text("set +e\n" + printed("runbook.md", "haricot binlog repair").text + "true")
+        self.run_text("set +e\n" + printed("runbook.md", "haricot binlog repair /var/lib").text + "true")
         self.assertIn("mail", self.run_text("haricot binlog check /tmp/new"))
 
     def test_servers(self):

@@ -92,13 +92,33 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartOverDamageAndNamesIt) {
   EXPECT_TRUE(connect()->ask("peek 51").starts_with("FOUND 51 300\r\n"));
 }
 
-TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAFileThatIsNeeded) {
+TEST_F(FolderRefusal, NoServerStartsWithoutAFileThatIsNeeded) {
   ASSERT_NO_FATAL_FAILURE(make_log(200));
   ASSERT_GT(file_numbers(folder_.path()).size(), 3U);
   fs::remove(file_path(folder_.path(), 2));
-  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--strict"}}) {
+    ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched(flags));
+    EXPECT_EQ(code_, 10) << error_;
+    EXPECT_TRUE(error_names("message=\"binlog.2 is missing\"")) << error_;
+    EXPECT_TRUE(error_names("haricot binlog repair " + folder_.path() + " NEW")) << error_;
+  }
+}
+
+// Each file has a line in the log.
+TEST_F(FolderRefusal, FilesThatWereRenamedOrCopiedAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(make_log(200));
+  const std::string third = file_path(folder_.path(), 3);
+  fs::rename(third, folder_.file("third"));
+  fs::rename(file_path(folder_.path(), 2), third);
+  fs::rename(folder_.file("third"), file_path(folder_.path(), 2));
+  fs::copy_file(file_path(folder_.path(), 1), file_path(folder_.path(), 90));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
   EXPECT_EQ(code_, 10) << error_;
-  EXPECT_TRUE(error_names("\"binlog.2 is missing\"")) << error_;
+  for (const char* line : {"message=\"binlog.2 was written as binlog.3\"",
+                           "message=\"binlog.3 was written as binlog.2\"",
+                           "message=\"binlog.90 was written as binlog.1\""}) {
+    EXPECT_TRUE(error_names(line)) << line << "\n" << error_;
+  }
 }
 
 // beanstalkd follows such a link. haricotd does not: the link might point out of the sandbox, and
@@ -144,17 +164,16 @@ TEST_F(FolderRefusal, ARefusedServerLeavesNoLockThatWasNotThere) {
 }
 
 // The note is the only rest of the folder.
-TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAllFiles) {
+TEST_F(FolderRefusal, NoServerStartsWithoutAllFiles) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
   const std::vector<std::uint64_t> numbers = file_numbers(folder_.path());
   for (const std::uint64_t number : numbers) fs::remove(file_path(folder_.path(), number));
-  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
   EXPECT_TRUE(error_names("binlog." + std::to_string(numbers.back()) + " is missing")) << error_;
-  ASSERT_TRUE(start()) << server_.failure();
-  EXPECT_GT(inserted_id(connect()->put("new")), 100U) << "no id comes again";
-  ASSERT_NO_FATAL_FAILURE(stop());
-  EXPECT_GT(file_numbers(folder_.path()).front(), numbers.back());
-  EXPECT_TRUE(start({"--strict"})) << "it is told once: " << server_.failure();
+  // Without the note, the folder is new.
+  fs::remove(folder_.file("lock"));
+  ASSERT_TRUE(start({"--strict"})) << server_.failure();
+  EXPECT_EQ(inserted_id(connect()->put("new")), 1U);
 }
 
 TEST_F(FolderRefusal, AStrictServerDoesNotStartOverAFileThatWasCutAfterAStop) {
@@ -286,24 +305,6 @@ TEST_F(FolderRefusal, AnUnknownVersionAmongOurFilesIsRefusedBeforeAnythingIsTouc
   fs::remove(last);
   ASSERT_TRUE(start()) << server_.failure();
   EXPECT_EQ(stat("current-jobs-ready"), 150U);
-}
-
-TEST_F(FolderRefusal, AMissingNumberIsReported) {
-  ASSERT_NO_FATAL_FAILURE(make_log(150));
-  const auto numbers = file_numbers(folder_.path());
-  ASSERT_GT(numbers.size(), 3U);
-  const std::string missing = file_path(folder_.path(), numbers[1]);
-  const std::string bytes = read_file(missing);
-  fs::remove(missing);
-  ASSERT_TRUE(start()) << server_.failure();
-  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // The start's log is complete.
-  const std::string said = server_.standard_error();
-  EXPECT_NE(said.find(std::to_string(numbers[1])), std::string::npos) << said;
-  const Jobs jobs = read_jobs(*connect(), 150);
-  for (std::uint64_t id = 1; id <= 150; ++id) {
-    const bool was_in_it = bytes.find(numbered_body(id, 300)) != std::string::npos;
-    EXPECT_EQ(jobs.contains(id), !was_in_it) << id;
-  }
 }
 
 TEST_F(FolderRefusal, FilesOfOthersAreLeftAlone) {

@@ -82,7 +82,7 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
                               numbered_body(static_cast<std::uint64_t>(i), 700) + "\r\n");
       }
     }
-    EXPECT_EQ(lines_with("binlog-file-missing"), 0U) << server_.standard_error();
+    EXPECT_EQ(lines_with("binlog-file-unfit"), 0U) << server_.standard_error();
   }
 
   // Removes the folder. Retries, because the server may remove or rename a file at the same time.

@@ -51,7 +51,7 @@ BINLOG_FOLDERS = {
     "write": {"format"},
 }
 BINLOG_FRONT = {"binlog", "folder_run", "folder_opening"}
-BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notice", "notices", "promises", "segments"}
+BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notices", "promises", "segments"}
 # The parts of a front, and the parts that each may include. Only the front includes all. A header that the front
 # includes is a part, unless NO_PARTS lists it.
 PARTS = {

@@ -36,7 +36,7 @@
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/folder_run.hpp"
 #include "haricot/binlog/format/folder_note.hpp"
-#include "haricot/binlog/notice.hpp"
+#include "haricot/binlog/notices.hpp"
 #include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/write/changes.hpp"
 #include "haricot/binlog/write/compaction.hpp"

@@ -10,12 +10,14 @@
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command.hpp"
 
-// Files of beanstalkd are read in file_scan_legacy.cpp.
-
 namespace haricot::binlog {
 namespace {
 
-// Zeros, as far as they are there.
+// Number of offsets that are tried after a find: in the zeros before a change, a record is easily
+// found a few bytes too early, with times that are 256 or 65536 times as long.
+constexpr std::uint64_t kShiftsLookedAt = 8;
+
+// Returns true if the bytes that exist are zeros.
 bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
   if (begin >= file.size()) return true;
   const std::string_view part =
@@ -23,7 +25,7 @@ bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
   return find_nonzero(part, 0) == part.size();
 }
 
-// Whether a record would stand there if its name had a length.
+// Returns true if a record would be there with another name length.
 bool has_lost_its_length(std::string_view file, std::uint64_t begin, std::uint32_t seed) {
   if (begin >= file.size()) return false;
   std::array<char, header_bytes(kTubeNameBytesMax)> header{};
@@ -47,8 +49,8 @@ bool has_lost_its_head(std::string_view file) {
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
   if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
   if (end > file.size()) return true;  // The length of the file was lost.
-  // In front of a large body stand its header and records of its tags. They may reach into a sector
-  // in which the body begins.
+  // The header of a large body and records of its tags precede it. They may reach into the first
+  // sector of the body.
   const bool may_precede_body =
       begin < kDiskSectorBytes && (begin - kFirstRecordOffset) % kShortRecordBytes == 0;
   std::uint64_t sector = begin / kDiskSectorBytes * kDiskSectorBytes;
@@ -57,7 +59,7 @@ bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, s
     std::uint64_t to = sector + kDiskSectorBytes;
     if (may_precede_body && from > begin) to = std::min(to, from + kNameLengthBytes);
     if (!is_zero(file, from, to)) continue;
-    // The zeros at the begin of a change are there in any case.
+    // A change begins with zeros.
     if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed))
       return true;
   }
@@ -101,7 +103,7 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::ui
           version == (identity.kind == FileKind::beanstalkd_v7 ? kVersion : kVersionOfBeanstalkd14);
       if (is_right) return;
       if (version == 0) {
-        // Zeros are no damage of their own, but no server begins a file with them.
+        // No server begins a file with zeros, but they are no damage of their own.
         accepted_bytes_ = 0;
         offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), std::min(kVersionBytes, end_));
       }
@@ -120,7 +122,7 @@ std::uint32_t FileScan::digest() const {
 }
 
 bool FileScan::is_as_told_by(const Signature& next) const {
-  // Earlier versions told no digest of a file of beanstalkd, and counted records that were lost.
+  // Earlier versions stated no digest of a file of beanstalkd, and counted lost records.
   const bool is_checked = kind() == FileKind::checked;
   const bool has_digest = is_checked || next.previous_digest != 0;
   return accepted_bytes_ == next.previous_bytes &&
@@ -130,7 +132,7 @@ bool FileScan::is_as_told_by(const Signature& next) const {
 
 bool FileScan::is_contradicted_by(const Signature& next) const {
   if (is_as_told_by(next)) return false;
-  // A file that is whole and goes on is another one, though that end cuts through a record of it.
+  // An undamaged file that is longer is another one, even if that end is within a record.
   if (kind() == FileKind::checked && all_.size() > next.previous_bytes) {
     FileScan whole(all_, identity_);
     whole.run_to_end();
@@ -140,8 +142,8 @@ bool FileScan::is_contradicted_by(const Signature& next) const {
   return damages_.empty() && tail_.bytes == 0 && !is_cut;
 }
 
-// What stands between two offsets and is lost. A full record may be a change, too: compaction
-// writes a job anew as it is by then.
+// Returns the damage between two offsets. A full record may be a change, too, because compaction
+// writes a job with its new state.
 Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
@@ -156,9 +158,8 @@ bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
 
 // Checked files ---------------------------------------------------------------------------------
 
-// Whether a header stands at that offset which fits its place and is not one that was read before.
-// It is in found_ then. The seal has the id of a pseudo-record there in any case. Inlined, as is
-// accept(): calls would take a tenth of what reading a record takes.
+// Returns true if a valid header of a later record is at that offset. Sets found_, also for a seal.
+// Inlined, as is accept(): calls would cost a tenth of reading a record.
 [[gnu::always_inline]] inline bool FileScan::read_good_header(std::uint64_t offset) {
   const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
   return parse_record(rest, found_) && is_later(found_.number) &&
@@ -191,8 +192,8 @@ const FileScan::Found* FileScan::next_checked() {
     if (found_.body_is_damaged) {
       const std::uint64_t after = offset_ + found_.record.bytes();
       if (!found_.body_is_there || !has_records_from(after)) {
-        // A crash came while the body was written: it is the end that was torn off, from the hole
-        // in front of it on. Who reads the file again, up to there, counts no record of the hole.
+        // The end was torn off while the body was written, from the hole before it on. The next
+        // scan ends there, and counts no record of the hole.
         if (found_.hole_in_front) {
           records_ -= damages_.back().records;
           damages_.pop_back();
@@ -210,9 +211,8 @@ const FileScan::Found* FileScan::next_checked() {
   }
 }
 
-// Whether a record that is whole, or the seal, stands there or anywhere after. A header alone is
-// not enough: it may be the next one of what was torn off, and whoever reads the file again, up to
-// where it was accepted, must come to the same end.
+// Returns true if a whole record, or the seal, is at that offset or after it. A header does not
+// suffice: it may be a part of the torn end, and the next scan has to reach the same end.
 bool FileScan::has_records_from(std::uint64_t offset) {
   if (whole_record_at_ >= offset) return true;
   FileScan after = *this;
@@ -245,8 +245,8 @@ bool FileScan::is_seal_at(std::uint64_t offset) {
   return true;
 }
 
-// Finds the next good record or the seal after what cannot be read, and notes the gap. False:
-// there is none, and what follows is no record at all.
+// Finds the next valid record or the seal after an unreadable stretch, and adds the damage. Returns
+// false if no record follows.
 bool FileScan::search_on() {
   const std::uint64_t begin = offset_;
   std::size_t at = static_cast<std::size_t>(begin);
@@ -254,7 +254,7 @@ bool FileScan::search_on() {
     at = *found;
     const std::uint32_t records_before = records_;
     if (is_seal_at(at)) {
-      // is_seal_at() has counted what is missing; here is where it was.
+      // is_seal_at() has added the missing records without their offset.
       const std::uint32_t missing = records_ - records_before;
       if (missing > 0) damages_.pop_back();
       damages_.push_back(lost(begin, at, missing));
@@ -273,12 +273,12 @@ bool FileScan::search_on() {
   return false;
 }
 
-// Half of all numbers count as later, the other half as before.
+// Returns true if the number is in the half of all numbers after the last one.
 bool FileScan::is_later(std::uint32_t number) const {
   return (number - (records_ + 1)) % kRecordNumbers < kRecordNumbers / 2;
 }
 
-// Measures what is after the accepted part.
+// Ends the scan and measures the tail.
 void FileScan::end() {
   if (ended_) return;
   ended_ = true;
@@ -287,9 +287,81 @@ void FileScan::end() {
   const std::size_t last = after.find_last_not_of('\0');
   if (last != std::string_view::npos) {
     tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
-    // Nothing comes after it, so what is lost of it may be the zeros there.
+    // The zeros after it may be a lost part of it.
     tail_.looks_torn = identity_.kind == FileKind::checked && !seal_;
   }
+}
+
+// Files of beanstalkd -----------------------------------------------------------------------------
+//
+// They have no checksums, so the values of a record and the bytes after it are checked instead.
+
+std::optional<FileScan::LegacyRecord> FileScan::legacy_record_at(std::uint64_t offset) const {
+  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
+  std::size_t header_length = 0;
+  std::optional<Parsed> parsed;
+  if (identity_.kind == FileKind::beanstalkd_v5) {
+    parsed = parse_record_v5(rest, header_length);
+  } else {
+    parsed = parse_record(rest);
+    if (parsed) header_length = header_bytes(parsed->record.tube_name.size());
+  }
+  // beanstalkd writes no pseudo-records.
+  if (!parsed || parsed->record.id == kPseudoId) return std::nullopt;
+  const Record& record = parsed->record;
+  return LegacyRecord{*parsed, header_length + (record.is_full() ? record.body_bytes : 0)};
+}
+
+// Returns true if beanstalkd has certainly written a record at that offset.
+bool FileScan::is_clear_at(std::uint64_t offset) const {
+  const auto found = legacy_record_at(offset);
+  return found && is_clearly_of_beanstalkd(found->parsed);
+}
+
+const FileScan::Found* FileScan::next_legacy() {
+  for (;;) {
+    const std::optional<LegacyRecord> found = legacy_record_at(offset_);
+    if (found && offset_ + found->bytes <= end_ && found->parsed.body_is_there &&
+        has_values_of_beanstalkd(found->parsed)) {
+      found_ = {found->parsed, offset_, false, !damages_.empty()};
+      offset_ += found->bytes;
+      accepted_bytes_ = offset_;
+      ++records_;
+      return &found_;
+    }
+    if (!search_on_in_legacy()) {
+      end();
+      return nullptr;
+    }
+  }
+}
+
+// Finds the next record that beanstalkd has certainly written. Returns false if there is none.
+bool FileScan::search_on_in_legacy() {
+  const std::uint64_t begin = offset_;
+  std::uint64_t at = begin + 1;
+  while (at + kShortRecordBytes <= end_) {
+    if (bytes_[static_cast<std::size_t>(at)] == '\0') {
+      // A record begins with zeros of its name length and of its id.
+      constexpr std::uint64_t kZerosInFront = 16;
+      const std::size_t nonzero = find_nonzero(bytes_, static_cast<std::size_t>(at));
+      if (nonzero >= end_) return false;
+      if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
+    }
+    if (is_clear_at(at)) {
+      for (std::uint64_t shift = kShiftsLookedAt; shift > 0; --shift) {
+        if (at + shift < bytes_.size() && is_clear_at(at + shift)) {
+          at += shift;
+          break;
+        }
+      }
+      damages_.push_back(lost(begin, at, 0));
+      offset_ = at;
+      return true;
+    }
+    ++at;
+  }
+  return false;
 }
 
 }  // namespace haricot::binlog

@@ -1,7 +1,6 @@
 #include "haricot/binlog/read/folder_facts.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "haricot/base/number.hpp"
@@ -11,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// A name that looks like that of a file, whatever its number.
+// Returns true if a name looks like that of a binlog file. Ignores whether the number is valid.
 bool has_name_of_binlog_file(std::string_view name) {
   return name.starts_with("binlog.") && name.size() > 7 &&
          name.find_first_not_of("0123456789", 7) == std::string_view::npos;
@@ -35,7 +34,7 @@ bool read_names(Disk& disk, FolderFacts& facts) {
   return true;
 }
 
-// The seal at the end of a file with that seed.
+// Returns the seal at the end of a file with that seed.
 std::optional<Seal> seal_at_end(std::string_view back, std::uint64_t file_bytes,
                                 std::uint32_t seed) {
   if (back.size() < kShortRecordBytes) return std::nullopt;
@@ -43,21 +42,21 @@ std::optional<Seal> seal_at_end(std::string_view back, std::uint64_t file_bytes,
                    Position{seed, file_bytes - kShortRecordBytes, 0});
 }
 
-// Whether those are the bytes of a file that a server of ours had begun when the power was lost,
-// and of which no record is left: it is newer than the note; or the next start, which read it, says
-// so.
+// Returns true if haricotd had begun the file when the power was lost, and no record of it is left:
+// it is newer than the note, or the next start, which read it, states so.
 bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_view bytes) {
   const FolderNote& note = facts.note;
-  if (!has_lost_its_head(bytes) || facts.store_id() != note.store_id) return false;
+  if (!has_lost_its_head(bytes) || facts.store_id != note.store_id) return false;
   const std::uint64_t number = facts.files[index].name_number;
   if (note.ids_end != 0 && number > note.newest) return true;
-  // Several may have been begun, and those in between may have lost their names. The next server
+  // Several files may have been begun, and some of them may have lost their names. The next server
   // that wrote began its file after the last of them.
   std::size_t next = index + 1;
   while (next < facts.files.size() && !facts.files[next].identity.signature) ++next;
   if (next == facts.files.size()) return false;
   if (facts.files[next].identity.signature->previous_number < number) return false;
-  // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
+  // The file must have no record of beanstalkd. The marks of the next file show whether it was
+  // durable.
   for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
     FileIdentity legacy;
     legacy.kind = kind;
@@ -69,12 +68,12 @@ bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_vie
 }
 
 FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view bytes) {
-  FilePlace place{.number = facts.files[index].name_number, .store_id = facts.store_id()};
+  FilePlace place{.number = facts.files[index].name_number, .store_id = facts.store_id};
   const auto here = facts.files.begin() + static_cast<std::ptrdiff_t>(index);
   place.follows_ours = std::any_of(facts.files.begin(), here, [&place](const FileFacts& file) {
     return file.identity.signature && file.identity.store_id == place.store_id;
   });
-  // Whoever ends a file has begun the next one; and the note knows the newest.
+  // A server begins the next file before it seals one, and the note names the newest file.
   const FolderNote& note = facts.note;
   place.was_begun_by_us = note.tells_last_run() && note.newest == place.number &&
                           note.store_id == place.store_id && place.store_id != 0;
@@ -89,7 +88,7 @@ FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view
   return place;
 }
 
-// By the first and last bytes alone. False: they do not tell which file it is.
+// Identifies a file by its first and last bytes. Returns false if they do not suffice.
 bool identify_by_ends(const FileEnds& ends, FileFacts& file) {
   const auto identity = identify_by_head(ends.front, ends.file_bytes);
   if (!identity) return false;
@@ -100,41 +99,32 @@ bool identify_by_ends(const FileEnds& ends, FileFacts& file) {
   return true;
 }
 
-}  // namespace
-
-std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
-                                         const FolderNote& note) {
-  std::vector<std::uint64_t> stores;
-  std::map<std::uint64_t, std::size_t> files_of;
-  std::size_t most = 0;
+// Returns the id of the folder: that of the note, if a file states it or none states any; else that
+// of the newest file that states one.
+std::uint64_t store_of(const std::vector<FileFacts>& files, const FolderNote& note) {
+  std::uint64_t newest = 0;
   for (const FileFacts& file : files) {
-    if (file.identity.signature) most = std::max(most, ++files_of[file.identity.store_id]);
+    if (!file.has_signature()) continue;
+    newest = file.identity.store_id;
+    if (newest == note.store_id) return newest;
   }
-  if (note.store_id != 0 && (files_of.empty() || files_of.contains(note.store_id))) {
-    return {note.store_id};
-  }
-  for (const FileFacts& file : files) {
-    if (!file.identity.signature || files_of[file.identity.store_id] != most) continue;
-    std::erase(stores, file.identity.store_id);
-    stores.push_back(file.identity.store_id);
-  }
-  return stores;
+  return newest != 0 ? newest : note.store_id;
 }
 
-// Whoever has recorded something has left a file, with a signature.
+}  // namespace
+
+// A server that has recorded something has left a file with a signature.
 FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
                          std::uint32_t epoch) {
   std::uint32_t last = 0;
-  for (const FileFacts& file : files) {
-    if (file.identity.signature) last = std::max(last, file.identity.signature->epoch);
-  }
+  for (const FileFacts& file : files) last = std::max(last, file.epoch());
   const bool may_be_late =
       epoch > last && last != 0 && !is_run_of_epochs(note.run, last, epoch - 1);
   return may_be_late ? FolderNote{.store_id = note.store_id} : note;
 }
 
 bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, FolderFacts& facts,
-                  std::string& error) {
+                  std::string& error, std::uint64_t store_id) {
   const auto fail = [&] {
     error = disk.last_error();
     return false;
@@ -154,13 +144,13 @@ bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, Folde
     facts.files.push_back(std::move(file));
   }
   facts.note = believed_note(note, facts.files, epoch);
-  facts.stores = likely_stores(facts.files, facts.note);
+  facts.store_id = store_id != 0 ? store_id : store_of(facts.files, facts.note);
   FileBytes bytes;
   for (std::size_t i = 0; i < facts.files.size(); ++i) {
     FileFacts& file = facts.files[i];
     const bool is_displaced =
         file.identity.signature &&
-        (file.identity.number != file.name_number || file.identity.store_id != facts.store_id());
+        (file.identity.number != file.name_number || file.identity.store_id != facts.store_id);
     if (is_known[i] && !is_displaced) continue;
     if (disk.read(file.name, bytes) != DiskStatus::ok) return fail();
     const FilePlace place = place_of(facts, i, bytes.view());

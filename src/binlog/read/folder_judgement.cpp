@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Problem::Kind;
 
-// A gap of millions is one mistake in a name, not so many files.
+// Bounds the missing files that are reported: a gap of millions is one wrong name.
 constexpr std::uint64_t kMissingReportedMax = 100;
 constexpr std::uint64_t kFirstFile = 1;
 constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
@@ -19,8 +19,8 @@ bool is_of_beanstalkd(FileKind kind) {
   return kind == FileKind::beanstalkd_v7 || kind == FileKind::beanstalkd_v5;
 }
 
-// Whether all that was begun before that file was durable when the server that wrote it ended.
-// Syncs are made in order: when a byte of a later file is durable, all before it is.
+// Returns true if all files before that one were durable when the server that wrote it ended. Syncs
+// end in order: if a byte of a later file is durable, everything before it is.
 bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   const std::uint32_t run = files[index].run();
   do {
@@ -30,13 +30,13 @@ bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   return false;
 }
 
-// Whether a file of that number, in front of the one of that index, may have lost its name with the
-// power, and nothing of it was safe. The note is that of the server that was lost, or of a later
-// one.
+// Returns true if a file of that number, before the one of that index, may have lost its name with
+// the power, and no record of it was durable. The note is of the server that ended then, or of a
+// later one.
 bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport>& files,
                             std::uint64_t number, std::size_t index) {
   if (!plan.has_note() || plan.note.ids_end == 0) return false;
-  // Files that have lost their heads, too, do not tell when they were begun.
+  // Files without heads do not state in which run they were begun.
   bool is_told = false;
   while (index < files.size() && !files[index].has_signature()) {
     const FileReport& file = files[index];
@@ -51,7 +51,7 @@ bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport
   return !files[index].marks.are_of_earlier_version() && !has_durable_past(files, index);
 }
 
-// All that is torn of a file is told, and kept, as one stretch.
+// Extends the torn stretch of a file. It is reported, and copied, as one.
 void add_torn(FileReport& file, const Damage& damage) {
   Damage& torn = file.torn;
   if (torn.bytes == 0) {
@@ -69,18 +69,20 @@ class Judge {
   Judge(const FolderPlan& plan, FolderRead read)
       : plan_(plan), note_(plan.note), report_{std::move(read)} {
     report_.problems = plan.problems;
+    report_.spares = plan.spares;
     report_.store_id = plan.store_id;
+    report_.highest_number = plan.highest_name;
   }
 
   ReplayReport run() {
     for (std::size_t i = 0; i < files_.size(); ++i) judge_bytes(i);
-    judge_sequence();
+    judge_first();
+    for (std::size_t i = 1; i < files_.size(); ++i) judge_gap(i);
     judge_emptied();
-    judge_end_of_sequence();
+    judge_newest();
     judge_run();
-    go_on_beyond_lost_ids();
+    skip_lost_ids();
     report_.records_lost = std::max(report_.records_lost, report_.lost_before);
-    report_.highest_number = std::max(report_.highest_number, plan_.highest_name);
     for (const FileReport& file : files_) {
       report_.highest_number = std::max(report_.highest_number, file.number);
     }
@@ -89,24 +91,22 @@ class Judge {
 
  private:
   void judge_bytes(std::size_t index);
-  void judge_sequence();
+  void judge_first();
+  bool may_lack_last_removal() const;
   void judge_gap(std::size_t index);
   void judge_emptied();
-  void judge_end_of_sequence();
-  void judge_noted_file(const FileReport& file);
+  void judge_newest();
   void judge_run();
-  bool is_end_of_last_run(const FileReport& newest) const;
-  void report_missing(std::uint64_t number, std::size_t next);
-  void report_newest_gone(const std::string& file, std::uint64_t number);
-  void report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
-  void go_on_beyond_lost_ids();
+  void add_missing(std::uint64_t number, std::size_t next);
+  void add_other_run(const FileReport& file);
+  void add_unfit(const std::string& file, std::string why);
   std::uint64_t ids_left_out();
+  void skip_lost_ids();
 
   const FolderPlan& plan_;
   const FolderNote& note_;
   ReplayReport report_;
   const std::vector<FileReport>& files_ = report_.files;
-  bool newest_may_be_gone_ = false;
 };
 
 void Judge::judge_bytes(std::size_t index) {
@@ -133,21 +133,24 @@ void Judge::judge_bytes(std::size_t index) {
                                 .offset = file.torn.offset,
                                 .bytes = file.torn.bytes});
   }
-  // The next file has lost what it knew of the end of this one, which may be anywhere then.
+  if (file.contradicts_next) {
+    add_unfit(file.name, "is not the file that " + files_[index + 1].name + " followed");
+  }
+  // The next file has lost the end of this one.
   const bool may_be_cut = !file.has_known_end && index + 1 < files_.size() &&
                           files_[index + 1].kind() == FileKind::checked &&
                           !files_[index + 1].has_signature() && !files_[index + 1].is_head_torn;
   if (may_be_cut || file.is_cut) {
-    report_doubt(file.name, file.number, 0);
+    add_doubt(report_, file.name, file.number, 0);
   } else if (changes > 0) {
-    report_doubt(file.name, file.number, changes);
+    add_doubt(report_, file.name, file.number, changes);
   }
 }
 
-// Numbers that the sequence should have. Files go from its begin as they are not needed any more;
-// the newest signature tells how far that had come, and records after it what has gone since. When
-// beanstalkd, or a version that did not tell, has used the folder after us, more may have gone.
-void Judge::judge_sequence() {
+// Finds missing files before the first one. Files are removed from the beginning when they are not
+// needed; the newest signature, later records and the note state which. If beanstalkd or an earlier
+// version used the folder last, it may have removed more.
+void Judge::judge_first() {
   if (files_.empty()) return;
   bool newest_tells = false;
   for (const FileReport& file : files_) {
@@ -156,49 +159,49 @@ void Judge::judge_sequence() {
     newest_tells =
         file.kind() == FileKind::checked && (!signature || signature->tells_of_its_neighbours());
   }
-  std::uint64_t oldest_needed = report_.oldest_needed;
-  // On a full disk the note alone tells which files have gone.
-  if (plan_.has_note()) oldest_needed = std::max<std::uint64_t>(oldest_needed, note_.oldest_needed);
+  std::uint64_t number = report_.oldest_needed;
+  // On a full disk only the note states which files were removed.
+  if (plan_.has_note()) number = std::max<std::uint64_t>(number, note_.oldest_needed);
   const std::uint64_t lowest = files_.front().number;
-  if (oldest_needed > 0 && newest_tells) {
-    std::uint64_t number = std::max(oldest_needed, lowest - std::min(lowest, kMissingReportedMax));
-    for (; number < lowest; ++number) report_missing(number, 0);
-  }
-  for (std::size_t i = 1; i < files_.size(); ++i) judge_gap(i);
+  if (number == 0 || !newest_tells || may_lack_last_removal()) return;
+  number = std::max(number, lowest - std::min(lowest, kMissingReportedMax));
+  for (; number < lowest; ++number) add_missing(number, 0);
 }
 
-// The numbers between two files.
+// Returns true if a lost record may have stated that more files are not needed.
+bool Judge::may_lack_last_removal() const {
+  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+    if (file->has_rubbish()) return true;
+    if (file->has_signature()) break;
+  }
+  return false;
+}
+
+// Finds missing files between two files.
 void Judge::judge_gap(std::size_t index) {
-  // A file that has lost its head with the power tells nothing of those in front of it.
+  // A file without a head does not state which file it follows.
   if (files_[index].is_head_torn) return;
   const std::uint64_t before = files_[index - 1].number;
   const auto& signature = files_[index].identity.signature;
   std::uint64_t end = files_[index].number;
   if (signature && signature->tells_of_its_neighbours()) {
-    // It names the file that it was begun after; numbers between the two were never used.
+    // Numbers between the file that it follows and its own were never used.
     end = std::uint64_t{signature->previous_number} + 1;
   } else if (files_[index].kind() == FileKind::empty ||
              (signature && signature->previous_bytes == 0)) {
-    // A file that was begun after a failure does not know the one in front of it, which may never
-    // have come to be.
+    // A file that was begun after a failure does not state which file it follows.
     return;
   }
   std::uint64_t number = std::max(before + 1, report_.passed_over_below);
   for (; number < end && number < before + kMissingReportedMax; ++number) {
-    report_missing(number, index);
+    add_missing(number, index);
   }
 }
 
-// Files that have lost all they had: no record is in them that says whose they are, and a file of
-// ours is in front. A file of ours that follows would tell of that.
+// Finds files that have lost all records. If a file of haricotd follows, it states how many records
+// they had, so only files after the last signature matter, and files of which the note knows.
 void Judge::judge_emptied() {
-  // The noted file may stand under another name, and an empty one in its place.
-  const bool is_noted_read =
-      !plan_.has_note() || !note_.tells_last_run() ||
-      std::any_of(files_.begin(), files_.end(), [this](const FileReport& file) {
-        return file.number == note_.newest && !file.tells_nothing();
-      });
-  std::size_t end_of_signed = files_.size();  // Behind the last one with a signature.
+  std::size_t end_of_signed = files_.size();
   while (end_of_signed > 0 && !files_[end_of_signed - 1].has_signature()) --end_of_signed;
   bool follows_ours = false;
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -211,119 +214,96 @@ void Judge::judge_emptied() {
     while (next < files_.size() && files_[next].tells_nothing()) ++next;
     const bool has_next_of_ours = next < files_.size() && files_[next].kind() == FileKind::checked;
     const bool is_newest = i + 1 == files_.size();
-    // beanstalkd begins each file with its version and zeros, and an idle one leaves it so. If the
-    // file in front ended because this one was begun, this one was ours all the same.
+    // An idle beanstalkd leaves a file with its version and zeros.
     const bool is_begun_by_beanstalkd = file.kind() == FileKind::beanstalkd_v7 &&
                                         file.accepted_bytes == kVersionBytes && !file.has_rubbish();
     const bool was_begun_by_us = i > 0 && files_[i - 1].was_followed();
-    const bool had_records = !is_noted_read && file.number == note_.newest;
+    const bool had_records =
+        plan_.has_note() && note_.tells_last_run() && file.number == note_.newest;
     if (is_begun_by_beanstalkd && !was_begun_by_us && !had_records) continue;
     const bool may_be_ours = (follows_ours && !has_next_of_ours) || had_records ||
                              (is_newest && file.kind() == FileKind::empty);
     if (!may_be_ours) continue;
-    // Else a newer one is there, with the ids from there on.
-    newest_may_be_gone_ |= had_records || next >= end_of_signed;
+    report_.may_lack_newest |= had_records || next >= end_of_signed;
     if (plan_.had_no_safe_record(file.number)) continue;
     if (!is_newest && may_have_lost_its_name(plan_, files_, file.number, i + 1)) continue;
-    if (!file.has_rubbish()) report_.problems.push_back({.kind = Kind::emptied, .file = file.name});
-    report_doubt(file.name, file.number, 0);
+    if (!file.has_rubbish()) report_.problems.push_back({.kind = Kind::damaged, .file = file.name});
+    add_doubt(report_, file.name, file.number, 0);
   }
 }
 
-// The newest file with records, of which the note tells, or a newer one has to be there: no server
-// removes it before it has begun another. And a file that another was begun after is not the
-// newest.
-void Judge::judge_end_of_sequence() {
+// Finds out whether the newest file is missing. The file that the note names, or a newer one, has
+// to exist, because no server removes it before it has begun another; and a file that was sealed
+// because another one was begun is not the newest.
+void Judge::judge_newest() {
   const std::uint64_t newest = files_.empty() ? 0 : files_.back().number;
   std::uint64_t expected = newest;
   if (!files_.empty() && files_.back().was_followed()) ++expected;
   if (plan_.has_note()) {
-    for (const FileReport& file : files_) judge_noted_file(file);
     expected = std::max<std::uint64_t>(expected, note_.newest);
-    // An earlier version has noted no number, but whether there were records.
+    // A note of an earlier version states only whether there were records.
     if (plan_.highest_name == 0 && note_.run_before != 0) expected = std::max(expected, kFirstFile);
   }
-  if (expected > newest) {
-    newest_may_be_gone_ = true;
-    report_.highest_number = std::max(report_.highest_number, expected);
-    if (!plan_.had_no_safe_record(expected)) report_missing(expected, files_.size());
-  } else if (newest > 0 && !newest_may_be_gone_ && !is_end_of_last_run(files_.back()) &&
-             plan_.highest_odd_name > std::max(files_.back().name_number, newest)) {
-    // What stands there may have taken the place of a newer one of ours.
-    report_newest_gone(binlog_file_name(plan_.highest_odd_name), plan_.highest_odd_name);
+  if (expected <= newest) return;
+  report_.may_lack_newest = true;
+  report_.highest_number = std::max(report_.highest_number, expected);
+  if (files_.empty() || plan_.had_safe_record(expected)) {
+    if (!plan_.had_no_safe_record(expected)) add_missing(expected, files_.size());
+  } else if (!plan_.had_no_safe_record(expected)) {
+    // Nothing states whether it had a record: a crash when it was begun leaves the same.
+    add_doubt(report_, binlog_file_name(expected), expected, 0);
   }
 }
 
-// If the last run has recorded something, the file that is noted was one of ours. One in which
-// nothing says so is another one, or has lost everything.
-void Judge::judge_noted_file(const FileReport& file) {
-  if (!note_.tells_last_run() || file.number != note_.newest || file.kind() == FileKind::checked)
-    return;
-  if (file.records > 0 && !file.has_rubbish()) {
-    report_.problems.push_back({.kind = Kind::other_run, .file = file.name});
-  }
-  if (!newest_may_be_gone_) report_newest_gone(file.name, file.number);
-}
-
-// Whether the server that used the folder last was stopped after that file.
-bool Judge::is_end_of_last_run(const FileReport& newest) const {
-  return newest.is_last_of_a_run && note_.run != 0 && note_.store_id == plan_.store_id &&
-         newest.run() == note_.run;
-}
-
-// The newest file was begun by the server that opened the folder last, or is the one that this
-// server found: a note outside of the files tells both runs. If the file is of neither, it is from
-// a copy of the folder, or a newer one is gone that nothing else tells of.
+// Compares the newest file with the note, which names two runs: that of the server that opened the
+// folder last, and that of the newest file which this server found. A file of neither run is from a
+// copy of the folder, or newer files are missing. And the file that the note names is not one of
+// beanstalkd.
 void Judge::judge_run() {
   bool is_newest = true;
-  for (std::size_t i = files_.size(); i > 0 && report_.run == 0; --i) {
-    const FileReport& file = files_[i - 1];
+  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+    if (file->kind() != FileKind::checked) {
+      const bool is_noted =
+          plan_.has_note() && note_.tells_last_run() && file->number == note_.newest;
+      if (is_noted && file->records > 0 && !file->has_rubbish()) add_other_run(*file);
+      report_.may_lack_newest |= is_noted;
+      continue;
+    }
     // A file without a record may be of a run that ended before it was noted.
-    if (file.kind() != FileKind::checked || file.records_counted == 0) continue;
-    report_.run = file.run();
+    if (report_.run != 0 || file->records_counted == 0) continue;
+    report_.run = file->run();
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
-    // If a newer file is known to be missing, this one need not be of the last run.
     const bool is_noted = note_.run != 0 && note_.store_id == plan_.store_id && report_.run != 0 &&
-                          file.number >= note_.newest;
+                          file->number >= note_.newest;
     if (is_newest && is_noted && !is_known) {
-      report_.problems.push_back({.kind = Kind::other_run, .file = file.name});
-      report_newest_gone(file.name, file.number);
+      add_other_run(*file);
+      report_.may_lack_newest = true;
     }
     is_newest = false;
   }
 }
 
-// `next` is the index of the file after it.
-void Judge::report_missing(std::uint64_t number, std::size_t next) {
+// `next`: index of the next file.
+void Judge::add_missing(std::uint64_t number, std::size_t next) {
   if (next < files_.size() && may_have_lost_its_name(plan_, files_, number, next)) return;
-  const std::string name = binlog_file_name(number);
-  report_.problems.push_back({.kind = Kind::missing, .file = name});
-  std::uint64_t changes = 0;
-  for (const FileReport& file : files_) {
-    const auto& signature = file.identity.signature;
-    if (signature && signature->knows_end_of(number)) changes = signature->previous_records;
-  }
-  report_doubt(name, number, changes);
+  if (plan_.may_lack_files) return add_doubt(report_, binlog_file_name(number), number, 0);
+  report_.missing.push_back(number);
+  const bool is_listed =
+      std::find(plan_.listed.begin(), plan_.listed.end(), number) != plan_.listed.end();
+  add_unfit(binlog_file_name(number),
+            is_listed ? "cannot be found, though the folder lists it" : "is missing");
 }
 
-void Judge::report_newest_gone(const std::string& file, std::uint64_t number) {
-  newest_may_be_gone_ = true;
-  report_doubt(file, number, 0);
+void Judge::add_other_run(const FileReport& file) {
+  if (plan_.may_lack_files) return add_doubt(report_, file.name, file.number, 0);
+  add_unfit(file.name, "was not begun by the server that used the folder last");
 }
 
-// Jobs of this file and of older ones, whose deletion may have been recorded in what is lost of it.
-// `changes`: how many records may have been; 0: not known.
-void Judge::report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes) {
-  std::uint64_t jobs = 0;
-  for (const FileReport& read : files_) {
-    if (read.number <= number) jobs += read.live_jobs;
-  }
-  if (changes > 0) jobs = std::min(jobs, changes);
-  if (jobs == 0) return;
-  report_.problems.push_back({.kind = Kind::in_doubt, .file = file, .jobs = jobs});
+void Judge::add_unfit(const std::string& file, std::string why) {
+  report_.problems.push_back({.kind = Kind::unfit, .file = file, .why = std::move(why)});
 }
 
-// As many ids as there may have been jobs in what is lost, if no file after it tells the next id.
+// Returns the maximum number of ids that lost jobs had and that no later signature states.
 std::uint64_t Judge::ids_left_out() {
   std::uint64_t left_out = 0;
   for (const FileReport& file : files_) {
@@ -334,8 +314,8 @@ std::uint64_t Judge::ids_left_out() {
       const std::uint64_t jobs = (damage.bytes + kSmallestJobBytes - 1) / kSmallestJobBytes;
       left_out += damage.records > 0 ? damage.records : jobs;
     }
-    // A file that others follow, and of whose end nothing tells, may have been cut off. Whole ones
-    // of beanstalkd never tell.
+    // A file whose end is unknown may have been cut, unless it is the newest, or a whole file of
+    // beanstalkd.
     const bool is_whole_legacy =
         file.kind() != FileKind::checked && file.kind() != FileKind::empty && !file.has_rubbish();
     const bool may_be_cut = !file.has_known_end && !is_whole_legacy && &file != &files_.back();
@@ -344,25 +324,17 @@ std::uint64_t Judge::ids_left_out() {
   return left_out;
 }
 
-// No id comes again, neither those of jobs that are lost.
-void Judge::go_on_beyond_lost_ids() {
+// Skips ids that lost jobs may have had, so that no id is assigned twice.
+void Judge::skip_lost_ids() {
   std::uint64_t left_out = ids_left_out();
-  // The one after a missing file tells its ids, if its signature is whole. A missing file in front
-  // of another one is told of by that, unless it is of beanstalkd.
-  const bool is_one_missing =
-      std::any_of(report_.problems.begin(), report_.problems.end(), [](const Problem& problem) {
-        return problem.kind == Kind::missing || problem.kind == Kind::unidentified;
-      });
-  const bool is_newest_headless = files_.empty() || (!files_.back().has_signature() &&
-                                                     files_.back().kind() == FileKind::checked);
-  if (newest_may_be_gone_ || (is_one_missing && is_newest_headless)) left_out += kIdsOfAFile;
+  if (report_.may_lack_newest) left_out += kIdsOfAFile;
   report_.next_id += std::min(left_out, ~JobId{0} - report_.next_id);
   const bool is_noted_cut =
       std::any_of(files_.begin(), files_.end(), [](const FileReport& file) { return file.is_cut; });
-  // A run that has recorded nothing safe has noted what it found in files, perhaps before it moved
-  // them aside; each other one notes more ids than it gives out.
+  // The note of a run without durable records has the exact next id; that of another run is ahead
+  // of the ids in the files.
   const bool is_exact = !note_.tells_last_run();
-  if ((newest_may_be_gone_ || is_noted_cut || is_exact) && plan_.has_note()) {
+  if ((report_.may_lack_newest || is_noted_cut || is_exact) && plan_.has_note()) {
     report_.next_id = std::max(report_.next_id, note_.ids_end);
   }
 }
@@ -385,11 +357,11 @@ std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t
   const FileReport& file = files[index];
   if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
   const std::size_t next = index + 1;
-  // beanstalkd begins a file when the run before is over, and tells nothing of what it found.
+  // beanstalkd begins a file when the run before has ended, and does not state what it found.
   if (next < files.size() && is_of_beanstalkd(files[next].kind())) return kDurableBytesEnd;
   if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
-  // The next run tells how it found the file, whatever it was. If nothing tells of which run the
-  // file is, it is that.
+  // The next run states how it found the file. A file of an unknown run counts as one of an earlier
+  // run then.
   const bool is_of_other_run = file.run() != 0 && file.run() != files[next].run();
   if (file.is_as_told && (is_of_other_run || file.run() == 0)) return file.marks.durable_bytes;
   if (is_of_other_run) return kDurableBytesEnd;
@@ -413,6 +385,17 @@ void settle_holes(std::vector<FileReport>& files) {
     }
     std::erase_if(file.damages, is_torn);
   }
+}
+
+void add_doubt(ReplayReport& report, const std::string& file, std::uint64_t number,
+               std::uint64_t changes) {
+  std::uint64_t jobs = 0;
+  for (const FileReport& read : report.files) {
+    if (read.number <= number) jobs += read.live_jobs;
+  }
+  if (changes > 0) jobs = std::min(jobs, changes);
+  if (jobs == 0) return;
+  report.problems.push_back({.kind = Problem::Kind::in_doubt, .file = file, .jobs = jobs});
 }
 
 ReplayReport judge_folder(const FolderPlan& plan, FolderRead read) {

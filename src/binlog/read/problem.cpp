@@ -8,15 +8,16 @@
 namespace haricot::binlog {
 namespace {
 
+using Kind = Problem::Kind;
+
 struct Row {
-  Problem::Kind kind;
+  Kind kind;
   const char* name;
-  // FILE and OTHER are names, OFFSET and ID numbers, BYTES, LOST, JOBS and RECORDS numbers of such.
+  // Words in capitals are replaced: FILE, OTHER and WHY by texts, OFFSET and ID by numbers, and
+  // BYTES, LOST, JOBS and RECORDS by a number with its unit.
   std::string_view sentence;
-  bool is_left_aside = false;
 };
 
-using Kind = Problem::Kind;
 constexpr std::array kRows = {
     Row{Kind::damaged, "damaged", "FILE is damaged at offset OFFSET: BYTES cannot be readLOST"},
     Row{Kind::job_lost, "job-lost", "FILE: the body of job ID is damaged, the job is lost"},
@@ -25,29 +26,10 @@ constexpr std::array kRows = {
     Row{Kind::torn, "torn",
         "FILE has lost what was not on the disk yet: BYTES at offset OFFSET, as a crash leaves "
         "them"},
-    Row{Kind::missing, "file-missing", "FILE is missing"},
-    Row{Kind::emptied, "file-emptied",
-        "FILE is empty (a crash at the moment it was begun leaves this, too)"},
-    Row{Kind::displaced, "file-displaced", "FILE was written as OTHER and is read in its place"},
-    Row{Kind::duplicate, "file-duplicate", "FILE is a copy of OTHER and is left aside", true},
-    Row{Kind::foreign, "file-foreign", "FILE was written in another folder and is left aside",
-        true},
-    Row{Kind::contradicted, "file-contradicted",
-        "FILE is not the file that OTHER followed: one of the two is from a copy of the folder; "
-        "FILE is left aside",
-        true},
-    Row{Kind::other_run, "file-of-other-run",
-        "FILE was not begun by the server that used this folder last: it is from a copy of the "
-        "folder, or newer files are missing"},
-    Row{Kind::unidentified, "file-unidentified",
-        "nothing tells which file FILE is: it is left aside, and `haricot binlog repair` can read "
-        "it",
-        true},
     Row{Kind::late, "file-late",
         "FILE was begun after OTHER, by a server that had lost the folder by then: FILE is left "
-        "aside",
-        true},
-    Row{Kind::misnamed, "file-misnamed", "FILE has a number that no server gives and is not read"},
+        "aside"},
+    Row{Kind::unfit, "file-unfit", "FILE WHY"},
     Row{Kind::in_doubt, "in-doubt",
         "up to JOBS may have come back, or be in an old state: what is lost of FILE may have held "
         "their deletions"},
@@ -60,32 +42,31 @@ constexpr bool are_in_order() {
 }
 static_assert(are_in_order());
 
-const Row& row_of(Problem::Kind kind) {
-  return kRows[static_cast<std::size_t>(kind)];
-}
-
 std::string count(std::uint64_t number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::string_view template_of(const Problem& problem) {
+  const bool is_empty = problem.kind == Kind::damaged && problem.bytes == 0 && problem.records == 0;
+  if (is_empty) return "FILE is empty, and may have had records";
+  return kRows[static_cast<std::size_t>(problem.kind)].sentence;
 }
 
 }  // namespace
 
 bool is_damage(const Problem& problem) {
-  return problem.kind != Problem::Kind::torn;
-}
-
-bool is_left_aside(Problem::Kind kind) {
-  return row_of(kind).is_left_aside;
+  return problem.kind != Kind::torn;
 }
 
 const char* name_of(Problem::Kind kind) {
-  return row_of(kind).name;
+  return kRows[static_cast<std::size_t>(kind)].name;
 }
 
 std::string to_sentence(const Problem& problem) {
   const std::pair<std::string_view, std::string> words[] = {
       {"FILE", problem.file},
       {"OTHER", problem.other},
+      {"WHY", problem.why},
       {"OFFSET", std::to_string(problem.offset)},
       {"BYTES", count(problem.bytes, "byte")},
       {"LOST", problem.records > 0 ? ", " + count(problem.records, "record") + " lost" : ""},
@@ -94,7 +75,7 @@ std::string to_sentence(const Problem& problem) {
       {"ID", std::to_string(problem.id)},
   };
   std::string text;
-  for (std::string_view rest = row_of(problem.kind).sentence; !rest.empty();) {
+  for (std::string_view rest = template_of(problem); !rest.empty();) {
     std::size_t bytes = 1;
     std::string_view next = rest.substr(0, 1);
     for (const auto& [word, value] : words) {
@@ -106,6 +87,25 @@ std::string to_sentence(const Problem& problem) {
     rest.remove_prefix(bytes);
   }
   return text;
+}
+
+std::string refusal_of(const std::vector<Problem>& problems) {
+  std::string text;
+  std::uint64_t others = 0;
+  for (const Problem& problem : problems) {
+    if (problem.kind != Kind::unfit) continue;
+    if (text.empty()) {
+      text = to_sentence(problem);
+    } else {
+      ++others;
+    }
+  }
+  return others == 0 ? text : text + ", and " + count(others, "other problem") + " of this kind";
+}
+
+std::string refusal_with_remedy(const std::string& refusal, const std::string& folder) {
+  return refusal + ". The folder was not changed; to write its jobs to a new folder, type: " +
+         "haricot binlog repair " + folder + " NEW";
 }
 
 }  // namespace haricot::binlog

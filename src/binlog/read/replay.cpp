@@ -1,6 +1,7 @@
 #include "haricot/binlog/read/replay.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "haricot/base/memory.hpp"
@@ -8,12 +9,14 @@
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/queue/job.hpp"
 
-// What one record does stands in replay_records.cpp.
-
 namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
+
+std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
+  return full_record_bytes(lead_bytes(record.tube_name.size(), tag_bytes), record.body_bytes - 2);
+}
 
 }  // namespace
 
@@ -22,40 +25,44 @@ bool Replay::fail(std::string error) {
   return false;
 }
 
+bool Replay::fail_if_unfit() {
+  std::string refusal = refusal_of(report_.problems);
+  return refusal.empty() || fail(std::move(refusal));
+}
+
 bool Replay::run(Duration wall_offset, Instant now) {
   FolderFacts facts;
   if (!gather_facts(disk_, note_, epoch_, facts, error_)) return false;
-  return run(facts, wall_offset, now);
+  FolderPlan plan = plan_folder(facts);
+  plan.may_lack_files = accepts_gaps_;
+  report_.problems = plan.problems;
+  if (!plan.refusal.empty()) return fail(plan.refusal);
+  return fail_if_unfit() && read(std::move(plan), wall_offset, now) && fail_if_unfit() &&
+         end(report_.next_id);
 }
 
-bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
+bool Replay::read(FolderPlan plan, Duration wall_offset, Instant now) {
+  plan_ = std::move(plan);
   wall_offset_ = wall_offset;
   now_ = now;
-  plan_ = plan_folder(facts);
-  if (!plan_.refusal.empty()) return fail(plan_.refusal);
-  if (!leave_contradicted_aside() || !read_all() || !collect_ids_aside()) return false;
+  if (!read_all()) return false;
   pass_over_unneeded();
   settle_holes(read_.files);
   settle_half_written();
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     read_.files[i].live_jobs = segments_.at(i).live_jobs;
   }
-  if (!place_all(now) || !place_tombstone()) return false;
+  if (!place_all(now) || !place_tombstones()) return false;
   report_ = judge_folder(plan_, std::move(read_));
-  report_.spares = facts.spares;
-  for (const Problem& problem : report_.problems) {
-    if (problem.kind != Problem::Kind::missing) continue;
-    // Who lists it may find it later. Without it, jobs would be lost, or come back.
-    const bool is_listed =
-        std::any_of(facts.missing.begin(), facts.missing.end(),
-                    [&](std::uint64_t number) { return binlog_file_name(number) == problem.file; });
-    if (is_listed) return fail("cannot find " + problem.file + ", though the folder lists it");
-  }
-  if (report_.next_id > kJobIdLast) {
+  return true;
+}
+
+bool Replay::end(JobId next_id) {
+  if (next_id > kJobIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
-                std::to_string(report_.next_id));
+                std::to_string(next_id));
   }
-  engine_.restoring().end(report_.next_id);
+  engine_.restoring().end(next_id);
   return true;
 }
 
@@ -64,45 +71,24 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
 bool Replay::read_all() {
   FileBytes bytes;
   for (std::size_t i = 0; i < plan_.files.size(); ++i) {
-    // Also before each file: one of large bodies has few records, and a slow disk takes its time.
+    // A file of large bodies has few records, and a slow disk takes long to read it.
     if (!report_progress(0, 1)) return fail("stopped");
     if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
     if (i + 1 < plan_.files.size()) disk_.read_ahead(plan_.files[i + 1].name);
     if (!read_file(i, bytes)) return false;
-    Memory::give_all_back();  // Nobody is served yet, and a next file may have been larger.
+    Memory::give_all_back();  // The file may have been larger than the next ones.
   }
   return true;
 }
 
-// Files that the one after them was not begun after, but another one, of a copy of the folder that
-// was used apart. Two files that one server has begun are of the same folder. One that is left
-// aside itself says nothing of others, so the last goes first.
-bool Replay::leave_contradicted_aside() {
-  FileBytes bytes;
-  for (std::size_t i = plan_.files.size(); i-- > 0;) {
-    const PlannedFile& file = plan_.files[i];
-    const Signature* witness = plan_.witness_of(i);
-    if (witness == nullptr || file.kind() != FileKind::checked) continue;
-    if (file.run() != 0 && file.run() == witness->run) continue;
-    if (!report_progress(0, 1)) return fail("stopped");
-    if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
-    FileScan scan(bytes.view(), file.identity, witness->previous_bytes);
-    scan.run_to_end();
-    if (scan.is_contradicted_by(*witness)) {
-      plan_.leave_aside(i, Problem::Kind::contradicted, plan_.files[i + 1].name);
-    }
-  }
-  return true;
-}
-
-// Takes back what files have brought that count only if they are needed, and are not. That is known
-// when all is read. What such a file has done to jobs of files before it does not matter: they are
+// Drops the jobs of files that count only if they are needed, and are not: all files have to be
+// read to know that. Their changes of jobs in older files do not matter, because those files are
 // not needed either.
 void Replay::pass_over_unneeded() {
   for (std::size_t i = 0; i < plan_.files.size(); ++i) {
     const PlannedFile& file = plan_.files[i];
-    if (!file.counts_if_needed || file.number >= unneeded_for_sure_) continue;
-    read_.passed_over_below = unneeded_for_sure_;
+    if (!file.counts_if_needed || file.number >= unneeded_below_) continue;
+    read_.passed_over_below = unneeded_below_;
     Segment& segment = segments_.at(i);
     while (segment.first != JobRef::none) drop(segment.first);
     segment.was_passed_over = true;
@@ -112,7 +98,7 @@ void Replay::pass_over_unneeded() {
   }
 }
 
-// Records without their texts: see is_half(). What is damaged is known by now, the rest is torn.
+// Drops records whose text was torn: see is_half(). If the text was damaged, they count.
 void Replay::settle_half_written() {
   for (const HalfWritten& half : half_written_) {
     const std::vector<Damage>& damages = read_.files[half.file].damages;
@@ -121,33 +107,15 @@ void Replay::settle_half_written() {
                      [&half](const Damage& damage) { return damage.offset == half.hole; });
     const JobRef ref = engine_.jobs().find(half.id);
     if (ref == JobRef::none || is_torn == half.is_deletion) continue;
-    // A job may have been written anew, whole.
+    // A later whole record of the job counts.
     const bool is_there = segments_.of(ref)->number == plan_.files[half.file].number;
     if (half.is_deletion || is_there) drop(ref);
   }
 }
 
-// The ids of files of this folder that are left aside are given out.
-bool Replay::collect_ids_aside() {
-  FileBytes bytes;
-  for (const PlannedFile& file : plan_.aside) {
-    if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
-    const auto collect = [this](const Record& record) {
-      if (record.id <= kJobIdLast) read_.next_id = std::max(read_.next_id, record.id + 1);
-    };
-    FileScan scan(bytes.view(), file.identity);
-    while (const FileScan::Found* const found = scan.next()) collect(found->record);
-    if (file.kind() != FileKind::unidentified) continue;
-    for (std::size_t at = kVersionBytes; find_proven(bytes.view(), at); ++at) {
-      collect(parse_record(bytes.view().substr(at))->record);
-    }
-  }
-  return true;
-}
-
 // One file ----------------------------------------------------------------------------------------
 
-// What is known of a file before it is read.
+// Returns the report on a file that was not read yet.
 FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
   FileReport report{plan_.files[index]};
   report.bytes = bytes;
@@ -159,28 +127,46 @@ FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
 bool Replay::read_file(std::size_t index, const FileBytes& file) {
   const PlannedFile& planned = plan_.files[index];
   const Signature* witness = plan_.witness_of(index);
-  // What stands after the length that the next file knows was given up by the server itself.
   const std::string_view bytes = file.view();
+  // The server gave up everything after the length that the next file states.
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
-
-  FileReport report = report_on(index, file.view().size());
+  FileReport report = report_on(index, bytes.size());
   kind_ = report.kind();
   Segment& segment = segments_.add(planned.number);
   segment.bytes = report.bytes;
-  segment.name_number = planned.name_number;
   if (const auto& signature = planned.identity.signature) {
     read_.next_id = std::max(read_.next_id, signature->next_id);
     if (signature->epoch > epoch_read_) {
-      // The server of this epoch has found what was there, and says what it needs of it. What one
-      // before it has removed may have come back, with the power.
+      // The server of this epoch states what it needs of the files that it found. A loss of power
+      // may have brought back files that an earlier server removed.
       epoch_read_ = signature->epoch;
-      unneeded_for_sure_ = 0;
+      unneeded_below_ = 0;
     }
     remember_oldest_needed(signature->oldest_needed, true);
-    // What is lost here now may have been told before.
     read_.lost_before = std::max<std::uint64_t>(read_.lost_before, signature->records_lost);
   }
   FileScan scan(bytes, planned.identity, end);
+  if (!apply_all(scan, end, report)) return false;
+  report.accepted_bytes = scan.accepted_bytes();
+  report.records = report.records_counted = scan.records();
+  report.digest = scan.digest();
+  report.marks = scan.marks();
+  report.is_sealed = scan.seal().has_value();
+  if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
+  report.has_known_end = witness != nullptr || report.is_sealed;
+  report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
+  report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
+  if (witness != nullptr) {
+    judge_known_end(scan, bytes, *witness, report);
+  } else {
+    judge_end(scan, bytes, report);
+  }
+  if (!scan.is_complete() || report.has_rubbish()) newest_hurt_ = planned.number;
+  read_.files.push_back(std::move(report));
+  return true;
+}
+
+bool Replay::apply_all(FileScan& scan, std::uint64_t end, FileReport& report) {
   text_.clear();
   hole_in_front_.reset();
   while (const FileScan::Found* const found = scan.next()) {
@@ -188,35 +174,27 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
     if (is_reported && !report_progress(found->offset, end)) return fail("stopped");
   }
-  report.accepted_bytes = scan.accepted_bytes();
-  report.records = report.records_counted = scan.records();
-  report.digest = scan.digest();
-  report.marks = scan.marks();
-  report.is_as_told = witness != nullptr && scan.is_as_told_by(*witness);
-  report.is_sealed = scan.seal().has_value();
-  if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
-  report.has_known_end = witness != nullptr || report.is_sealed;
-  report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
-  report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
-  judge_end(scan, file.view(), witness, report);
-  if (!scan.lacks_no_record() || report.has_rubbish()) newest_hurt_ = planned.number;
-  read_.files.push_back(std::move(report));
   return true;
 }
 
-// A file that a server has begun to remove is not needed for sure. A record that tells of one may
-// be there without the copies of its jobs: a version has written it with them, and a crash may keep
-// any page of what was written. So it counts for sure if no record is lost in front of it, in any
-// file that may have the copies.
-void Replay::remember_oldest_needed(std::uint64_t number, bool is_for_sure) {
+// A record may state that a file is not needed although the copies of its jobs are lost: an earlier
+// version wrote both at once, and a crash may keep any page of them. So it is certain only if no
+// record before it is lost, in any file that may have the copies.
+void Replay::remember_oldest_needed(std::uint64_t number, bool is_certain) {
   read_.oldest_needed = std::max(read_.oldest_needed, number);
-  if (is_for_sure) unneeded_for_sure_ = std::max(unneeded_for_sure_, number);
+  if (is_certain) unneeded_below_ = std::max(unneeded_below_, number);
 }
 
-// What follows the last good record of a file whose end the next one tells.
+// Judges the bytes after the last good record of a file whose end the next file states.
 void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
                              FileReport& report) {
-  const FileIdentity& identity = plan_.files[read_.files.size()].identity;
+  const FileIdentity& identity = report.identity;
+  report.is_as_told = scan.is_as_told_by(witness);
+  const bool is_contradicted = !report.is_as_told && scan.is_contradicted_by(witness);
+  // Files that one server has begun are of one folder.
+  const bool is_of_that_run = report.run() != 0 && report.run() == witness.run;
+  report.contradicts_next =
+      is_contradicted && report.kind() == FileKind::checked && !is_of_that_run;
   const std::uint64_t end = witness.previous_bytes;
   const bool is_short = scan.accepted_bytes() < end;
   const std::uint64_t missing =
@@ -232,17 +210,16 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
                                               damage.offset, end, identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
-  } else if (!report.is_as_told && scan.is_contradicted_by(witness)) {
-    report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
+  } else if (is_contradicted && !report.contradicts_next) {
+    report.unproven = report.records_read;
   }
-  // The server gave up what stands after the end: half a record at most. Not whole ones.
+  // After the end there is half a record at most.
   if (end >= all.size()) return;
   const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
   if (after == all.size()) return;
   const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
-  // A server that has lost the folder may have written on, and has acknowledged nothing of that.
-  const auto& signature = identity.signature;
-  const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
+  // A server that has lost the folder may have written more, and has acknowledged nothing of that.
+  const bool is_late = report.epoch() != 0 && report.epoch() < witness.epoch;
   bool goes_on = false;
   if (report.kind() == FileKind::checked && !is_late) {
     FileScan whole(all, identity);
@@ -256,30 +233,25 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   }
 }
 
-// What follows the last good record: nothing, what a crash tore off, or damage.
-void Replay::judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
-                       FileReport& report) {
-  if (witness != nullptr) {
-    judge_known_end(scan, all, *witness, report);
-    return;
-  }
+// Judges the bytes after the last good record of a file whose end no next file states: half a
+// record that a crash left, or damage.
+void Replay::judge_end(const FileScan& scan, std::string_view all, FileReport& report) {
   const std::uint64_t noted_end = plan_.noted_end_of(read_.files.size());
   report.is_cut = scan.accepted_bytes() < noted_end && !report.is_sealed;
   if (report.is_cut) {
     Damage damage = scan.tail();
     damage.offset = scan.accepted_bytes();
     damage.bytes = noted_end - scan.accepted_bytes();
-    damage.looks_torn = false;  // All of it was safe.
+    damage.looks_torn = false;  // All of it was durable.
     report.damages.push_back(damage);
     return;
   }
   if (scan.tail().bytes == 0) return;
-  const bool is_last =
-      read_.files.size() + 1 == plan_.files.size() && plan_.highest_odd_name <= report.name_number;
-  // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
+  const bool is_last = read_.files.size() + 1 == plan_.files.size() && !plan_.may_lack_newest;
+  // beanstalkd writes no seal when it stops, but half a record does not end like a body.
   const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
   const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
-  // And what is left of a file without a record may have been anything.
+  // The rest of a file without a record may have been anything.
   const bool may_be_torn = report.kind() == FileKind::checked
                                ? report.has_signature() && !report.is_sealed
                                : scan.records() > 0 && !ends_like_a_body;
@@ -295,6 +267,204 @@ bool Replay::report_progress(std::uint64_t offset, std::uint64_t bytes) {
   const double share = static_cast<double>(offset) / static_cast<double>(bytes);
   return watcher_.function(watcher_.context,
                            {plan_.files.size(), read_.files.size(), share, engine_.jobs().size()});
+}
+
+// The effect of a record --------------------------------------------------------------------------
+
+bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileReport& report) {
+  const Record& record = found.record;
+  const bool is_checked = kind_ == FileKind::checked;
+  if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
+  if (record.id == kPseudoId) return apply_pseudo(record, scan);
+  if (found.is_unproven) ++report.unproven;
+  // Without checksums, the id of a change may be wrong.
+  if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);
+  if (record.is_full()) segments_.remember_id(record.id, 0);
+  if (is_checked && is_marker(record)) return true;
+  const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
+  text_.clear();
+  hole_in_front_.reset();
+  return good;
+}
+
+bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
+  if (const auto number = needed_from(record)) {
+    hole_in_front_.reset();  // Text directly precedes its record.
+    remember_oldest_needed(*number, scan.is_complete() && newest_hurt_ < *number);
+  } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
+    text_.add(*part);
+    if (text_.is_whole(TextKind::tombstone_alone, part->id)) return take_tombstone(part->id);
+  }
+  return true;
+}
+
+// Returns true if a part of the text of a record may have been in the hole before it. The record of
+// a delayed or buried job does not state whether it has text.
+bool Replay::is_half(const Record& record) {
+  const TextKind kind = record.is_full() ? TextKind::tags : TextKind::tombstone;
+  if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
+  if (record.state == RecordState::delayed || record.state == RecordState::buried) return true;
+  const std::optional<Mark> mark = mark_of(record);
+  return mark && mark->text_records > 0;
+}
+
+bool Replay::is_remembered_half(JobId id) const {
+  return std::any_of(half_written_.begin(), half_written_.end(),
+                     [id](const HalfWritten& half) { return half.id == id && !half.is_deletion; });
+}
+
+void Replay::remember_half(const Record& record) {
+  half_written_.push_back({.file = read_.files.size(),
+                           .hole = *hole_in_front_,
+                           .id = record.id,
+                           .is_deletion = !record.is_full()});
+}
+
+bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
+  const JobRef ref = engine_.jobs().find(record.id);
+  const bool is_deletion = record.state == RecordState::deleted;
+  const bool leaves_key = is_deletion && text_.is_whole(TextKind::tombstone, record.id);
+  if (ref == JobRef::none) return !leaves_key || take_tombstone(record.id);
+  if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
+    report.damages.push_back(
+        {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
+    return true;
+  }
+  if (!is_deletion) {
+    change(ref, record);
+    return true;
+  }
+  if (is_half(record)) {
+    remember_half(record);  // settle_half_written() decides.
+    return true;
+  }
+  drop(ref);
+  return !leaves_key || take_tombstone(record.id);
+}
+
+bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
+  const JobRef known = engine_.jobs().find(record.id);
+  const bool has_text =
+      text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
+  const std::string_view tags = has_text ? text_.text() : std::string_view{};
+  drop_tombstone(record.id);
+  // Tags never change. So if an older record of the job has tags, the text of this one is damaged,
+  // or beanstalkd has moved the job, and it writes no text.
+  const bool may_lack_text =
+      known != JobRef::none && !has_text && record.state != RecordState::deleted &&
+      (!engine_.jobs().tags(known).empty() || (is_half(record) && !is_remembered_half(record.id)));
+  const bool lacks_text = may_lack_text && is_of_that_job(record, known);
+  if (found.body_is_damaged || lacks_text) {
+    // An older record has the same body and the tags. The job stays in that file, so the next start
+    // finds them, too.
+    if (known != JobRef::none) {
+      change(known, record);
+    } else if (record.state != RecordState::deleted) {
+      report.lost_jobs.push_back({.id = record.id, .offset = found.offset});
+    }
+    return true;
+  }
+  if (kind_ != FileKind::checked && !is_of_that_job(record, known)) {
+    report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
+    return true;
+  }
+  bool was_buried = false;
+  std::int64_t stamp = 0;
+  if (known != JobRef::none) {
+    was_buried = engine_.jobs()[known].state() == JobState::buried;
+    stamp = engine_.jobs().journal_fields(known).stamp();
+    drop(known);
+  }
+  if (is_half(record)) remember_half(record);
+  if (record.state == RecordState::deleted) return true;
+  const JobRef ref = take_in(record, tags);
+  if (ref == JobRef::none) return fail(std::string(kNoMemory));
+  if (stamp != 0) engine_.jobs().journal_fields(ref).set_stamp(stamp);
+  set_time(ref, record, was_buried);
+  return true;
+}
+
+// Returns false if a record of beanstalkd has the wrong id: all records of a job have the same time
+// of creation.
+bool Replay::is_of_that_job(const Record& record, JobRef known) const {
+  if (known == JobRef::none) return true;
+  return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
+}
+
+// Restores the key of a deleted job from the text that was read. Replaces an older tombstone.
+bool Replay::take_tombstone(JobId id) {
+  std::optional<Tombstone> tombstone = tombstone_from(text_.text(), wall_offset_, now_);
+  if (!tombstone) return true;  // No server writes such a record.
+  read_.next_id = std::max(read_.next_id, id + 1);
+  drop_tombstone(id);
+  // If the job still exists, its deletion was lost.
+  if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
+  if (tombstone->end <= now_) return true;
+  tombstone->id = id;
+  const JobRef tombstone_ref = engine_.restoring().restore_tombstone(*tombstone);
+  if (tombstone_ref == JobRef::none) return fail(std::string(kNoMemory));
+  segments_.attach(tombstone_ref, tombstone_record_bytes(*tombstone));
+  return true;
+}
+
+void Replay::drop_tombstone(JobId id) {
+  if (engine_.jobs().tombstones() == 0) return;
+  const JobRef tombstone_ref = engine_.jobs().find_tombstone(id);
+  if (tombstone_ref != JobRef::none) drop(tombstone_ref);
+}
+
+JobRef Replay::take_in(const Record& record, std::string_view tags) {
+  const std::string_view body = record.body.substr(0, record.body.size() - 2);
+  NewBody taken{.bytes = body, .blob = {}};
+  if (body.size() > JobStore::kInlineBodyBytesMax) {
+    taken.blob = BlobRef::allocate(body.size());
+    if (!taken.blob) return JobRef::none;
+    std::memcpy(taken.blob.data(), body.data(), body.size());
+    taken.bytes = {};
+  }
+  RestoredJob restored = restored_from(record, wall_offset_);
+  restored.tags = tags;
+  const JobRef ref = engine_.restoring().restore(restored, record.tube_name, std::move(taken));
+  if (ref != JobRef::none) segments_.attach(ref, job_bytes(record, tags.size()));
+  return ref;
+}
+
+void Replay::change(JobRef ref, const Record& record) {
+  const bool was_buried = engine_.jobs()[ref].state() == JobState::buried;
+  engine_.restoring().change(ref, restored_from(record, wall_offset_));
+  set_time(ref, record, was_buried);
+}
+
+// Drops a job or a tombstone.
+void Replay::drop(JobRef ref) {
+  JobStore& jobs = engine_.jobs();
+  if (is_tombstone(jobs, ref)) {
+    segments_.detach(ref, tombstone_record_bytes(engine_.tombstone(ref)));
+    jobs.destroy_tombstone(ref);
+    return;
+  }
+  const Job& job = jobs[ref];
+  const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
+  segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
+  engine_.restoring().drop(ref);
+}
+
+// Sets the stamp of a job: the deadline of a delayed job, until it is placed, or the place of a
+// buried one in the order of burials. Our records of buried jobs have the stamp in place of a
+// deadline. Buried jobs of beanstalkd are ordered by their records.
+void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
+  if (record.state == RecordState::ready) return;
+  JournalFields& fields = engine_.jobs().journal_fields(ref);
+  if (record.state == RecordState::delayed) {
+    fields.set_stamp(record.deadline_at);
+  } else if (record.state == RecordState::buried) {
+    const bool is_ours = kind_ == FileKind::checked;
+    if (is_ours || !was_buried)
+      fields.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
+    read_.last_stamp = std::max(read_.last_stamp, fields.stamp());
+  }
 }
 
 // The end -----------------------------------------------------------------------------------------
@@ -335,7 +505,7 @@ bool Replay::place_all(Instant now) {
   std::stable_sort(buried.begin(), buried.end(),
                    [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
   for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
-  // In the order in which they were put.
+  // Held jobs keep the order in which they were put.
   std::sort(held.begin(), held.end(),
             [&jobs](JobRef a, JobRef b) { return jobs[a].id < jobs[b].id; });
   for (const JobRef ref : held) {
@@ -345,9 +515,9 @@ bool Replay::place_all(Instant now) {
   return good || fail(std::string(kNoMemory));
 }
 
-// After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
-// later does.
-bool Replay::place_tombstone() {
+// Gives free keys to tombstones, after all jobs have theirs. If two deleted jobs claim a key, the
+// one with the higher id owns it.
+bool Replay::place_tombstones() {
   const std::vector<JobRef> all = engine_.jobs().tombstones_by_id();
   bool good = true;
   for (auto tombstone_ref = all.rbegin(); tombstone_ref != all.rend() && good; ++tombstone_ref) {

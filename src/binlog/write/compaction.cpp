@@ -309,7 +309,7 @@ Compaction::Result Compaction::remove_oldest() {
   if (stream_.sync_line().length() >= SyncLine::kLengthMax) return Result::has_to_wait;
   if (oldest.unneeded_from == 0) stream_.note().set_removal(segments().at(1).number);
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
-  stream_.sync_line().remove_first(binlog_file_name(oldest.name_number), by_sync);
+  stream_.sync_line().remove_first(binlog_file_name(oldest.number), by_sync);
   return Result::has_to_wait;
 }
 
@@ -317,7 +317,7 @@ Compaction::Result Compaction::remove_oldest() {
 Compaction::Result Compaction::drop_oldest_at_once() {
   state_.steps += turn_limits::kStepsPerFile;
   const Segment& oldest = segments().oldest();
-  const bool is_out = oldest.is_gone || remove_or_keep(state_.disk, oldest.name_number,
+  const bool is_out = oldest.is_gone || remove_or_keep(state_.disk, oldest.number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
     const Result result = pause_after_waiting();
@@ -334,7 +334,7 @@ void Compaction::removal_ended(DiskStatus status) {
     try {
       const std::string why = state_.disk.last_error();
       // A file that something else removed must not block compaction for ever.
-      const std::string name = binlog_file_name(segments().oldest().name_number);
+      const std::string name = binlog_file_name(segments().oldest().number);
       std::vector<std::string> names;
       const bool is_gone = state_.disk.list(names) == DiskStatus::ok &&
                            std::find(names.begin(), names.end(), name) == names.end();

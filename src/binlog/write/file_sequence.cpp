@@ -193,7 +193,7 @@ void FileSequence::cut_back() {
 bool FileSequence::truncate(const Segment& segment, std::uint64_t bytes) {
   FileHandle file = FileHandle::none;
   try {
-    const std::string name = binlog_file_name(segment.name_number);
+    const std::string name = binlog_file_name(segment.number);
     if (state_.disk.open_existing(name, file) != DiskStatus::ok) return false;
   } catch (const std::bad_alloc&) {
     return false;

@@ -56,7 +56,7 @@ void FolderWatch::check_an_older_file() {
   const Segment& older = segments().at(index);
   last_checked_ = older.number;
   if (index + 1 >= segments().size() || older.is_gone) return;
-  if (state_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
+  if (state_.disk.look_for(FileHandle::none, binlog_file_name(older.number)) !=
       Presence::file_gone) {
     return;
   }
@@ -92,7 +92,7 @@ void FolderWatch::mark_missing_files(const std::vector<std::string>& names) {
     Segment& segment = segments().at(i);
     const bool goes_by_us = stream_.sync_line().has_removal() && i == 0;
     if (segment.is_gone || goes_by_us) continue;
-    const std::string name = binlog_file_name(segment.name_number);
+    const std::string name = binlog_file_name(segment.number);
     if (std::binary_search(names.begin(), names.end(), name)) continue;
     segment.is_gone = true;
     segments().set_gone_until(std::max(segments().gone_until(), segment.number));

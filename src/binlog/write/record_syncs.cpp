@@ -107,7 +107,8 @@ void RecordSyncs::mark_file_written() {
 
 void RecordSyncs::mark_safe(std::uint64_t records) {
   RecordProgress& progress = stream_.progress;
-  if (records > 0) {
+  // Without syncs a file that the note names may be lost with the power.
+  if (records > 0 && state_.has_syncs()) {
     stream_.note.set_safe_files(stream_.noted_files(), progress.is_in_newest_file(records));
   }
   progress.mark_safe(records);

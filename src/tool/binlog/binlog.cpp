@@ -36,8 +36,8 @@ constexpr std::string_view kUse =
     "Use: haricot binlog check DIR          list and check the files of a folder\n"
     "     haricot binlog dump [--json] DIR  print the jobs, one on each line\n"
     "     haricot binlog copy SRC DST       write the jobs to a new folder\n"
-    "     haricot binlog repair DIR NEW     copy, with guesses where a server makes none,\n"
-    "                                       and report each job that may be wrong\n\n"
+    "     haricot binlog repair DIR NEW     copy, though the files do not fit together,\n"
+    "                                       and report decisions and jobs that may be wrong\n\n"
     "DIR and SRC are only read. If a server uses the folder, its jobs of one moment are shown.\n\n";
 
 constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
@@ -54,7 +54,6 @@ std::string mistake_in(std::string_view action) {
 // Returns the last column: the end of the file, or its problem.
 const char* state_of(const FileReport& file) {
   if (!file.damages.empty() || !file.lost_jobs.empty()) return "damaged";
-  if (file.name_number != file.number) return "displaced";
   if (file.torn.bytes > 0) return "torn";
   return file.is_sealed ? "sealed" : "open";
 }
@@ -82,15 +81,14 @@ void print_files(const FolderJobs& folder_jobs) {
   const ReplayReport& report = folder_jobs.report();
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
-    const std::string name = "binlog." + std::to_string(file.name_number);
-    print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind()),
-                 static_cast<unsigned long long>(file.bytes),
+    print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", file.name.c_str(),
+                 kind_name(file.kind()), static_cast<unsigned long long>(file.bytes),
                  static_cast<unsigned long long>(file.records_read),
                  static_cast<unsigned long long>(folder_jobs.jobs_in(folder_jobs.segments().at(i))),
                  state_of(file));
   }
   for (const Problem& problem : report.problems) {
-    if (!haricot::binlog::is_left_aside(problem.kind)) continue;
+    if (problem.kind != Problem::Kind::late) continue;
     print_format("%-14s %-10s %12s %10s %10s  left aside\n", safe_word(problem.file).c_str(), "-",
                  "-", "-", "-");
   }
@@ -117,6 +115,13 @@ void print_tubes(const FolderJobs& folder_jobs) {
   }
 }
 
+void print_problems(const ReplayReport& report) {
+  for (const Problem& problem : report.problems) {
+    const std::string kind = haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ";
+    print(kind + safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
+  }
+}
+
 // Lists and checks a folder. `is_quiet` suppresses progress on a terminal.
 //
 // Returns 0 if everything was read and nothing is missing, kExitTorn if only records are lost that
@@ -128,11 +133,12 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   progress.say("reading");
   const bool is_read = folder_jobs.read(folder, error);
   progress.clear();
-  if (!is_read) {
-    complain(error);
-    return kExitLocal;
-  }
   const ReplayReport& report = folder_jobs.report();
+  if (!is_read) {
+    print_problems(report);
+    complain(error);
+    return haricot::binlog::refusal_of(report.problems).empty() ? kExitLocal : kExitFailure;
+  }
   print_files(folder_jobs);
   print_tubes(folder_jobs);
   print_format("\n%llu jobs, the next id is %llu\n",
@@ -149,10 +155,7 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   for (const std::string& name : folder_jobs.names_aside()) {
     print(safe_word(name) + ": set aside, read by no server\n");
   }
-  for (const Problem& problem : report.problems) {
-    const std::string kind = haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ";
-    print(kind + safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
-  }
+  print_problems(report);
   if (!report.is_sound()) {
     print("damaged\n");
     return kExitFailure;

@@ -13,6 +13,7 @@
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
 #include "tool/binlog/binlog_commands.hpp"
+#include "tool/binlog/repair/rescue.hpp"
 #include "tool/cli/output.hpp"
 
 namespace haricot::tool {
@@ -33,49 +34,64 @@ FolderJobs::FolderJobs()
       now_(os::read_clock()),
       wall_offset_(os::read_wall_offset()),
       engine_(now_, journal_, os::make_hash_key()),
-      segments_(engine_.jobs()),
-      replay_(disk_, engine_, segments_) {}
+      segments_(engine_.jobs()) {}
 
-bool FolderJobs::replay(std::string& error, std::vector<Guess>* guesses) {
-  haricot::binlog::FolderFacts facts;
-  bool good = haricot::binlog::gather_facts(disk_, disk_.snapshot().note(), 0, facts, error);
-  if (good && guesses != nullptr) good = guess(disk_, facts, *guesses, error);
-  if (good && replay_.run(facts, wall_offset_, now_)) return true;
-  if (good) error = replay_.error();
-  return false;
+bool FolderJobs::replay(const std::string& path, std::vector<Guess>* guesses, std::string& error) {
+  const haricot::binlog::FolderNote note = disk_.snapshot().note();
+  if (guesses != nullptr) {
+    Rescue rescue(disk_, engine_, segments_);
+    const bool good = rescue.run(note, wall_offset_, now_, guesses, error);
+    report_ = rescue.report();
+    return good;
+  }
+  haricot::binlog::Replay replay(disk_, engine_, segments_);
+  replay.set_note(note);
+  const bool good = replay.run(wall_offset_, now_);
+  report_ = replay.report();
+  error = replay.error();
+  if (!haricot::binlog::refusal_of(report_.problems).empty()) {
+    error = haricot::binlog::refusal_with_remedy(error, path);
+  }
+  return good;
 }
 
-bool FolderJobs::read(const std::string& path, std::string& error, std::vector<Guess>* guesses) {
-  if (!disk_.open(path)) {
-    error = disk_.last_error();
-    return false;
+bool FolderJobs::open(const std::string& path, std::string& error) {
+  std::vector<std::string> names;
+  bool good = disk_.open(path);
+  if (good) user_ = os::FolderLock::user_of(disk_.descriptor());
+  if (good && user_ != 0) {
+    disk_.files().expect_writers();
+    os::raise_descriptor_limit();
+    good = disk_.snapshot().take() == haricot::binlog::DiskStatus::ok;
   }
-  user_ = os::FolderLock::user_of(disk_.descriptor());
+  good = good && disk_.list(names) == haricot::binlog::DiskStatus::ok;
+  if (!good) error = disk_.last_error();
+  for (const std::string& name : names) {
+    if (is_kept_aside(name)) aside_.push_back(name);
+  }
+  std::sort(aside_.begin(), aside_.end());
+  return good;
+}
+
+bool FolderJobs::read_or_rescue(const std::string& path, std::vector<Guess>* guesses,
+                                std::string& error) {
   try {
-    if (user_ != 0) {
-      disk_.files().expect_writers();
-      os::raise_descriptor_limit();
-      if (disk_.snapshot().take() != haricot::binlog::DiskStatus::ok) {
-        error = disk_.last_error();
-        return false;
-      }
-    }
-    std::vector<std::string> names;
-    if (disk_.list(names) != haricot::binlog::DiskStatus::ok) {
-      error = disk_.last_error();
-      return false;
-    }
-    for (const std::string& name : names) {
-      if (is_kept_aside(name)) aside_.push_back(name);
-    }
-    std::sort(aside_.begin(), aside_.end());
-    const bool is_read = replay(error, guesses);
+    if (!open(path, error)) return false;
+    const bool is_read = replay(path, guesses, error);
     disk_.snapshot().release();
     return is_read;
   } catch (const std::bad_alloc&) {
     error = "there is not enough memory for all jobs";
   }
   return false;
+}
+
+bool FolderJobs::read(const std::string& path, std::string& error) {
+  return read_or_rescue(path, nullptr, error);
+}
+
+bool FolderJobs::rescue(const std::string& path, std::vector<Guess>& guesses, std::string& error) {
+  return read_or_rescue(path, &guesses, error);
 }
 
 std::vector<JobRef> FolderJobs::all_in(const binlog::Segment& segment) const {
@@ -164,7 +180,8 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
   return result;
 }
 
-// Restores a job in the other engine and records it in the binlog.
+}  // namespace
+
 bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
   const JournaledJob job = from.journaled(ref);
   const bool is_held = from.jobs().is_held(ref);
@@ -177,15 +194,12 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   return is_placed && binlog.record_restored(made);
 }
 
-// Restores a tombstone in the other engine and records it in the binlog.
 bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
                     haricot::binlog::Binlog& binlog) {
   const JobRef made = to.restoring().restore_tombstone(from.tombstone(tombstone_ref));
   return made != JobRef::none && to.restoring().place_tombstone(made) == PlacedKey::taken &&
          binlog.record_restored_tombstone(made);
 }
-
-}  // namespace
 
 bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to, bool is_quiet,
                          std::string& error) {

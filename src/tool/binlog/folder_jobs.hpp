@@ -23,12 +23,14 @@ class FolderJobs {
   FolderJobs(const FolderJobs&) = delete;
   FolderJobs& operator=(const FolderJobs&) = delete;
 
-  // Reads the folder. Returns false and sets `error` if a server would not start with it. With
-  // `guesses`, guesses where a server would not, and adds each guess to it.
-  [[nodiscard]] bool read(const std::string& path, std::string& error,
-                          std::vector<Guess>* guesses = nullptr);
+  // read() reads the folder like a server. rescue() also reads a folder that a server refuses, and
+  // adds the guesses that it makes. Call one of them, once. Return false and set `error` on
+  // failure.
+  [[nodiscard]] bool read(const std::string& path, std::string& error);
+  [[nodiscard]] bool rescue(const std::string& path, std::vector<Guess>& guesses,
+                            std::string& error);
 
-  const binlog::ReplayReport& report() const { return replay_.report(); }
+  const binlog::ReplayReport& report() const { return report_; }
   const binlog::Segments& segments() const { return segments_; }
   const Engine& engine() const { return engine_; }
   // Returns files that servers could not read, or left aside.
@@ -49,7 +51,9 @@ class FolderJobs {
 
  private:
   void add_all_in(const binlog::Segment& segment, std::vector<JobRef>& refs) const;
-  bool replay(std::string& error, std::vector<Guess>* guesses);
+  bool open(const std::string& path, std::string& error);
+  bool replay(const std::string& path, std::vector<Guess>* guesses, std::string& error);
+  bool read_or_rescue(const std::string& path, std::vector<Guess>* guesses, std::string& error);
 
   os::FolderDisk disk_;
   binlog::Binlog journal_;  // Never opened. The engine needs it for the journal's fields of jobs.
@@ -57,7 +61,7 @@ class FolderJobs {
   Duration wall_offset_;
   Engine engine_;
   binlog::Segments segments_;
-  binlog::Replay replay_;
+  binlog::ReplayReport report_;
   std::vector<std::string> aside_;
   int user_ = 0;
 };
@@ -65,6 +69,11 @@ class FolderJobs {
 // Returns ready, delayed or buried.
 std::string_view state_name(JobState state);
 
+// Restore a job or a tombstone in the other engine and record it in the binlog. Return false on
+// failure.
+[[nodiscard]] bool copy_job(const Engine& from, JobRef ref, Engine& to, binlog::Binlog& binlog);
+[[nodiscard]] bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
+                                  binlog::Binlog& binlog);
 // Writes all jobs and tombstones to a folder that is new or empty. Returns false and sets `error`
 // on failure. May throw std::bad_alloc.
 [[nodiscard]] bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to,

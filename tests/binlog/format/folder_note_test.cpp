@@ -86,7 +86,7 @@ TEST(FolderNote, ANoteOfAnotherFolderIsIgnored) {
   disk.set_folder_note({.store_id = 12345, .run = 1, .run_before = 2});
   World world(disk, kSmallFiles);
   for (const Problem& problem : world.binlog.replayed().problems) {
-    EXPECT_NE(problem.kind, Problem::Kind::other_run) << to_sentence(problem);
+    EXPECT_NE(problem.kind, Problem::Kind::unfit) << to_sentence(problem);
   }
   EXPECT_EQ(world.engine.jobs().size(), 1U);
 }

@@ -13,41 +13,11 @@
 namespace haricot::binlog {
 namespace {
 
-using Stores = std::vector<std::uint64_t>;
-
 FileFacts file_of(std::uint64_t store_id) {
   FileFacts file;
   file.identity.store_id = store_id;
   if (store_id != 0) file.identity.signature = Signature{.store_id = store_id};
   return file;
-}
-
-struct StoreRow {
-  const char* what;
-  Stores files;  // 0: the signature is damaged, or the file is of beanstalkd.
-  std::uint64_t noted;
-  Stores expected;
-};
-
-TEST(LikelyStores, FollowTheNoteOrMostFiles) {
-  const std::vector<StoreRow> rows = {
-      {"nothing is there", {}, 0, {}},
-      {"the note alone", {}, 5, {5}},
-      {"no file identifies the folder, the note does", {0, 0}, 5, {5}},
-      {"nothing identifies the folder", {0}, 0, {}},
-      {"all say the same", {5, 0, 5}, 0, {5}},
-      {"and the note another", {5, 5}, 6, {5}},
-      {"most", {5, 6, 5}, 0, {5}},
-      {"as many", {5, 6}, 0, {5, 6}},
-      {"as many, the newest last", {6, 5, 5, 6}, 0, {5, 6}},
-      {"the note decides", {6, 6, 5}, 5, {5}},
-      {"the note knows none of them", {5, 6}, 7, {5, 6}},
-  };
-  for (const StoreRow& row : rows) {
-    std::vector<FileFacts> files;
-    for (const std::uint64_t store_id : row.files) files.push_back(file_of(store_id));
-    EXPECT_EQ(likely_stores(files, {.store_id = row.noted}), row.expected) << row.what;
-  }
 }
 
 struct NoteRow {
@@ -99,7 +69,7 @@ class Facts : public ::testing::Test {
     EXPECT_TRUE(world.close());
     for (std::uint64_t n = 1; n <= 5; ++n) disk_.put(name(n), disk.bytes_of(name(n)));
     gather();
-    store_id_ = facts_.store_id();
+    store_id_ = facts_.store_id;
   }
 
   static std::string name(std::uint64_t number) { return binlog_file_name(number); }

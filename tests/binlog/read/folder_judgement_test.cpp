@@ -104,9 +104,9 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"with its note", [](JudgedFolder& f) { f.note(6); }, "", kNextIdRead, 6},
     {"killed", [](JudgedFolder& f) { f.read.files[2].is_sealed = false; }, "", kNextIdRead, 6},
     {"nothing there", [](JudgedFolder& f) { f.read.files.clear(); }, "", kNextIdRead, 6},
-    {"one in the middle is missing", [](JudgedFolder& f) { f.remove(1); },
-     "file-missing binlog.5, in-doubt binlog.5 4", kNextIdRead, 6},
-    {"the first is missing", [](JudgedFolder& f) { f.remove(0); }, "file-missing binlog.4",
+    {"one in the middle is missing", [](JudgedFolder& f) { f.remove(1); }, "file-unfit binlog.5",
+     kNextIdRead, 6},
+    {"the first is missing", [](JudgedFolder& f) { f.remove(0); }, "file-unfit binlog.4",
      kNextIdRead, 6},
     {"the first is not needed",
      [](JudgedFolder& f) {
@@ -115,19 +115,19 @@ const std::vector<JudgedRow> kJudgedRows = {
      },
      "", kNextIdRead, 6},
     {"the newest is missing, as the seal says", [](JudgedFolder& f) { f.remove(2); },
-     "file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+     "in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
     {"and as the note says",
      [](JudgedFolder& f) {
        f.remove(2);
        f.note(6);
      },
-     "file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+     "file-unfit binlog.6", kNextIdRead + kFileOfIds, 6},
     {"all are missing",
      [](JudgedFolder& f) {
        for (int i = 0; i < 3; ++i) f.remove(0);
        f.note(6);
      },
-     "file-missing binlog.6", kNextIdRead + kFileOfIds, 6},
+     "file-unfit binlog.6", kNextIdRead + kFileOfIds, 6},
     {"all are missing, and there were none",
      [](JudgedFolder& f) {
        for (int i = 0; i < 3; ++i) f.remove(0);
@@ -170,15 +170,14 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.empty(2);
        f.read.files[1].is_last_of_a_run = true;
      },
-     "file-emptied binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
-    {"one is empty and the next has lost its records, but a later one states the ids",
+     "damaged binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+    {"one is empty and the next has lost its records, but a later one tells the ids",
      [](JudgedFolder& f) {
        f.add(7);
        f.empty(1);
        f.lose_records(2);
      },
-     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4, file-missing binlog.8, "
-     "in-doubt binlog.8 8",
+     "torn binlog.6, damaged binlog.5, in-doubt binlog.5 4, in-doubt binlog.8 8",
      kNextIdRead + kFileOfIds, 8},
     {"and a server was stopped after that one",
      [](JudgedFolder& f) {
@@ -187,7 +186,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.empty(1);
        f.lose_records(2);
      },
-     "torn binlog.6, file-emptied binlog.5, in-doubt binlog.5 4", kNextIdRead, 7},
+     "torn binlog.6, damaged binlog.5, in-doubt binlog.5 4", kNextIdRead, 7},
     {"and all of it was lost with the power",
      [](JudgedFolder& f) {
        f.add(7);
@@ -206,32 +205,20 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.read.files[2].is_cut = true;
      },
      "in-doubt binlog.6 12", 5000, 6},
-    {"another run has begun it", [](JudgedFolder& f) { f.note(6, 8, 9); },
-     "file-of-other-run binlog.6, in-doubt binlog.6 12", kNextIdRead + kFileOfIds, 6},
-    {"the run that found it, which knew ids that no file states",
+    {"another run has begun it", [](JudgedFolder& f) { f.note(6, 8, 9); }, "file-unfit binlog.6",
+     kNextIdRead + kFileOfIds, 6},
+    {"the run that it was found by, which knew of ids that no file tells",
      [](JudgedFolder& f) { f.note(6, 8, 3); }, "", 5000, 6},
-    {"a foreign file follows the last",
-     [](JudgedFolder& f) {
-       f.read.files[2].is_last_of_a_run = f.read.files[2].is_sealed = false;
-       f.plan.highest_name = f.plan.highest_odd_name = 9;
-       f.plan.problems = {{.kind = Problem::Kind::foreign, .file = "binlog.9"}};
-     },
-     "file-foreign binlog.9, in-doubt binlog.9 12", kNextIdRead + kFileOfIds, 9},
-    {"and a server was stopped in front of it",
+    {"the newest is of beanstalkd, though the note has one of the last run",
      [](JudgedFolder& f) {
        f.note(6);
-       f.plan.highest_name = f.plan.highest_odd_name = 9;
-       f.plan.problems = {{.kind = Problem::Kind::foreign, .file = "binlog.9"}};
+       f.read.files[2].identity = {};
+       f.read.files[2].identity.kind = FileKind::beanstalkd_v7;
      },
-     "file-foreign binlog.9", kNextIdRead, 9},
-    {"the only file is unidentified",
-     [](JudgedFolder& f) {
-       for (int i = 0; i < 3; ++i) f.remove(0);
-       f.plan.store_id = 0;
-       f.plan.highest_name = f.plan.highest_odd_name = 4;
-       f.plan.problems = {{.kind = Problem::Kind::unidentified, .file = "binlog.4"}};
-     },
-     "file-unidentified binlog.4", kNextIdRead + kFileOfIds, 4},
+     "file-unfit binlog.6", kNextIdRead + kFileOfIds, 6},
+    {"the next file was begun after another one",
+     [](JudgedFolder& f) { f.read.files[1].contradicts_next = true; }, "file-unfit binlog.5",
+     kNextIdRead, 6},
     {"read in another place",
      [](JudgedFolder& f) {
        f.read.files[2].number = 8;

@@ -12,16 +12,14 @@ namespace {
 using ProblemKind = Problem::Kind;
 
 constexpr ProblemKind kAllProblems[] = {
-    ProblemKind::damaged,      ProblemKind::job_lost,  ProblemKind::unproven,
-    ProblemKind::torn,         ProblemKind::missing,   ProblemKind::emptied,
-    ProblemKind::displaced,    ProblemKind::duplicate, ProblemKind::foreign,
-    ProblemKind::contradicted, ProblemKind::other_run, ProblemKind::late,
-    ProblemKind::misnamed,     ProblemKind::in_doubt};
+    ProblemKind::damaged, ProblemKind::job_lost, ProblemKind::unproven, ProblemKind::torn,
+    ProblemKind::late,    ProblemKind::unfit,    ProblemKind::in_doubt};
 
 Problem problem_of(ProblemKind kind) {
   return {.kind = kind,
           .file = "binlog.3",
           .other = "binlog.4",
+          .why = "was written as binlog.5",
           .offset = 88,
           .bytes = 91,
           .records = 2,
@@ -52,18 +50,16 @@ TEST(Problem, OnlyATornEndIsNoDamage) {
   }
 }
 
-TEST(Problem, SentenceStatesThatAFileIsLeftAside) {
-  for (const ProblemKind kind :
-       {ProblemKind::duplicate, ProblemKind::foreign, ProblemKind::contradicted}) {
-    EXPECT_TRUE(is_left_aside(kind));
-    EXPECT_NE(to_sentence(problem_of(kind)).find("left aside"), std::string::npos) << name_of(kind);
-  }
-  for (const ProblemKind kind :
-       {ProblemKind::damaged, ProblemKind::torn, ProblemKind::missing, ProblemKind::displaced,
-        ProblemKind::emptied, ProblemKind::in_doubt}) {
-    EXPECT_FALSE(is_left_aside(kind));
-    EXPECT_EQ(to_sentence(problem_of(kind)).find("left aside"), std::string::npos) << name_of(kind);
-  }
+TEST(Problem, ARefusalNamesTheFirstUnfitFileAndCountsOthers) {
+  std::vector<Problem> problems = {problem_of(ProblemKind::damaged), problem_of(ProblemKind::late)};
+  EXPECT_EQ(refusal_of(problems), "");
+  problems.push_back(problem_of(ProblemKind::unfit));
+  EXPECT_EQ(refusal_of(problems), "binlog.3 was written as binlog.5");
+  problems.push_back(problem_of(ProblemKind::unfit));
+  EXPECT_EQ(refusal_of(problems),
+            "binlog.3 was written as binlog.5, and 1 other problem of this kind");
+  EXPECT_NE(refusal_with_remedy("x", "/jobs").find("haricot binlog repair /jobs NEW"),
+            std::string::npos);
 }
 
 TEST(Problem, ASentenceHasThePlaceAndTheNumbers) {
@@ -78,8 +74,9 @@ TEST(Problem, ASentenceHasThePlaceAndTheNumbers) {
             std::string::npos);
   EXPECT_NE(to_sentence(problem_of(ProblemKind::in_doubt)).find("5 jobs"), std::string::npos);
   EXPECT_NE(to_sentence(problem_of(ProblemKind::unproven)).find("5 records"), std::string::npos);
-  EXPECT_EQ(to_sentence(problem_of(ProblemKind::displaced)),
-            "binlog.3 was written as binlog.4 and is read in its place");
+  EXPECT_EQ(to_sentence(problem_of(ProblemKind::unfit)), "binlog.3 was written as binlog.5");
+  EXPECT_EQ(to_sentence({.kind = ProblemKind::damaged, .file = "binlog.1"}),
+            "binlog.1 is empty, and may have had records");
 }
 
 }  // namespace

@@ -233,8 +233,10 @@ TEST(EarlyVersions, MayHaveRemovedOurFiles) {
       EXPECT_EQ(disk.remove(binlog_file_name(number)), DiskStatus::ok);
     }
     {
-      World world(disk, kSmallFiles);
-      EXPECT_EQ(world.binlog.replayed().is_sound(), !tells) << world.replay_text();
+      World world(disk, kSmallFiles, kWallBegin, tells);
+      EXPECT_EQ(world.is_open(), !tells);
+      if (tells) continue;  // The newest file states that it needs another.
+      EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
       EXPECT_EQ(world.engine.jobs().size(), 1U);
       EXPECT_NE(world.engine.peek(7), JobRef::none);
       EXPECT_TRUE(world.close());

@@ -144,7 +144,7 @@ TEST(Recovery, KeepsDurableCopiesIfItFailsAfterThem) {
   world.disk.complete_syncs(1, DiskStatus::failed);
   world.stream.syncs().take_ends();
   ASSERT_FALSE(world.stream.is_open()) << "it has failed again";
-  EXPECT_EQ(world.jobs_on_disk(), jobs.size()) << "as the next server would find them";
+  EXPECT_EQ(world.jobs_on_disk(), jobs.size());
   world.disk.set_sync_mode(SyncMode::at_once);
   world.pass(Duration::seconds(2));
   const std::uint64_t before = world.stream.records().total();

@@ -1,12 +1,12 @@
-// Reads the bytes of one binlog file from front to back, checks them, and says what is missing.
+// Scans the bytes of one binlog file from front to back, checks them, and reports what is missing.
 //
-// A checked file: each record has to fit its sums, its place and its number. Where one does not,
-// the scan searches on, byte by byte, for the next that does; the gap in the numbers says how many
-// were lost.
+// A file of haricotd: each record has to fit its checksums, its place and its number. After an
+// invalid record the scan searches byte by byte for the next valid one; the gap in the numbers is
+// the number of lost records.
 //
-// A file of beanstalkd has no sums. A record counts there if it has the values that beanstalkd
-// writes, and its body ends in CR LF. Where one does not, the scan searches on for the next that
-// was also created in this century.
+// A file of beanstalkd has no checksums. A record counts if it has values that beanstalkd writes
+// and its body ends in CR LF. After an invalid record the scan searches for the next one that was
+// also created in this century.
 
 #pragma once
 
@@ -21,54 +21,51 @@
 
 namespace haricot::binlog {
 
-// What a loss of power took away, or damage: a disk keeps any of the sectors that were not synced.
-// Files begin as zeros, and each write goes on where the one before it ended. So a sector that is
-// lost has zeros from there on up to its end. Damage may look the same, but not often. And what was
-// durable is damaged if it is lost, however it looks: the marks of later records tell how far the
-// file was durable (folder_judgement.hpp).
+// A loss of power may take any sector that was not synced. Files begin as zeros and are written in
+// sequence, so a lost sector has zeros up to its end. Damage rarely looks the same. A hole in bytes
+// that were durable is damage in any case; the marks of later records state how far the file was
+// durable (folder_judgement.hpp).
 
-// Whether a loss of power may have left these bytes of the file: a sector that has them ends in
-// zeros, from the begin of the hole on if it is in that sector; or the file ends in front of them,
-// or between them.
-// Names have lengths, whose first byte is the only one that is lost of a record that begins at the
-// end of a sector: the seed of the file tells of these.
+// Returns true if a loss of power may have left these bytes of the file: one of their sectors is
+// zero up to its end, from the first of these bytes on; or the file ends before or between them. If
+// a record begins at the end of a sector, only the first byte of its name length may be lost;
+// `seed`, the seed of the file, shows that.
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed);
 
-// Whether the signature and the header of a full record after it are zeros. They are written last
-// where a large body comes first.
+// Returns true if the signature and the header of a full record after it are zeros. They are
+// written after a large body.
 bool has_lost_its_head(std::string_view file);
 
-// What the marks tell that were read of a file.
+// The marks that were read in a file.
 struct MarksRead {
-  bool has_durable_past = false;    // By any.
-  std::uint64_t durable_bytes = 0;  // The highest.
+  bool has_durable_past = false;    // According to any mark.
+  std::uint64_t durable_bytes = 0;  // Highest of all marks.
   bool has_some = false;
-  bool lacks_some = false;  // Some records have a place for a mark, and none.
+  bool lacks_some = false;  // A record has no mark, although it has a place for one.
 
   void add(const std::optional<Mark>& mark);
-  // Requires: it may have one. What has a deadline of its own there tells nothing.
+  // Requires: may_have_mark(). Ignores a record that has a deadline in the place of the mark.
   void add(const Record& record) {
     if (const auto mark = mark_of(record); mark || record.deadline_at == 0) add(mark);
   }
-  // Earlier versions write none.
+  // Returns true if the server was of an earlier version, which writes no marks.
   bool are_of_earlier_version() const { return lacks_some && !has_some; }
 };
 
-// A stretch of a file that is no record, or a record that is not whole.
+// A stretch of a file that is no record, or a damaged record.
 struct Damage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t records = 0;  // Lost for certain; 0 where nothing tells how many.
-  std::uint64_t changes = 0;  // How many of what is lost may have been changes or deletions.
+  std::uint32_t records = 0;  // Number of lost records; 0: unknown.
+  std::uint64_t changes = 0;  // Maximum number of lost changes and deletions.
   bool looks_torn = false;    // A loss of power may have left it.
 };
 
 class FileScan {
  public:
-  // `bytes` is the whole file, and outlives the scan and all records it gives. No record that ends
-  // after `end` is given: a server that read the file before has given up what is there. In a file
-  // of beanstalkd these bytes still say where a record in front of them ends. So each start reads
-  // the same as the one that knew no end yet.
+  // `bytes`: the whole file; outlives the scan and its records. `end`: records that end after it
+  // are ignored, because an earlier start has given them up. In a file of beanstalkd bytes after
+  // `end` still delimit records before it, so each start reads the same.
   FileScan(std::string_view bytes, const FileIdentity& identity,
            std::uint64_t end = ~std::uint64_t{0});
 
@@ -78,44 +75,44 @@ class FileScan {
   struct Found : Parsed {
     std::uint64_t offset = 0;
     bool body_is_damaged = false;  // The rest of the record is good.
-    bool is_unproven = false;      // It has no sums, and stands after damage.
-    // Where a stretch begins that is no record and ends here.
+    bool is_unproven = false;      // It has no checksums, and follows damage.
+    // Offset of a stretch that is no record and ends here.
     std::optional<std::uint64_t> hole_in_front = {};
   };
-  // The next record that is not damaged but, at most, in its body. Valid until the next call. Null:
-  // the end, and everything below is final.
+  // Returns the next record with a valid header; it is valid until the next call. Returns null at
+  // the end; then all results below are final.
   const Found* next();
-  // The same, for those whom the records do not concern.
+  // Scans the rest of the file without its records.
   void run_to_end() {
     while (next() != nullptr) {
     }
   }
 
-  // What was damaged in front of the last good record or the seal.
+  // Returns the damage before the last valid record or the seal.
   const std::vector<Damage>& damages() const { return damages_; }
-  // So far. The signature is no record.
-  bool lacks_no_record() const {
+  // Returns true if no record is lost so far. The signature is no record.
+  bool is_complete() const {
     return damages_.empty() || (damages_.size() == 1 && damages_[0].offset < kFirstRecordOffset);
   }
-  // How far the file was accepted: after its last good record or its seal.
+  // Returns the offset after the last valid record or the seal.
   std::uint64_t accepted_bytes() const { return accepted_bytes_; }
-  // What stands after that, up to the last byte that is not zero; no bytes: nothing. In the last
-  // file of a folder this is what a crash tore off; in any other file, or after a seal, it is
-  // damage.
+  // Returns the bytes after accepted_bytes(), up to the last one that is not zero. In the newest
+  // file of a folder a crash leaves them; in any other file, or after a seal, they are damage.
   const Damage& tail() const { return tail_; }
-  // How many records the file has, as far as their numbers tell (lost ones included).
+  // Returns the number of records, including lost ones as far as the numbers show them.
   std::uint32_t records() const { return records_; }
-  // CRC32C: of a checked file over the sums of its good records, in order; of a file of beanstalkd
-  // over its accepted bytes. By it the next file knows this one.
+  // Returns the digest by which the next file identifies this one. A CRC32C: of a file of haricotd
+  // over the checksums of its valid records, in order; of a file of beanstalkd over its accepted
+  // bytes.
   std::uint32_t digest() const;
   const std::optional<Seal>& seal() const { return seal_; }
-  // Whether the file is as the next one says, which knows its end. Requires: the scan is at its
-  // end, which is the one that the next file knows.
+  // Returns true if the file ended as the next file states. Requires: the scan has ended, at the
+  // length that the next file states.
   bool is_as_told_by(const Signature& next) const;
-  // Whether the next one was begun after another file: this one is not as it says, and no damage,
-  // and no cut, explains that. Requires: the same.
+  // Returns true if the next file was begun after another file of this number: neither damage nor a
+  // cut explains the difference. Requires: as is_as_told_by().
   bool is_contradicted_by(const Signature& next) const;
-  // What records and seal tell of the durability of the file. Of a checked one only.
+  // Returns the marks of records and seal. A file of beanstalkd has none.
   const MarksRead& marks() const { return marks_; }
 
  private:
@@ -142,16 +139,16 @@ class FileScan {
   Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
 
   std::string_view all_;    // The whole file.
-  std::string_view bytes_;  // What of it may be looked at.
-  std::uint64_t end_;       // No record reaches beyond it.
+  std::string_view bytes_;  // The part that is scanned.
+  std::uint64_t end_;       // Limit of the ends of records.
   FileIdentity identity_;
   std::optional<Seal> seal_;
   std::uint64_t offset_ = 0;
   std::uint64_t accepted_bytes_ = 0;
-  std::uint64_t whole_record_at_ = 0;  // The last one that has_records_from() found.
+  std::uint64_t whole_record_at_ = 0;  // Offset that has_records_from() found last.
   std::uint32_t records_ = 0;
   std::uint32_t digest_ = 0;
-  std::optional<std::uint64_t> hole_in_front_;  // Of the next record.
+  std::optional<std::uint64_t> hole_in_front_;  // See Found.
   Found found_;
   MarksRead marks_;
   std::vector<Damage> damages_;

@@ -1,17 +1,9 @@
-// Which files of a folder are read, in which order, and which are left aside: a pure function of
-// the facts. What each file says of itself decides, and never what an earlier start has made of
-// the folder.
+// The files of a folder that are read, in order: a pure function of the facts.
 //
-// A folder as a server leaves it has its files in the order of their names. Else:
-//
-//   unidentified  nothing tells which file it is
-//   foreign       it is of another folder
-//   displaced     it stands under another name than it was written under: read in its right place
-//   duplicate     the same file stands under two names: read once
-//   late          its server began it when another one had taken the folder over
-//
-// All but a displaced one are left aside. One more takes a look into the files (Replay): a file
-// that the next one was not begun after.
+// A server accepts a folder only as a server, a cluster volume or beanstalkd leaves it: each file
+// has the name that it was written under, in the folder that it was written in. A file that a
+// server began after it had lost the folder is set aside. Any other file makes the folder unfit;
+// `haricot binlog repair` sorts such folders.
 
 #pragma once
 
@@ -26,43 +18,50 @@
 namespace haricot::binlog {
 
 struct PlannedFile : FileFacts {
-  std::uint64_t number = 0;  // Of its place in the order: N of the name that it should have.
-  // If it is not needed, it counts for nothing: the one that was needed may be gone. A name that is
-  // free again, because its file was not needed, is free also for a server that has lost the
-  // folder; a displaced file may be a copy, or one that was begun in vain; and of what a loss of
-  // power has brought back of the files of several servers, some may have lost their heads.
+  std::uint64_t number = 0;  // N of the name that it was written under.
+  // Its records count only if later files state that it is needed. The name of a file that is not
+  // needed is free, so a server that has lost the folder may have begun the file; and a loss of
+  // power may bring back files without heads.
   bool counts_if_needed = false;
 };
 
 struct FolderPlan {
-  std::string refusal;             // Why the folder must not be used; empty: it may.
-  std::vector<PlannedFile> files;  // In the order in which they are to be read.
-  std::vector<PlannedFile> aside;  // Of these no id may be given out again.
-  std::vector<Problem> problems;   // Of whole files.
+  std::string refusal;                // Reason why no reader may use the folder; empty: none.
+  std::vector<PlannedFile> files;     // In the order in which they are read.
+  std::vector<Problem> problems;      // Problems of whole files.
+  std::vector<std::string> spares;    // See FolderFacts.
+  std::vector<std::uint64_t> listed;  // Numbers of files that are listed and cannot be found.
   FolderNote note;
-  std::uint64_t store_id = 0;      // 0: not known.
-  std::uint64_t highest_name = 0;  // Of all files. 0: there is none.
-  // Of those that are left aside or stand elsewhere. 0: none.
-  std::uint64_t highest_odd_name = 0;
+  std::uint64_t store_id = 0;      // 0: unknown.
+  std::uint64_t highest_name = 0;  // Highest number of a file, read or not; 0: there is none.
+  bool may_lack_files = false;     // A server without syncs may have lost any file with the power.
+  bool may_lack_newest = false;    // A newer file may have been replaced. Set by `repair` only.
 
-  // Whether there is a note, and no file says that it is of another folder.
+  // Returns true if there is a note, and it is of this folder.
   bool has_note() const {
     return note.store_id != 0 && (store_id == 0 || note.store_id == store_id);
   }
-  // What the file after it says of how it ended; null if it says nothing.
-  const Signature* witness_of(std::size_t index) const;
-  // What that file has to have at least: all that it had when a server was stopped after it, or a
-  // record. 0: the note does not tell.
-  std::uint64_t noted_end_of(std::size_t index) const;
-  // Whether the note tells that the server was lost before a record of a file of that number was
-  // safe: so it is when a loss of power comes as the file is begun.
+  // Returns true if the note states that the file has a durable record.
+  bool had_safe_record(std::uint64_t number) const {
+    return has_note() && note.ids_end != 0 && number <= note.newest;
+  }
+  // Returns true if the note states that no record of the file was durable: the power was lost when
+  // the file was begun.
   bool had_no_safe_record(std::uint64_t number) const {
     return has_note() && note.ids_end != 0 && number > note.newest;
   }
-  // Takes a file out of the order: `other` is the file that proves it.
-  void leave_aside(std::size_t index, Problem::Kind kind, const std::string& other);
+  // Returns the signature of the next file if it states how this file ended; otherwise null.
+  const Signature* witness_of(std::size_t index) const;
+  // Returns the length that the file has at least, according to the note: that of a clean stop, or
+  // that of one record. 0: the note does not state it.
+  std::uint64_t noted_end_of(std::size_t index) const;
 };
 
+// Returns a plan without files and problems.
+FolderPlan begin_plan(const FolderFacts& facts);
+// Sets aside files whose epoch is lower than that of an earlier file, and marks the files that
+// count only if they are needed. Servers without an epoch may come at any time.
+void leave_late_aside(FolderPlan& plan);
 FolderPlan plan_folder(const FolderFacts& facts);
 
 }  // namespace haricot::binlog

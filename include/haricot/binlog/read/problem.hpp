@@ -1,39 +1,29 @@
-// What a reader found wrong in a folder of binlog files: values, for whoever tells them.
+// A problem that a reader found in a folder of binlog files: a value that callers print.
 
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace haricot::binlog {
 
 struct Problem {
   enum class Kind : std::uint8_t {
-    // Of the bytes of a file.
-    damaged,   // `bytes` at `offset` are no record. `records` were lost with them, 0: not known.
-    job_lost,  // The body of job `id` is damaged and known from nowhere else.
-    unproven,  // `jobs` records of a file of beanstalkd were read after damage. They have no sums.
-    torn,      // `bytes` at `offset`, the end of the last file, are half a record: a crash.
-    // Of whole files.
-    missing,       // The file is not there, though other files or the folder's note tell of it.
-    emptied,       // The file is there, with nothing in it. A crash as it was begun leaves this.
-    displaced,     // It was written as `other`. It was read in the place of that.
-    duplicate,     // It was written as `other`, which is there. Left aside.
-    foreign,       // It was written in another folder. Left aside.
-    contradicted,  // `other` was not begun after this file, but after one of the same number in a
-                   // copy of the folder. Left aside.
-    other_run,     // The newest one is read, but the server that used the folder last did not begin
-                   // it: it is from a copy of the folder, or a newer one is missing.
-    unidentified,  // Nothing tells which file it is. Left aside.
-    late,          // Its server began it when another one had taken the folder over. Left aside.
-    misnamed,      // Its number is none that a server gives. Not read, and stays where it is.
-    // Of what follows from that.
-    in_doubt,  // Up to `jobs` of the jobs may have been deleted, or changed, by what is lost.
+    damaged,   // `bytes` at `offset` are no record, and `records` were lost with them (0: unknown).
+               // No bytes and no records: the file is empty and may have had records.
+    job_lost,  // The body of job `id` is damaged and exists nowhere else.
+    unproven,  // `jobs` records of beanstalkd, which have no checksums, were read after damage.
+    torn,      // `bytes` at `offset` were not durable when the power was lost.
+    late,      // The file was begun after `other` by a server that had lost the folder; set aside.
+    unfit,     // The file breaks the order of the folder, as `why` states: a server does not start.
+    in_doubt,  // Up to `jobs` jobs may be deleted or changed by records that are lost.
   };
 
   Kind kind = Kind::damaged;
-  std::string file = {};  // Its name in the folder.
+  std::string file = {};  // Name in the folder.
   std::string other = {};
+  std::string why = {};  // Rest of a sentence that begins with the name: "is missing".
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   std::uint64_t records = 0;
@@ -41,14 +31,17 @@ struct Problem {
   std::uint64_t id = 0;
 };
 
-// Whether something is lost or in doubt by it. All kinds but `torn`, which a crash leaves.
+// Returns true if the problem means that something is lost or in doubt: all kinds except `torn`,
+// which a crash leaves.
 bool is_damage(const Problem& problem);
-// Whether the file of that problem was not read at all.
-bool is_left_aside(Problem::Kind kind);
-// A short name of the kind, with hyphens: for logs.
+// Returns the short name of a kind, with hyphens, for the log.
 const char* name_of(Problem::Kind kind);
-// The same as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read, 1 record is
-// lost".
+// Returns the problem as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read".
 std::string to_sentence(const Problem& problem);
+// Returns the reason not to start: the first problem of kind `unfit`, and the number of others.
+// Empty: there is none.
+std::string refusal_of(const std::vector<Problem>& problems);
+// Returns the error for an operator whose folder is refused, with the command to type.
+std::string refusal_with_remedy(const std::string& refusal, const std::string& folder);
 
 }  // namespace haricot::binlog

@@ -44,7 +44,7 @@ class NoteWriter {
   // Called before files older than this one are removed. Requires: nothing in them is needed.
   void set_removal(std::uint64_t oldest_needed);
   // Called when the newest file has ended at that length and all of it is safe. 0: it has no
-  // record. Makes the note durable if `has_syncs`.
+  // durable record. Makes the note durable if `has_syncs`.
   void set_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs);
 
  private:

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/notice.hpp"
+#include "haricot/binlog/notices.hpp"
 #include "haricot/binlog/write/stream_state.hpp"
 #include "haricot/queue/journal.hpp"
 

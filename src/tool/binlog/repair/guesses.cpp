@@ -7,6 +7,7 @@
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/record.hpp"
+#include "tool/binlog/repair/folder_sorting.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -46,7 +47,7 @@ class Guessing {
     for (FileFacts& file : facts_.files) {
       const bool is_displaced =
           file.identity.signature &&
-          (file.identity.number != file.name_number || file.identity.store_id != facts_.store_id());
+          (file.identity.number != file.name_number || file.identity.store_id != facts_.store_id);
       if (!is_displaced && file.identity.kind != FileKind::unidentified) continue;
       if (disk_.read(file.name, bytes_) != DiskStatus::ok) return false;
       if (is_displaced) {
@@ -60,7 +61,7 @@ class Guessing {
 
  private:
   std::uint32_t seed_of_file(std::uint64_t number) const {
-    return seed_of(salt_of(facts_.store_id(), number), number);
+    return seed_of(salt_of(facts_.store_id, number), number);
   }
 
   // Adds the files without a signature that servers have set aside.
@@ -73,7 +74,7 @@ class Guessing {
       if (!number) continue;
       if (disk_.read(name, bytes_) != DiskStatus::ok) return false;
       const FileIdentity identity = haricot::binlog::identify(
-          bytes_.view(), {.number = *number, .store_id = facts_.store_id()});
+          bytes_.view(), {.number = *number, .store_id = facts_.store_id});
       const bool is_headless = !identity.signature && (identity.kind == FileKind::unidentified ||
                                                        identity.kind == FileKind::checked);
       if (!is_headless) continue;
@@ -107,19 +108,19 @@ class Guessing {
   }
 
   void choose_store() {
-    if (facts_.stores.size() < 2) return;
+    const std::vector<std::uint64_t> likely = likely_stores(facts_.files, facts_.note);
+    if (likely.size() < 2) return;
     std::size_t least = std::numeric_limits<std::size_t>::max();
-    std::vector<std::uint64_t> stores;
-    for (const std::uint64_t id : facts_.stores) {
+    std::size_t choices = 0;
+    for (const std::uint64_t id : likely) {
       const std::size_t oddities = count_oddities(id);
-      if (oddities < least) stores.clear();
-      if (oddities <= least) stores.push_back(id);
+      choices = oddities < least ? 1 : choices + (oddities == least);
+      if (oddities <= least) facts_.store_id = id;
       least = std::min(least, oddities);
     }
-    facts_.stores = stores;
-    if (stores.size() > 1) return;
+    if (choices > 1) return;
     for (const FileFacts& file : facts_.files) {
-      if (file.identity.store_id != stores.front()) continue;
+      if (file.identity.store_id != facts_.store_id) continue;
       guesses_.push_back(
           {file.name, "is taken for a file of this folder, because fewer files are then odd"});
     }
@@ -127,7 +128,7 @@ class Guessing {
 
   // Returns the number of the file that has this seed; 0 if there can be none.
   std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t name_number) const {
-    if (facts_.store_id() == 0) return 0;
+    if (facts_.store_id == 0) return 0;
     if (seed_of_file(name_number) == seed) return name_number;
     const std::uint64_t lowest = facts_.files.front().name_number;
     const std::uint64_t first = lowest - std::min(lowest - 1, kNamesBelow);
@@ -142,14 +143,14 @@ class Guessing {
   void take(FileFacts& file, std::uint32_t seed, std::uint32_t sectors) {
     const std::uint64_t number = number_of_seed(seed, file.name_number);
     // The file belongs to another folder, unless it is older than the folder's id (kIdMadeAnew).
-    const bool may_be_older = (facts_.store_id() & haricot::binlog::kIdMadeAnew) != 0;
-    if (number == 0 && facts_.store_id() != 0 && !may_be_older) return;
+    const bool may_be_older = (facts_.store_id & haricot::binlog::kIdMadeAnew) != 0;
+    if (number == 0 && facts_.store_id != 0 && !may_be_older) return;
     if (number != 0) file.name_number = number;
     file.identity = {.kind = FileKind::checked,
                      .signature = {},
                      .seed = seed,
                      .number = file.name_number,
-                     .store_id = facts_.store_id()};
+                     .store_id = facts_.store_id};
     file.seal.reset();
     guesses_.push_back({file.name, "is taken for " + binlog_file_name(file.name_number) + ", by " +
                                        std::to_string(sectors) + " of its sectors" +
@@ -166,7 +167,7 @@ class Guessing {
   void identify_by_records(FileFacts& file) {
     SeedSearch search(bytes_.view());
     search.count_signature(file.identity.seed);
-    if (facts_.store_id() != 0) search.count_name(seed_of_file(file.name_number));
+    if (facts_.store_id != 0) search.count_name(seed_of_file(file.name_number));
     const auto seed = search.run_without(file.identity.seed);
     if (!seed || number_of_seed(*seed, file.name_number) == 0) return;
     const std::uint32_t sectors = search.sectors_of(*seed);

@@ -2,9 +2,10 @@
 //
 //   1. what each file states about itself       as a server does
 //   2. guesses about files that state nothing   guesses.hpp
-//   3. choice, order and reading of the files   as a server does
-//   4. the jobs, in a new folder                as `haricot binlog copy` writes them
-//   5. each job that may be wrong, with the reason
+//   3. choice and order of the files            folder_sorting.hpp
+//   4. reading of the files                     as a server does
+//   5. the jobs, in a new folder                as `haricot binlog copy` writes them
+//   6. each job that may be wrong, with the reason
 //
 // The folder is only read.
 
@@ -96,7 +97,7 @@ int repair_binlog(const std::string& folder, const std::string& to, bool is_quie
   std::vector<Guess> guesses;
   Progress progress("read", is_quiet);
   progress.say("reading");
-  bool good = folder_jobs.read(folder, error, &guesses);
+  bool good = folder_jobs.rescue(folder, guesses, error);
   progress.clear();
   good = good && write_to_new_folder(folder_jobs, to, is_quiet, error);
   if (!good) {

@@ -119,14 +119,14 @@ TEST_F(Guesses, TheFolderIsTheOneOfWhichLessIsOdd) {
   put(1, known_file(1));
   put(2, known_file(7, kElsewhere, true));  // File 7 has another name, and 6 and 8 are missing.
   run();
-  EXPECT_EQ(facts_.store_id(), kHere);
+  EXPECT_EQ(facts_.store_id, kHere);
   EXPECT_NE(told().find("binlog.1 is taken for a file of this folder"), std::string::npos)
       << told();
   // The note has the other store id.
   facts_ = {};
   guesses_.clear();
   run({.store_id = kElsewhere});
-  EXPECT_EQ(facts_.store_id(), kElsewhere);
+  EXPECT_EQ(facts_.store_id, kElsewhere);
   EXPECT_EQ(told(), "");
 }
 
@@ -219,6 +219,15 @@ TEST(SeedSearch, RecordsSpeakAgainstASignature) {
   speaking.count_signature(seed_of_file(8));
   EXPECT_EQ(speaking.run_without(seed_of_file(8)), seed_of_file(5));
   EXPECT_GT(speaking.sectors_of(seed_of_file(5)), speaking.sectors_of(seed_of_file(8)));
+}
+
+// An earlier version has set the file aside, and has given the folder a new id.
+TEST_F(Guesses, AFileThatIsOlderThanTheFoldersIdIsTakenByItsName) {
+  put(2, known_file(2, haricot::binlog::kIdMadeAnew | kElsewhere));
+  disk_.put("binlog.1.aside.1", headless(known_file(1)));
+  run();
+  EXPECT_EQ(fact(0).identity.kind, FileKind::checked) << told();
+  EXPECT_NE(told().find("binlog.1.aside.1 is taken for binlog.1"), std::string::npos) << told();
 }
 
 }  // namespace
