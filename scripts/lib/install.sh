@@ -32,7 +32,7 @@ install_test_packages=(
   beanstalkd                      # the server that haricotd has to behave like
   ruby ruby-beaneater             # a client library and its language
   php-cli php-pda-pheanstalk      # another client library and its language
-  php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # a framework that uses pheanstalk
+  php-symfony-beanstalkd-messenger php-symfony-event-dispatcher php-psr-container  # a framework that uses pheanstalk
   php-illuminate-queue golang-go  # languages and libraries of docs/clients.md
   python3-yaml python3-ruamel.yaml php-yaml  # YAML readers of monitors and examples
   netcat-openbsd                  # commands that operators send by nc

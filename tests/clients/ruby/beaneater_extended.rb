@@ -101,15 +101,15 @@ if ENV.fetch('SERVER_EXTENDED') == 'yes'
 
   Checks.scenario 'a put is unique as long as its job lives' do |name, connect|
     link = link_to(connect, name)
-    id = put(link, 'once', 5, ' idp:order-7')
-    equal(put(link, 'twice', 5, ' idp:order-7'), id, 'the job that is there')
-    equal(put(link, 'more urgent', 1, ' idp:order-7'), id, 'the same job')
+    id = put(link, 'once', 5, ' idp:order.7')
+    equal(put(link, 'twice', 5, ' idp:order.7'), id, 'the job that is there')
+    equal(put(link, 'more urgent', 1, ' idp:order.7'), id, 'the same job')
     jobs = link.transmit("list-jobs #{name} ready 10")[:body]['jobs']
-    equal(jobs.map { |job| job.values_at('id', 'pri', 'idp') }, [[id, 1, 'order-7']], 'one job')
+    equal(jobs.map { |job| job.values_at('id', 'pri', 'idp') }, [[id, 1, 'order.7']], 'one job')
     job = link.transmit('reserve')
     equal([Integer(job[:id]), job[:body]], [id, 'once'], 'the first body')
     link.transmit("delete #{id}")
-    equal(put(link, 'again', 5, ' idp:order-7') > id, true, 'a new job')
+    equal(put(link, 'again', 5, ' idp:order.7') > id, true, 'a new job')
     kept = put(link, 'x', 5, ' idp:order-8:60')
     link.transmit("delete #{kept}")
     equal(put(link, 'x', 5, ' idp:order-8'), kept, 'the job whose key is there still')
@@ -117,7 +117,7 @@ if ENV.fetch('SERVER_EXTENDED') == 'yes'
 
   Checks.scenario 'reserves are shared out by weights' do |name, connect|
     link = connect.call.connection
-    tubes = { "#{name}-a" => 4, "#{name}-b" => 2, "#{name}-c" => 1 }
+    tubes = { "#{name}.a" => 4, "#{name}.b" => 2, "#{name}.c" => 1 }
     tubes.each do |tube, weight|
       link.transmit("use #{tube}")
       7.times { put(link, tube) }

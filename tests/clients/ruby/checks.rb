@@ -69,7 +69,7 @@ module Checks
       $stdout.flush
       clients = []
       connect = -> { open.call.tap { |client| clients << client } }
-      Expectations.new.instance_exec("scenario-#{number}", connect, &body)
+      Expectations.new.instance_exec("scenario.#{number}", connect, &body)
       true
     rescue Failed => error
       place = error.backtrace.find { |line| line.start_with?($PROGRAM_NAME) }
