@@ -13,11 +13,11 @@
 namespace haricot::binlog {
 namespace {
 
-// Number of offsets that are tried after a find: in the zeros before a change, a record is easily
-// found a few bytes too early, with times that are 256 or 65536 times as long.
+// Number of later offsets that are tried after a record was found. The zeros before a change can be
+// parsed as a record that begins a few bytes too early, with times 256 or 65536 times too long.
 constexpr std::uint64_t kShiftsLookedAt = 8;
 
-// Returns true if the bytes that exist are zeros.
+// Returns true if these bytes are zeros, as far as the file has them.
 bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
   if (begin >= file.size()) return true;
   const std::string_view part =
@@ -25,7 +25,8 @@ bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
   return find_nonzero(part, 0) == part.size();
 }
 
-// Returns true if a record would be there with another name length.
+// Returns true if a full record with a valid header checksum begins at `begin`, once its name
+// length is restored.
 bool has_lost_its_length(std::string_view file, std::uint64_t begin, std::uint32_t seed) {
   if (begin >= file.size()) return false;
   std::array<char, header_bytes(kTubeNameBytesMax)> header{};
@@ -49,8 +50,9 @@ bool has_lost_its_head(std::string_view file) {
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
   if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
   if (end > file.size()) return true;  // The length of the file was lost.
-  // The header of a large body and records of its tags precede it. They may reach into the first
-  // sector of the body.
+  // The record header of a large body, and the records of its tags, are written after the body. If
+  // they share a sector with it, a crash leaves zeros only up to the body. So four zeros at the
+  // beginning of that sector suffice.
   const bool may_precede_body =
       begin < kDiskSectorBytes && (begin - kFirstRecordOffset) % kShortRecordBytes == 0;
   std::uint64_t sector = begin / kDiskSectorBytes * kDiskSectorBytes;
@@ -59,7 +61,7 @@ bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, s
     std::uint64_t to = sector + kDiskSectorBytes;
     if (may_precede_body && from > begin) to = std::min(to, from + kNameLengthBytes);
     if (!is_zero(file, from, to)) continue;
-    // A change begins with zeros.
+    // The zeros may also be the name length of a change.
     if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed))
       return true;
   }
@@ -103,7 +105,7 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::ui
           version == (identity.kind == FileKind::beanstalkd_v7 ? kVersion : kVersionOfBeanstalkd14);
       if (is_right) return;
       if (version == 0) {
-        // No server begins a file with zeros, but they are no damage of their own.
+        // No server begins a file with zeros. They are damage, and not accepted.
         accepted_bytes_ = 0;
         offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), std::min(kVersionBytes, end_));
       }
@@ -122,7 +124,8 @@ std::uint32_t FileScan::digest() const {
 }
 
 bool FileScan::is_as_told_by(const Signature& next) const {
-  // Earlier versions stated no digest of a file of beanstalkd, and counted lost records.
+  // Earlier versions stated no digest of a file of beanstalkd. In their own files they counted
+  // lost records, too.
   const bool is_checked = kind() == FileKind::checked;
   const bool has_digest = is_checked || next.previous_digest != 0;
   return accepted_bytes_ == next.previous_bytes &&
@@ -132,7 +135,7 @@ bool FileScan::is_as_told_by(const Signature& next) const {
 
 bool FileScan::is_contradicted_by(const Signature& next) const {
   if (is_as_told_by(next)) return false;
-  // An undamaged file that is longer is another one, even if that end is within a record.
+  // A file that is undamaged and longer is another one, even if the stated end is within a record.
   if (kind() == FileKind::checked && all_.size() > next.previous_bytes) {
     FileScan whole(all_, identity_);
     whole.run_to_end();
@@ -142,8 +145,9 @@ bool FileScan::is_contradicted_by(const Signature& next) const {
   return damages_.empty() && tail_.bytes == 0 && !is_cut;
 }
 
-// Returns the damage between two offsets. A full record may be a change, too, because compaction
-// writes a job with its new state.
+// Returns the damage between two offsets; `records`: number of lost records, 0: unknown. Each of
+// them counts in `changes`, full records included, because compaction writes a job in its new
+// state.
 Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
@@ -158,8 +162,8 @@ bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
 
 // Checked files ---------------------------------------------------------------------------------
 
-// Returns true if a valid header of a later record is at that offset. Sets found_, also for a seal.
-// Inlined, as is accept(): calls would cost a tenth of reading a record.
+// Returns true if a later record with a valid header is at that offset. Sets found_, also for a
+// seal. Inlined like accept(): calls would add a tenth to the time of reading a record.
 [[gnu::always_inline]] inline bool FileScan::read_good_header(std::uint64_t offset) {
   const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
   return parse_record(rest, found_) && is_later(found_.number) &&
@@ -192,8 +196,9 @@ const FileScan::Found* FileScan::next_checked() {
     if (found_.body_is_damaged) {
       const std::uint64_t after = offset_ + found_.record.bytes();
       if (!found_.body_is_there || !has_records_from(after)) {
-        // The end was torn off while the body was written, from the hole before it on. The next
-        // scan ends there, and counts no record of the hole.
+        // No whole record follows: a crash tore off the end while this body was written. If a hole
+        // precedes the record, the torn end begins with the hole. Then the hole is no damage, and
+        // its records do not count, because the next scan ends before it, too.
         if (found_.hole_in_front) {
           records_ -= damages_.back().records;
           damages_.pop_back();
@@ -211,8 +216,8 @@ const FileScan::Found* FileScan::next_checked() {
   }
 }
 
-// Returns true if a whole record, or the seal, is at that offset or after it. A header does not
-// suffice: it may be a part of the torn end, and the next scan has to reach the same end.
+// Returns true if a whole record or the seal is at that offset or after it. A header alone does not
+// suffice: it may belong to the torn end, and the next scan has to find the same end.
 bool FileScan::has_records_from(std::uint64_t offset) {
   if (whole_record_at_ >= offset) return true;
   FileScan after = *this;
@@ -273,7 +278,8 @@ bool FileScan::search_on() {
   return false;
 }
 
-// Returns true if the number is in the half of all numbers after the last one.
+// Returns true if the number is later than that of the last record. Numbers wrap around, so half of
+// them are later.
 bool FileScan::is_later(std::uint32_t number) const {
   return (number - (records_ + 1)) % kRecordNumbers < kRecordNumbers / 2;
 }
@@ -287,7 +293,7 @@ void FileScan::end() {
   const std::size_t last = after.find_last_not_of('\0');
   if (last != std::string_view::npos) {
     tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
-    // The zeros after it may be a lost part of it.
+    // The zeros after the tail may be a lost part of it. After a seal nothing was written.
     tail_.looks_torn = identity_.kind == FileKind::checked && !seal_;
   }
 }
@@ -312,7 +318,7 @@ std::optional<FileScan::LegacyRecord> FileScan::legacy_record_at(std::uint64_t o
   return LegacyRecord{*parsed, header_length + (record.is_full() ? record.body_bytes : 0)};
 }
 
-// Returns true if beanstalkd has certainly written a record at that offset.
+// Returns true if beanstalkd certainly wrote a record at that offset.
 bool FileScan::is_clear_at(std::uint64_t offset) const {
   const auto found = legacy_record_at(offset);
   return found && is_clearly_of_beanstalkd(found->parsed);
@@ -336,13 +342,15 @@ const FileScan::Found* FileScan::next_legacy() {
   }
 }
 
-// Finds the next record that beanstalkd has certainly written. Returns false if there is none.
+// Finds the next record that beanstalkd certainly wrote, and adds the damage before it. Returns
+// false if there is none.
 bool FileScan::search_on_in_legacy() {
   const std::uint64_t begin = offset_;
   std::uint64_t at = begin + 1;
   while (at + kShortRecordBytes <= end_) {
     if (bytes_[static_cast<std::size_t>(at)] == '\0') {
-      // A record begins with zeros of its name length and of its id.
+      // Limit of the zeros at the beginning of a record: 8 bytes of name length in version 5, and
+      // up to 7 low bytes of the id.
       constexpr std::uint64_t kZerosInFront = 16;
       const std::size_t nonzero = find_nonzero(bytes_, static_cast<std::size_t>(at));
       if (nonzero >= end_) return false;

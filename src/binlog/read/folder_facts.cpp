@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-// Returns true if a name looks like that of a binlog file. Ignores whether the number is valid.
+// Returns true if a name looks like that of a binlog file, even if its number is invalid.
 bool has_name_of_binlog_file(std::string_view name) {
   return name.starts_with("binlog.") && name.size() > 7 &&
          name.find_first_not_of("0123456789", 7) == std::string_view::npos;
@@ -42,21 +42,23 @@ std::optional<Seal> seal_at_end(std::string_view back, std::uint64_t file_bytes,
                    Position{seed, file_bytes - kShortRecordBytes, 0});
 }
 
-// Returns true if haricotd had begun the file when the power was lost, and no record of it is left:
-// it is newer than the note, or the next start, which read it, states so.
+// Returns true if haricotd had begun the file, and the power was lost before a record of it was
+// durable. The head of the file is lost then, and one of two statements shows that it was begun:
+// its number is higher than that of the newest file in the note, or the next file with a signature
+// states that it follows this file or a later one.
 bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_view bytes) {
   const FolderNote& note = facts.note;
   if (!has_lost_its_head(bytes) || facts.store_id != note.store_id) return false;
   const std::uint64_t number = facts.files[index].name_number;
   if (note.ids_end != 0 && number > note.newest) return true;
-  // Several files may have been begun, and some of them may have lost their names. The next server
-  // that wrote began its file after the last of them.
+  // The server may have begun several such files, and some of them may have lost their names. The
+  // next server that wrote records began its file after the last of them.
   std::size_t next = index + 1;
   while (next < facts.files.size() && !facts.files[next].identity.signature) ++next;
   if (next == facts.files.size()) return false;
   if (facts.files[next].identity.signature->previous_number < number) return false;
-  // The file must have no record of beanstalkd. The marks of the next file show whether it was
-  // durable.
+  // The file must have no record of beanstalkd. The marks of the next file decide later if a record
+  // of haricotd was durable (folder_judgement.hpp).
   for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
     FileIdentity legacy;
     legacy.kind = kind;
@@ -73,7 +75,8 @@ FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view
   place.follows_ours = std::any_of(facts.files.begin(), here, [&place](const FileFacts& file) {
     return file.identity.signature && file.identity.store_id == place.store_id;
   });
-  // A server begins the next file before it seals one, and the note names the newest file.
+  // The note names the newest file of the last run. Below, the seal of the file before shows that
+  // this one was begun: a server seals a file after it has begun the next one.
   const FolderNote& note = facts.note;
   place.was_begun_by_us = note.tells_last_run() && note.newest == place.number &&
                           note.store_id == place.store_id && place.store_id != 0;
@@ -99,8 +102,8 @@ bool identify_by_ends(const FileEnds& ends, FileFacts& file) {
   return true;
 }
 
-// Returns the id of the folder: that of the note, if a file states it or none states any; else that
-// of the newest file that states one.
+// Returns the id of the folder: that of the note if a file states it, too, or if no file states
+// any; otherwise that of the newest file that states one.
 std::uint64_t store_of(const std::vector<FileFacts>& files, const FolderNote& note) {
   std::uint64_t newest = 0;
   for (const FileFacts& file : files) {
@@ -113,7 +116,6 @@ std::uint64_t store_of(const std::vector<FileFacts>& files, const FolderNote& no
 
 }  // namespace
 
-// A server that has recorded something has left a file with a signature.
 FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
                          std::uint32_t epoch) {
   std::uint32_t last = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Problem::Kind;
 
-// Bounds the missing files that are reported: a gap of millions is one wrong name.
+// Maximum number of missing files that are reported: one wrong name may leave a gap of millions.
 constexpr std::uint64_t kMissingReportedMax = 100;
 constexpr std::uint64_t kFirstFile = 1;
 constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
@@ -19,8 +19,8 @@ bool is_of_beanstalkd(FileKind kind) {
   return kind == FileKind::beanstalkd_v7 || kind == FileKind::beanstalkd_v5;
 }
 
-// Returns true if all files before that one were durable when the server that wrote it ended. Syncs
-// end in order: if a byte of a later file is durable, everything before it is.
+// Returns true if all files before the one at `index` were durable when the server that wrote it
+// ended. Syncs end in order: if a byte of a later file is durable, so is everything before it.
 bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   const std::uint32_t run = files[index].run();
   do {
@@ -30,9 +30,9 @@ bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   return false;
 }
 
-// Returns true if a file of that number, before the one of that index, may have lost its name with
-// the power, and no record of it was durable. The note is of the server that ended then, or of a
-// later one.
+// Returns true if the power may have been lost before the name of file `number`, or any record in
+// it, was durable. `index`: index of the next file that exists. The note is of the server that
+// ended then, or of a later one.
 bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport>& files,
                             std::uint64_t number, std::size_t index) {
   if (!plan.has_note() || plan.note.ids_end == 0) return false;
@@ -51,7 +51,7 @@ bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport
   return !files[index].marks.are_of_earlier_version() && !has_durable_past(files, index);
 }
 
-// Extends the torn stretch of a file. It is reported, and copied, as one.
+// Extends the torn stretch of a file, which is reported and copied as one.
 void add_torn(FileReport& file, const Damage& damage) {
   Damage& torn = file.torn;
   if (torn.bytes == 0) {
@@ -136,7 +136,7 @@ void Judge::judge_bytes(std::size_t index) {
   if (file.contradicts_next) {
     add_unfit(file.name, "is not the file that " + files_[index + 1].name + " followed");
   }
-  // The next file has lost the end of this one.
+  // The next file has lost its signature, which stated the end of this one, and not in a crash.
   const bool may_be_cut = !file.has_known_end && index + 1 < files_.size() &&
                           files_[index + 1].kind() == FileKind::checked &&
                           !files_[index + 1].has_signature() && !files_[index + 1].is_head_torn;
@@ -147,9 +147,9 @@ void Judge::judge_bytes(std::size_t index) {
   }
 }
 
-// Finds missing files before the first one. Files are removed from the beginning when they are not
-// needed; the newest signature, later records and the note state which. If beanstalkd or an earlier
-// version used the folder last, it may have removed more.
+// Finds missing files before the first one. Servers remove the oldest files once they are not
+// needed; the newest signature, later records and the note state which are. If beanstalkd or an
+// earlier version used the folder last, it may have removed more.
 void Judge::judge_first() {
   if (files_.empty()) return;
   bool newest_tells = false;
@@ -198,8 +198,9 @@ void Judge::judge_gap(std::size_t index) {
   }
 }
 
-// Finds files that have lost all records. If a file of haricotd follows, it states how many records
-// they had, so only files after the last signature matter, and files of which the note knows.
+// Finds files that have lost all records. A file of haricotd states how many records the file
+// before it had. So only these are considered: files after one of haricotd, up to the end or to a
+// file of beanstalkd; the newest file of the note; and an empty file at the end.
 void Judge::judge_emptied() {
   std::size_t end_of_signed = files_.size();
   while (end_of_signed > 0 && !files_[end_of_signed - 1].has_signature()) --end_of_signed;
@@ -232,9 +233,9 @@ void Judge::judge_emptied() {
   }
 }
 
-// Finds out whether the newest file is missing. The file that the note names, or a newer one, has
-// to exist, because no server removes it before it has begun another; and a file that was sealed
-// because another one was begun is not the newest.
+// Detects that the newest file is missing. The newest file of the note, or a newer one, must exist,
+// because a server removes a file only after it has begun another. If the last file was sealed
+// because another one was begun, this other one is missing.
 void Judge::judge_newest() {
   const std::uint64_t newest = files_.empty() ? 0 : files_.back().number;
   std::uint64_t expected = newest;
@@ -255,10 +256,10 @@ void Judge::judge_newest() {
   }
 }
 
-// Compares the newest file with the note, which names two runs: that of the server that opened the
-// folder last, and that of the newest file which this server found. A file of neither run is from a
-// copy of the folder, or newer files are missing. And the file that the note names is not one of
-// beanstalkd.
+// Compares the newest file with the note. The note names two runs: that of the server that opened
+// the folder last, and that of the newest file that this server found. If the newest file is of
+// neither run, it is from a copy of the folder, or newer files are missing. If a file of beanstalkd
+// has the number of the newest file of the note, it has replaced that file.
 void Judge::judge_run() {
   bool is_newest = true;
   for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
@@ -283,7 +284,7 @@ void Judge::judge_run() {
   }
 }
 
-// `next`: index of the next file.
+// Reports a missing file, unless a loss of power explains that. `next`: index of the next file.
 void Judge::add_missing(std::uint64_t number, std::size_t next) {
   if (next < files_.size() && may_have_lost_its_name(plan_, files_, number, next)) return;
   if (plan_.may_lack_files) return add_doubt(report_, binlog_file_name(number), number, 0);
@@ -303,7 +304,7 @@ void Judge::add_unfit(const std::string& file, std::string why) {
   report_.problems.push_back({.kind = Kind::unfit, .file = file, .why = std::move(why)});
 }
 
-// Returns the maximum number of ids that lost jobs had and that no later signature states.
+// Returns the maximum number of ids that lost jobs had and that no later signature covers.
 std::uint64_t Judge::ids_left_out() {
   std::uint64_t left_out = 0;
   for (const FileReport& file : files_) {
@@ -331,8 +332,8 @@ void Judge::skip_lost_ids() {
   report_.next_id += std::min(left_out, ~JobId{0} - report_.next_id);
   const bool is_noted_cut =
       std::any_of(files_.begin(), files_.end(), [](const FileReport& file) { return file.is_cut; });
-  // The note of a run without durable records has the exact next id; that of another run is ahead
-  // of the ids in the files.
+  // If the last run has no durable records, the note has the exact next id. Otherwise its bound is
+  // higher than the ids that were given out, so it is used only if records may be missing.
   const bool is_exact = !note_.tells_last_run();
   if ((report_.may_lack_newest || is_noted_cut || is_exact) && plan_.has_note()) {
     report_.next_id = std::max(report_.next_id, note_.ids_end);
@@ -357,11 +358,11 @@ std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t
   const FileReport& file = files[index];
   if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
   const std::size_t next = index + 1;
-  // beanstalkd begins a file when the run before has ended, and does not state what it found.
+  // beanstalkd begins its file after the run has ended, and does not state how it found this one.
   if (next < files.size() && is_of_beanstalkd(files[next].kind())) return kDurableBytesEnd;
   if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
-  // The next run states how it found the file. A file of an unknown run counts as one of an earlier
-  // run then.
+  // The next run states how it found this file. If the file is as stated and its run is unknown, it
+  // counts as one of an earlier run.
   const bool is_of_other_run = file.run() != 0 && file.run() != files[next].run();
   if (file.is_as_told && (is_of_other_run || file.run() == 0)) return file.marks.durable_bytes;
   if (is_of_other_run) return kDurableBytesEnd;

@@ -76,7 +76,7 @@ void leave_late_aside(FolderPlan& plan) {
     }
   }
   for (PlannedFile& file : plan.files) {
-    // A file without a head may be of any server.
+    // A file without a signature may be of any server.
     const bool may_be_late =
         file.has_signature() ? file.epoch() != 0 && file.epoch() < epoch : epoch != 0;
     file.counts_if_needed = may_be_late || file.number != file.name_number;

@@ -71,7 +71,7 @@ bool Replay::end(JobId next_id) {
 bool Replay::read_all() {
   FileBytes bytes;
   for (std::size_t i = 0; i < plan_.files.size(); ++i) {
-    // A file of large bodies has few records, and a slow disk takes long to read it.
+    // A file of large bodies has too few records to report progress, and may take long to read.
     if (!report_progress(0, 1)) return fail("stopped");
     if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
     if (i + 1 < plan_.files.size()) disk_.read_ahead(plan_.files[i + 1].name);
@@ -81,9 +81,9 @@ bool Replay::read_all() {
   return true;
 }
 
-// Drops the jobs of files that count only if they are needed, and are not: all files have to be
-// read to know that. Their changes of jobs in older files do not matter, because those files are
-// not needed either.
+// Drops the jobs of files with `counts_if_needed` that are not needed, which is known only when all
+// files are read. The changes that such files made to jobs in older files do not matter, because
+// those files are not needed either.
 void Replay::pass_over_unneeded() {
   for (std::size_t i = 0; i < plan_.files.size(); ++i) {
     const PlannedFile& file = plan_.files[i];
@@ -98,7 +98,8 @@ void Replay::pass_over_unneeded() {
   }
 }
 
-// Drops records whose text was torn: see is_half(). If the text was damaged, they count.
+// Decides about the records in half_written_: after a torn hole they do not count, so full ones are
+// dropped; after damage they count, so deletions are carried out.
 void Replay::settle_half_written() {
   for (const HalfWritten& half : half_written_) {
     const std::vector<Damage>& damages = read_.files[half.file].damages;
@@ -128,7 +129,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   const PlannedFile& planned = plan_.files[index];
   const Signature* witness = plan_.witness_of(index);
   const std::string_view bytes = file.view();
-  // The server gave up everything after the length that the next file states.
+  // The next server discarded everything after the length that its file states.
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
   FileReport report = report_on(index, bytes.size());
   kind_ = report.kind();
@@ -137,8 +138,9 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   if (const auto& signature = planned.identity.signature) {
     read_.next_id = std::max(read_.next_id, signature->next_id);
     if (signature->epoch > epoch_read_) {
-      // The server of this epoch states what it needs of the files that it found. A loss of power
-      // may have brought back files that an earlier server removed.
+      // A server of a higher epoch states itself which of the files that it found are needed. Its
+      // statements replace earlier ones, because a loss of power may have brought back files that
+      // an earlier server had removed as not needed.
       epoch_read_ = signature->epoch;
       unneeded_below_ = 0;
     }
@@ -177,21 +179,22 @@ bool Replay::apply_all(FileScan& scan, std::uint64_t end, FileReport& report) {
   return true;
 }
 
-// A record may state that a file is not needed although the copies of its jobs are lost: an earlier
-// version wrote both at once, and a crash may keep any page of them. So it is certain only if no
-// record before it is lost, in any file that may have the copies.
+// Remembers that files below `number` are not needed. Signatures and seals state it with certainty.
+// A `needed` record does only if no record before it is lost in its file, and none in the files
+// from `number` on. Earlier versions wrote this record together with the copies of the jobs, and a
+// crash may have kept the record and lost the copies.
 void Replay::remember_oldest_needed(std::uint64_t number, bool is_certain) {
   read_.oldest_needed = std::max(read_.oldest_needed, number);
   if (is_certain) unneeded_below_ = std::max(unneeded_below_, number);
 }
 
-// Judges the bytes after the last good record of a file whose end the next file states.
+// Judges the bytes after the last valid record of a file whose end the next file states.
 void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
                              FileReport& report) {
   const FileIdentity& identity = report.identity;
   report.is_as_told = scan.is_as_told_by(witness);
   const bool is_contradicted = !report.is_as_told && scan.is_contradicted_by(witness);
-  // Files that one server has begun are of one folder.
+  // Files of one run were begun by one server, so neither of them is from a copy of the folder.
   const bool is_of_that_run = report.run() != 0 && report.run() == witness.run;
   report.contradicts_next =
       is_contradicted && report.kind() == FileKind::checked && !is_of_that_run;
@@ -213,12 +216,13 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   } else if (is_contradicted && !report.contradicts_next) {
     report.unproven = report.records_read;
   }
-  // After the end there is half a record at most.
+  // After the stated end a crash leaves at most half a record. In a file of haricotd a whole record
+  // there is damage, unless a server that had lost the folder wrote it.
   if (end >= all.size()) return;
   const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
   if (after == all.size()) return;
   const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
-  // A server that has lost the folder may have written more, and has acknowledged nothing of that.
+  // Such a server has acknowledged nothing that it wrote there.
   const bool is_late = report.epoch() != 0 && report.epoch() < witness.epoch;
   bool goes_on = false;
   if (report.kind() == FileKind::checked && !is_late) {
@@ -233,8 +237,8 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   }
 }
 
-// Judges the bytes after the last good record of a file whose end no next file states: half a
-// record that a crash left, or damage.
+// Judges the bytes after the last valid record of a file whose end no next file states: they are
+// half a record that a crash left, or damage.
 void Replay::judge_end(const FileScan& scan, std::string_view all, FileReport& report) {
   const std::uint64_t noted_end = plan_.noted_end_of(read_.files.size());
   report.is_cut = scan.accepted_bytes() < noted_end && !report.is_sealed;
@@ -248,10 +252,12 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, FileReport& r
   }
   if (scan.tail().bytes == 0) return;
   const bool is_last = read_.files.size() + 1 == plan_.files.size() && !plan_.may_lack_newest;
-  // beanstalkd writes no seal when it stops, but half a record does not end like a body.
+  // A file of beanstalkd has no seal, so its tail may be half a record that a crash left. A tail
+  // that ends in CR LF is not: it is damage.
   const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
   const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
-  // The rest of a file without a record may have been anything.
+  // Without a signature in a file of haricotd, or a valid record in one of beanstalkd, the tail is
+  // damage: nothing shows that it was half a record.
   const bool may_be_torn = report.kind() == FileKind::checked
                                ? report.has_signature() && !report.is_sealed
                                : scan.records() > 0 && !ends_like_a_body;
@@ -289,7 +295,7 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
 
 bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
   if (const auto number = needed_from(record)) {
-    hole_in_front_.reset();  // Text directly precedes its record.
+    hole_in_front_.reset();  // Text directly precedes its record, so it was not in that hole.
     remember_oldest_needed(*number, scan.is_complete() && newest_hurt_ < *number);
   } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
     text_.add(*part);
@@ -299,7 +305,7 @@ bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
 }
 
 // Returns true if a part of the text of a record may have been in the hole before it. The record of
-// a delayed or buried job does not state whether it has text.
+// a delayed or buried job has no mark, so it does not state if it has text.
 bool Replay::is_half(const Record& record) {
   const TextKind kind = record.is_full() ? TextKind::tags : TextKind::tombstone;
   if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
@@ -350,8 +356,8 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
       text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
   const std::string_view tags = has_text ? text_.text() : std::string_view{};
   drop_tombstone(record.id);
-  // Tags never change. So if an older record of the job has tags, the text of this one is damaged,
-  // or beanstalkd has moved the job, and it writes no text.
+  // Tags never change. So if an older record of the job has tags, this record has lost its text, or
+  // beanstalkd, which writes no text, has moved the job.
   const bool may_lack_text =
       known != JobRef::none && !has_text && record.state != RecordState::deleted &&
       (!engine_.jobs().tags(known).empty() || (is_half(record) && !is_remembered_half(record.id)));
@@ -386,14 +392,15 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   return true;
 }
 
-// Returns false if a record of beanstalkd has the wrong id: all records of a job have the same time
-// of creation.
+// Returns false if a record of beanstalkd has the id of another job: all records of a job have the
+// same time of creation.
 bool Replay::is_of_that_job(const Record& record, JobRef known) const {
   if (known == JobRef::none) return true;
   return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
 }
 
-// Restores the key of a deleted job from the text that was read. Replaces an older tombstone.
+// Restores the key of a deleted job from the text that was read. Drops the job and an older
+// tombstone, if they exist.
 bool Replay::take_tombstone(JobId id) {
   std::optional<Tombstone> tombstone = tombstone_from(text_.text(), wall_offset_, now_);
   if (!tombstone) return true;  // No server writes such a record.
@@ -451,9 +458,9 @@ void Replay::drop(JobRef ref) {
   engine_.restoring().drop(ref);
 }
 
-// Sets the stamp of a job: the deadline of a delayed job, until it is placed, or the place of a
-// buried one in the order of burials. Our records of buried jobs have the stamp in place of a
-// deadline. Buried jobs of beanstalkd are ordered by their records.
+// Sets the stamp of a job. For a delayed job it is the deadline, until the job is placed; for a
+// buried one, its place in the order of burials. Records of haricotd have this place in the field
+// of the deadline; buried jobs of beanstalkd are ordered as their records are.
 void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
   if (record.state == RecordState::ready) return;
   JournalFields& fields = engine_.jobs().journal_fields(ref);
@@ -515,8 +522,8 @@ bool Replay::place_all(Instant now) {
   return good || fail(std::string(kNoMemory));
 }
 
-// Gives free keys to tombstones, after all jobs have theirs. If two deleted jobs claim a key, the
-// one with the higher id owns it.
+// Gives tombstones the keys that no job has. Requires: all jobs are placed. If two deleted jobs
+// claim a key, the one with the higher id owns it.
 bool Replay::place_tombstones() {
   const std::vector<JobRef> all = engine_.jobs().tombstones_by_id();
   bool good = true;

@@ -1,12 +1,16 @@
-// Scans the bytes of one binlog file from front to back, checks them, and reports what is missing.
+// Scans the bytes of one binlog file from front to back, checks its records, and finds damage.
 //
-// A file of haricotd: each record has to fit its checksums, its place and its number. After an
-// invalid record the scan searches byte by byte for the next valid one; the gap in the numbers is
+// In a file of haricotd each record has to fit its checksums, its place and its number. After an
+// invalid record the scan searches byte by byte for the next valid one. The gap in their numbers is
 // the number of lost records.
 //
 // A file of beanstalkd has no checksums. A record counts if it has values that beanstalkd writes
 // and its body ends in CR LF. After an invalid record the scan searches for the next one that was
 // also created in this century.
+//
+// A hole is a stretch that is no record and has a valid record or the seal after it. The tail is
+// the stretch after the last valid record or the seal. A stretch is torn if a loss of power
+// explains it; otherwise it is damage.
 
 #pragma once
 
@@ -22,29 +26,36 @@
 namespace haricot::binlog {
 
 // A loss of power may take any sector that was not synced. Files begin as zeros and are written in
-// sequence, so a lost sector has zeros up to its end. Damage rarely looks the same. A hole in bytes
-// that were durable is damage in any case; the marks of later records state how far the file was
-// durable (folder_judgement.hpp).
+// sequence, so a lost sector is zero from its first lost byte to its end. Damage rarely looks the
+// same. A hole in bytes that were durable is always damage. The marks of later records state how
+// many bytes were durable (folder_judgement.hpp).
 
-// Returns true if a loss of power may have left these bytes of the file: one of their sectors is
-// zero up to its end, from the first of these bytes on; or the file ends before or between them. If
-// a record begins at the end of a sector, only the first byte of its name length may be lost;
-// `seed`, the seed of the file, shows that.
+// Returns true if a loss of power may have left the bytes from `begin` to `end` as they are:
+//
+//   - the file ends before `end`, or
+//   - the head of the file is lost (has_lost_its_head()) and the bytes begin in it, or
+//   - a sector is zero up to its end, from `begin` or from its own beginning on, or
+//   - the first four bytes of a sector are zero, and a large body may follow them.
+//
+// If `begin` is in the last four bytes of a sector, zeros there may be the beginning of a change.
+// They count as lost only if a full record with another name length fits its checksum there. `seed`
+// is the seed of the file.
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed);
 
-// Returns true if the signature and the header of a full record after it are zeros. They are
-// written after a large body.
+// Returns true if version, signature and the header of a full record after them are zeros. A crash
+// leaves that in front of a large body, because they are written after the body.
 bool has_lost_its_head(std::string_view file);
 
 // The marks that were read in a file.
 struct MarksRead {
-  bool has_durable_past = false;    // According to any mark.
+  bool has_durable_past = false;    // True if any mark states it.
   std::uint64_t durable_bytes = 0;  // Highest of all marks.
   bool has_some = false;
-  bool lacks_some = false;  // A record has no mark, although it has a place for one.
+  bool lacks_some = false;  // A record or the seal has no mark, but a place for one.
 
   void add(const std::optional<Mark>& mark);
-  // Requires: may_have_mark(). Ignores a record that has a deadline in the place of the mark.
+  // Adds the mark of a record. Ignores a record that has a deadline in the place of the mark.
+  // Requires: may_have_mark(record).
   void add(const Record& record) {
     if (const auto mark = mark_of(record); mark || record.deadline_at == 0) add(mark);
   }
@@ -52,20 +63,22 @@ struct MarksRead {
   bool are_of_earlier_version() const { return lacks_some && !has_some; }
 };
 
-// A stretch of a file that is no record, or a damaged record.
+// A hole, the tail, or a damaged record. `bytes` is 0 if only the seal shows that records before it
+// are missing.
 struct Damage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   std::uint32_t records = 0;  // Number of lost records; 0: unknown.
   std::uint64_t changes = 0;  // Maximum number of lost changes and deletions.
-  bool looks_torn = false;    // A loss of power may have left it.
+  bool looks_torn = false;    // A loss of power may have left it; settle_holes() decides.
 };
 
 class FileScan {
  public:
   // `bytes`: the whole file; outlives the scan and its records. `end`: records that end after it
-  // are ignored, because an earlier start has given them up. In a file of beanstalkd bytes after
-  // `end` still delimit records before it, so each start reads the same.
+  // are ignored, because an earlier start discarded them. In a file of beanstalkd the bytes after
+  // `end` still help to recognize records that end before it, so that each start reads the same
+  // records.
   FileScan(std::string_view bytes, const FileIdentity& identity,
            std::uint64_t end = ~std::uint64_t{0});
 
@@ -74,45 +87,46 @@ class FileScan {
 
   struct Found : Parsed {
     std::uint64_t offset = 0;
-    bool body_is_damaged = false;  // The rest of the record is good.
+    bool body_is_damaged = false;  // The rest of the record is valid.
     bool is_unproven = false;      // It has no checksums, and follows damage.
-    // Offset of a stretch that is no record and ends here.
+    // Offset of the hole that ends where the record begins.
     std::optional<std::uint64_t> hole_in_front = {};
   };
-  // Returns the next record with a valid header; it is valid until the next call. Returns null at
-  // the end; then all results below are final.
+  // Returns the next record with a valid header; the pointer is valid until the next call. Returns
+  // null at the end; then all results below are final.
   const Found* next();
-  // Scans the rest of the file without its records.
+  // Scans the rest of the file and ignores its records.
   void run_to_end() {
     while (next() != nullptr) {
     }
   }
 
-  // Returns the damage before the last valid record or the seal.
+  // Returns the holes and the damaged records, torn ones included, without the tail.
   const std::vector<Damage>& damages() const { return damages_; }
-  // Returns true if no record is lost so far. The signature is no record.
+  // Returns true if no record is lost so far. A lost signature does not count.
   bool is_complete() const {
     return damages_.empty() || (damages_.size() == 1 && damages_[0].offset < kFirstRecordOffset);
   }
   // Returns the offset after the last valid record or the seal.
   std::uint64_t accepted_bytes() const { return accepted_bytes_; }
-  // Returns the bytes after accepted_bytes(), up to the last one that is not zero. In the newest
-  // file of a folder a crash leaves them; in any other file, or after a seal, they are damage.
+  // Returns the bytes after accepted_bytes(), up to the last one that is not zero. They are damage,
+  // or half a record that a crash left; the caller decides.
   const Damage& tail() const { return tail_; }
   // Returns the number of records, including lost ones as far as the numbers show them.
   std::uint32_t records() const { return records_; }
-  // Returns the digest by which the next file identifies this one. A CRC32C: of a file of haricotd
-  // over the checksums of its valid records, in order; of a file of beanstalkd over its accepted
-  // bytes.
+  // Returns the digest by which the next file identifies this one. It is a CRC32C: over the
+  // checksums of the records in order in a file of haricotd, over the accepted bytes in a file of
+  // beanstalkd.
   std::uint32_t digest() const;
   const std::optional<Seal>& seal() const { return seal_; }
-  // Returns true if the file ended as the next file states. Requires: the scan has ended, at the
-  // length that the next file states.
+  // Returns true if the file ends as the next file states. Requires: the scan is complete, and its
+  // `end` is the length that the next file states.
   bool is_as_told_by(const Signature& next) const;
-  // Returns true if the next file was begun after another file of this number: neither damage nor a
-  // cut explains the difference. Requires: as is_as_told_by().
+  // Returns true if the file differs from the statement of the next file although it is neither
+  // damaged nor cut off: the next file was begun after another file of this number. Requires: as
+  // for is_as_told_by().
   bool is_contradicted_by(const Signature& next) const;
-  // Returns the marks of records and seal. A file of beanstalkd has none.
+  // Returns the marks of the records and of the seal. A file of beanstalkd has none.
   const MarksRead& marks() const { return marks_; }
 
  private:

@@ -1,5 +1,5 @@
 // Facts that the files of a folder state about themselves in their first and last bytes, and the
-// note of the folder. A value; folder_plan.hpp decides from it which files are read.
+// note of the folder. From these values folder_plan.hpp decides which files are read.
 
 #pragma once
 
@@ -19,7 +19,7 @@ struct FileFacts {
   std::string name;
   std::uint64_t name_number = 0;  // N of its name.
   FileIdentity identity = {};
-  std::optional<Seal> seal = {};  // Nothing if the file does not end with one.
+  std::optional<Seal> seal = {};  // Null if the file does not end with one.
 
   FileKind kind() const { return identity.kind; }
   bool has_signature() const { return identity.signature.has_value(); }
@@ -33,23 +33,28 @@ struct FolderFacts {
   FolderNote note;
   std::uint64_t store_id = 0;         // Id of the folder; 0: unknown.
   std::vector<FileFacts> files;       // In the order of the numbers in their names.
-  std::vector<std::string> spares;    // Files that were in preparation when the server ended.
-  std::vector<std::string> misnamed;  // Names with a number that no server gives.
-  // Numbers of files that are listed and cannot be found. A volume may list a file that was
-  // removed, if some of its copies were offline then.
+  std::vector<std::string> spares;    // Names of spare files, `binlog.N.tmp`.
+  std::vector<std::string> misnamed;  // Names of files with a number that no server gives.
+  // Numbers of files that are listed but cannot be found. A cluster volume may list a file that was
+  // removed while some of the volume's copies were offline.
   std::vector<std::uint64_t> missing;
 };
 
-// Returns the part of the note that a server of that epoch may use: all of it, or the id of the
-// folder. A server that has lost the folder may write its note late, after its successor has
-// recorded something; but some servers have an epoch and end before they write a note. Epoch 0: the
-// server has none.
+// Returns the part of the note that a server of `epoch` (0: it has none) may use: all of it, or
+// only the id of the folder.
+//
+// A server that has lost the folder may write its note after its successor has recorded something.
+// The successor has left a file with its epoch then. So the whole note counts only if its run is of
+// an epoch from the highest one of all files to the one before `epoch`. Several epochs are
+// possible, because a server may end before it writes a note. If no file has an epoch, or one has
+// `epoch` or a higher one, the whole note counts.
 FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
                          std::uint32_t epoch);
 
-// Reads the first and last bytes of each file, and all bytes of a file that does not state that it
-// is the one of its name. `store_id`: id of the folder; 0: that of the note or of the newest file.
-// Returns false if a file cannot be read, and sets `error`. May throw std::bad_alloc.
+// Sets `facts`. Reads the first and last bytes of each file, and the whole file if they do not
+// identify it, or identify it as a file of another number or folder. `store_id`: id of the folder;
+// 0: that of the note or of the newest file. Returns false and sets `error` if a file cannot be
+// read. May throw std::bad_alloc.
 [[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch,
                                 FolderFacts& facts, std::string& error, std::uint64_t store_id = 0);
 

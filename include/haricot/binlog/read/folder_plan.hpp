@@ -1,9 +1,9 @@
 // The files of a folder that are read, in order: a pure function of the facts.
 //
-// A server accepts a folder only as a server, a cluster volume or beanstalkd leaves it: each file
-// has the name that it was written under, in the folder that it was written in. A file that a
-// server began after it had lost the folder is set aside. Any other file makes the folder unfit;
-// `haricot binlog repair` sorts such folders.
+// A server accepts every state of a folder that a server, a cluster volume or beanstalkd can leave:
+// each file has the name that it was written under, in the folder that it was written in. A file
+// that a server began after it had lost the folder is set aside. Any other file makes the folder
+// unfit; `haricot binlog repair` sorts such folders.
 
 #pragma once
 
@@ -19,9 +19,10 @@ namespace haricot::binlog {
 
 struct PlannedFile : FileFacts {
   std::uint64_t number = 0;  // N of the name that it was written under.
-  // Its records count only if later files state that it is needed. The name of a file that is not
-  // needed is free, so a server that has lost the folder may have begun the file; and a loss of
-  // power may bring back files without heads.
+  // True if the records are ignored when later files state that the file is not needed. In a folder
+  // with epochs it is set for a file of a lower epoch or without a signature. Once a file is
+  // removed, a server that has lost the folder may begin one of the same name, and a loss of power
+  // may bring the removed file back. It is also set for a file that was written under another name.
   bool counts_if_needed = false;
 };
 
@@ -30,10 +31,10 @@ struct FolderPlan {
   std::vector<PlannedFile> files;     // In the order in which they are read.
   std::vector<Problem> problems;      // Problems of whole files.
   std::vector<std::string> spares;    // See FolderFacts.
-  std::vector<std::uint64_t> listed;  // Numbers of files that are listed and cannot be found.
+  std::vector<std::uint64_t> listed;  // Numbers of files that are listed but cannot be found.
   FolderNote note;
   std::uint64_t store_id = 0;      // 0: unknown.
-  std::uint64_t highest_name = 0;  // Highest number of a file, read or not; 0: there is none.
+  std::uint64_t highest_name = 0;  // Highest number in a file's name, read or not; 0: none.
   bool may_lack_files = false;     // A server without syncs may have lost any file with the power.
   bool may_lack_newest = false;    // A newer file may have been replaced. Set by `repair` only.
 
@@ -52,16 +53,18 @@ struct FolderPlan {
   }
   // Returns the signature of the next file if it states how this file ended; otherwise null.
   const Signature* witness_of(std::size_t index) const;
-  // Returns the length that the file has at least, according to the note: that of a clean stop, or
-  // that of one record. 0: the note does not state it.
+  // Returns the minimum length of the file according to the note: its length at a clean stop, or
+  // that of a file with one record. 0: the note states nothing about it.
   std::uint64_t noted_end_of(std::size_t index) const;
 };
 
 // Returns a plan without files and problems.
 FolderPlan begin_plan(const FolderFacts& facts);
-// Sets aside files whose epoch is lower than that of an earlier file, and marks the files that
-// count only if they are needed. Servers without an epoch may come at any time.
+// Sets aside each file whose epoch is lower than that of an earlier file, and sets
+// `counts_if_needed` of the others. A file without an epoch is never late, because a server without
+// one may follow any other.
 void leave_late_aside(FolderPlan& plan);
+// Returns the plan of a server. A file that does not belong in its place is a problem `unfit`.
 FolderPlan plan_folder(const FolderFacts& facts);
 
 }  // namespace haricot::binlog

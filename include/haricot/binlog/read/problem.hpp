@@ -11,13 +11,14 @@ namespace haricot::binlog {
 struct Problem {
   enum class Kind : std::uint8_t {
     damaged,   // `bytes` at `offset` are no record, and `records` were lost with them (0: unknown).
-               // No bytes and no records: the file is empty and may have had records.
-    job_lost,  // The body of job `id` is damaged and exists nowhere else.
-    unproven,  // `jobs` records of beanstalkd, which have no checksums, were read after damage.
+               // If both are 0, the file is empty and may have had records.
+    job_lost,  // The body of job `id` is damaged and in no earlier record.
+    unproven,  // `jobs` records cannot be trusted: they have no checksums and follow damage, or
+               // their file differs from the statement of the next one.
     torn,      // `bytes` at `offset` were not durable when the power was lost.
-    late,      // The file was begun after `other` by a server that had lost the folder; set aside.
-    unfit,     // The file breaks the order of the folder, as `why` states: a server does not start.
-    in_doubt,  // Up to `jobs` jobs may be deleted or changed by records that are lost.
+    late,      // A server that had lost the folder began the file after `other`; it is set aside.
+    unfit,     // The file does not fit the folder, as `why` states: a server does not start.
+    in_doubt,  // Lost records may have deleted or changed up to `jobs` jobs.
   };
 
   Kind kind = Kind::damaged;
@@ -31,15 +32,15 @@ struct Problem {
   std::uint64_t id = 0;
 };
 
-// Returns true if the problem means that something is lost or in doubt: all kinds except `torn`,
-// which a crash leaves.
+// Returns true for all kinds except `torn`, which a crash leaves. With `--strict` a server does not
+// start if a problem is damage.
 bool is_damage(const Problem& problem);
-// Returns the short name of a kind, with hyphens, for the log.
+// Returns the short name of a kind, with hyphens, for tests.
 const char* name_of(Problem::Kind kind);
 // Returns the problem as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read".
 std::string to_sentence(const Problem& problem);
-// Returns the reason not to start: the first problem of kind `unfit`, and the number of others.
-// Empty: there is none.
+// Returns the reason not to start: the first problem of kind `unfit`, and the number of further
+// ones. Empty: there is none.
 std::string refusal_of(const std::vector<Problem>& problems);
 // Returns the error for an operator whose folder is refused, with the command to type.
 std::string refusal_with_remedy(const std::string& refusal, const std::string& folder);

@@ -1,12 +1,12 @@
 // Reads a folder of binlog files and restores the jobs.
 //
-// A replay only reads. It restores jobs in an engine and a list of segments, and reports problems,
-// so the server and `haricot binlog` see the same. Replay::run has these steps:
+// A replay only reads. It restores jobs in an engine and a list of segments, and reports problems.
+// The server and `haricot binlog` share it, so they see the same. Replay::run has these steps:
 //
-//   gather_facts()   what each file states about itself     (folder_facts.hpp)
-//   plan_folder()    the files to read, in order            (folder_plan.hpp)
-//   read()           reads each of them once, and judges the result: judge_folder()
-//                                                           (folder_judgement.hpp)
+//   gather_facts()   gathers what each file states about itself     (folder_facts.hpp)
+//   plan_folder()    chooses the files to read, and their order     (folder_plan.hpp)
+//   read()           reads each of them once, and judges the result by judge_folder()
+//                                                                   (folder_judgement.hpp)
 //   end()            hands the next id to the engine
 //
 // It fails after the second or third step if a file is unfit. `haricot binlog repair` makes a plan
@@ -15,8 +15,8 @@
 // A full record replaces a known job, a change of an unknown job is skipped, and a deletion ends
 // the job. So reading the same records twice changes nothing.
 //
-// A key that outlives its job counts only with the deletion directly after it, or if it states that
-// it stands alone: a crash may have taken the deletion.
+// A key that outlives its job (a tombstone) counts only if the deletion directly follows it, or if
+// its records state that they stand alone. Otherwise a crash may have taken the deletion.
 
 #pragma once
 
@@ -63,7 +63,8 @@ class Replay {
     epoch_ = epoch;
   }
 
-  // Accepts missing files: without syncs a loss of power may take any. Jobs are in doubt then.
+  // Accepts missing files, and reports jobs in doubt instead: without syncs a loss of power may
+  // take any file.
   void accept_gaps() { accepts_gaps_ = true; }
 
   // Reads the folder and puts each job into its place. Returns false if the folder must not be used
@@ -71,8 +72,8 @@ class Replay {
   // std::bad_alloc.
   [[nodiscard]] bool run(Duration wall_offset, Instant now);
 
-  // read() reads the files of any plan, unfit or not. end() ends the restoring with the next id.
-  // Return false as run() does.
+  // read() reads the files of any plan, unfit or not. end() sets the next id and ends the
+  // restoring. Both return false like run().
   [[nodiscard]] bool read(FolderPlan plan, Duration wall_offset, Instant now);
   [[nodiscard]] bool end(JobId next_id);
 
@@ -123,15 +124,17 @@ class Replay {
   Instant now_;
   FolderPlan plan_;
   FolderRead read_;
-  std::uint32_t epoch_read_ = 0;      // Highest epoch of the files read so far.
-  std::uint64_t unneeded_below_ = 0;  // Certain, as files of that epoch and later state.
-  std::uint64_t newest_hurt_ = 0;     // Number of the newest file that lacks records.
-  FileKind kind_ = FileKind::empty;   // Kind of the current file.
-  TextParts text_;                    // Text before the next record.
+  std::uint32_t epoch_read_ = 0;  // Highest epoch of the files read so far.
+  // Number below which files are certainly not needed, as the files since the first one of
+  // `epoch_read_` state; 0: unknown.
+  std::uint64_t unneeded_below_ = 0;
+  std::uint64_t newest_hurt_ = 0;    // Number of the newest damaged or torn file; 0: none yet.
+  FileKind kind_ = FileKind::empty;  // Kind of the current file.
+  TextParts text_;                   // Text read so far that belongs to the next record.
   // Offset of a hole that may have taken a part of that text.
   std::optional<std::uint64_t> hole_in_front_;
-  // A record that was read without a part of its text, or that has lost it. If a loss of power took
-  // the text, the record counts as not written, too.
+  // A record that follows a hole and lacks text (tags or a tombstone) that may have been in the
+  // hole. If a loss of power left the hole, the record counts as not written, too.
   struct HalfWritten {
     std::size_t file;  // Index of its file.
     std::uint64_t hole;
