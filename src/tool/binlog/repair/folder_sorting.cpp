@@ -39,7 +39,8 @@ void leave_strangers_out(SortedFolder& folder) {
   }
 }
 
-// Reads the first of several files that state the same number. Requires: the files are in order.
+// Leaves out all except the first of several checked files with the same number. Requires: the
+// files are in order.
 void leave_duplicates_out(SortedFolder& folder) {
   for (std::size_t i = 1; i < folder.plan.files.size();) {
     const PlannedFile& before = folder.plan.files[i - 1];
@@ -118,7 +119,8 @@ SortedFolder sort_files(const FolderFacts& facts) {
   return folder;
 }
 
-// From the last file to the first, because a file that is left out proves nothing about others.
+// Checks the files from the last to the first, because a file that is left out proves nothing about
+// the one before it.
 bool leave_contradicted_out(binlog::Disk& disk, SortedFolder& folder, std::string& error) {
   FileBytes bytes;
   FolderPlan& plan = folder.plan;
@@ -126,7 +128,7 @@ bool leave_contradicted_out(binlog::Disk& disk, SortedFolder& folder, std::strin
     const PlannedFile& file = plan.files[i];
     const Signature* witness = plan.witness_of(i);
     if (witness == nullptr || file.kind() != FileKind::checked) continue;
-    // Files that one server has begun are of one folder.
+    // Files of one run were begun by one server, so neither of them is from a copy of the folder.
     if (file.run() != 0 && file.run() == witness->run) continue;
     if (disk.read(file.name, bytes) != DiskStatus::ok) {
       error = disk.last_error();

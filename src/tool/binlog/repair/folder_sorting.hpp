@@ -3,12 +3,13 @@
 //
 //   unidentified  nothing shows which file it is
 //   foreign       it is of another folder
-//   displaced     it has another name than it was written under: read in its right place
-//   duplicate     the same file has two names: read once
-//   late          its server began it after another one had taken the folder over
+//   displaced     it was written under another name: it is read in the place of that name
+//   duplicate     it states the same number as another file, which is read
+//   late          a server began it after it had lost the folder
 //   contradicted  the next file was begun after another file of this number
 //
-// All but displaced files are left out. Each decision is a problem of kind `unfit`.
+// All except displaced files are left out. Each decision is a problem: kind `late` for late files,
+// `unfit` for all others.
 
 #pragma once
 
@@ -24,21 +25,23 @@ namespace haricot::tool {
 
 struct SortedFolder {
   binlog::FolderPlan plan;
-  // Files of this folder that are left out: their ids must not be assigned again.
+  // Files that are left out and of this folder, or of an unknown one: their ids must not be
+  // assigned again. Late files are not among them, because nothing in them was acknowledged.
   std::vector<binlog::PlannedFile> aside;
-  // Highest number in the name of a file that is left out or displaced; 0: none.
+  // Highest number in the name of a file that is left out (except late ones) or displaced; 0: none.
   std::uint64_t highest_odd_name = 0;
 
-  // Takes a file out of the order.
+  // Removes a file from the plan, and adds a problem `unfit` with the reason.
   void leave_out(std::size_t index, std::string why);
 };
 
-// Returns the possible ids of the folder, the likeliest last; none if no file states one. It is
-// that of the note, if a file states the same or none states any; otherwise that of most files. If
-// several ids have equally many files, the newest of these files decides.
+// Returns the possible ids of the folder, the likeliest last; empty if neither a file nor the note
+// states one. The id of the note is the only one if a file states it, too, or if no file states
+// any. Otherwise these are the ids that most files state, that of the newest such file last.
 std::vector<std::uint64_t> likely_stores(const std::vector<binlog::FileFacts>& files,
                                          const binlog::FolderNote& note);
 
+// Sorts the files. Contradicted ones remain in the plan.
 SortedFolder sort_files(const binlog::FolderFacts& facts);
 // Leaves contradicted files out. Returns false and sets `error` if a file cannot be read. May throw
 // std::bad_alloc.

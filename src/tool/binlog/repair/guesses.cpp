@@ -23,8 +23,8 @@ using haricot::binlog::FolderFacts;
 using haricot::binlog::salt_of;
 using haricot::binlog::seed_of;
 
-// Range of the numbers that are tried for a file that does not state its own, around the existing
-// ones.
+// Range of the numbers that are tried for a file whose number is unknown: from kNamesBelow below
+// the lowest existing number to kNamesAbove above the highest, at most kNamesTried.
 constexpr std::uint64_t kNamesBelow = 1000;
 constexpr std::uint64_t kNamesAbove = 64;
 constexpr std::uint64_t kNamesTried = 1 << 20;
@@ -64,7 +64,7 @@ class Guessing {
     return seed_of(salt_of(facts_.store_id, number), number);
   }
 
-  // Adds the files without a signature that servers have set aside.
+  // Adds the files without a signature that servers have set aside, each in its old place.
   bool add_files_aside() {
     std::vector<std::string> names;
     if (disk_.list(names) != DiskStatus::ok) return false;
@@ -87,8 +87,7 @@ class Guessing {
     return true;
   }
 
-  // Returns the number of oddities if this is the id of the folder: its files that are missing or
-  // renamed.
+  // Returns the number of files that are missing or renamed if this is the id of the folder.
   std::size_t count_oddities(std::uint64_t store_id) const {
     std::set<std::uint64_t> there;
     std::set<std::uint64_t> needed;
@@ -100,7 +99,7 @@ class Guessing {
       oddities += signature->file_number != file.name_number;
       if (signature->previous_number != 0) needed.insert(signature->previous_number);
       if (signature->oldest_needed != 0) needed.insert(signature->oldest_needed);
-      // A server that ends a file begins the next one.
+      // Unless it is stopped, a server seals a file because it has begun the next one.
       if (file.seal && !file.seal->clean_exit) needed.insert(signature->file_number + 1);
     }
     for (const std::uint64_t number : needed) oddities += !there.contains(number);
@@ -126,7 +125,7 @@ class Guessing {
     }
   }
 
-  // Returns the number of the file that has this seed; 0 if there can be none.
+  // Returns the number of the file that has this seed; 0: no number that is tried has it.
   std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t name_number) const {
     if (facts_.store_id == 0) return 0;
     if (seed_of_file(name_number) == seed) return name_number;
@@ -162,8 +161,8 @@ class Guessing {
     if (const auto seed = search.run()) take(file, *seed, search.sectors_of(*seed));
   }
 
-  // Compares the signature with the records: it is one sector, which a disk may have written to the
-  // wrong place.
+  // Checks the signature against the records: it is in one sector, which a disk may have written to
+  // the wrong place.
   void identify_by_records(FileFacts& file) {
     SeedSearch search(bytes_.view());
     search.count_signature(file.identity.seed);
@@ -200,9 +199,10 @@ using haricot::binlog::Parsed;
 // Number of agreeing checksums that end the search, if they are in enough sectors.
 constexpr std::uint32_t kSumsToStop = 32;
 constexpr std::uint32_t kSectorsToStop = 4;
-// Bounds the seeds that are collected. Most of them come from bytes that are no records.
+// Maximum number of seeds that are collected. Most of them come from bytes that are no records.
 constexpr std::size_t kSeedsMax = 1 << 16;
-// A record begins with at most four zeros of its name length and seven of its id.
+// Maximum number of zeros at the beginning of a record: four of its name length and seven of its
+// id.
 constexpr std::size_t kZerosInFront = 11;
 
 }  // namespace
@@ -211,7 +211,8 @@ void SeedSearch::count_signature(std::uint32_t seed) {
   add(seed, 1, kVersionBytes);
 }
 
-// Records that beanstalkd has copied as a whole are proven too, each by another seed.
+// Rejects a seed that too many whole full records contradict: beanstalkd has copied them, so each
+// yields a different seed.
 std::optional<std::uint32_t> SeedSearch::run() {
   look_at_all();
   if (best_.sums < 2 || 2 * best_.sums <= proven_sums_) return std::nullopt;
@@ -244,7 +245,7 @@ void SeedSearch::look_at_all() {
   }
 }
 
-// Returns the number of bytes to advance.
+// Counts the checksums of a record or seal at that offset. Returns the number of bytes to advance.
 std::size_t SeedSearch::look_at(std::size_t at) {
   const std::string_view rest = bytes_.substr(at);
   if (const auto seed = haricot::binlog::seed_by_seal(rest, at)) {

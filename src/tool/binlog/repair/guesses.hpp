@@ -1,13 +1,13 @@
-// Guesses about files that do not state what they are. A server makes none, because they may be
+// Guesses about files that do not identify themselves. A server makes none, because they may be
 // wrong.
 //
-//   which folder   if two folders have equally many files here and there is no note: the folder
-//                  with fewer missing or renamed files
-//   which file     if a file has no signature, or its records contradict the signature: the file
-//                  whose seed most sectors agree on
+//   folder   if the note does not decide, and several folders have equally many files here: the
+//            folder with the fewest missing or renamed files
+//   file     if nothing identifies a file: the file that most of its checksums yield; if signature
+//            and name are of two files: the file that more of its sectors yield
 //
-// A file that a server has set aside because nothing identified it is treated as if it were in its
-// old place.
+// A file without a signature that a server has set aside (`binlog.N.aside.K`) is read in its old
+// place.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace haricot::tool {
 
-// A guess that was made.
+// A guess, as it is reported.
 struct Guess {
   std::string file;  // Name in the folder.
   std::string what;  // Part of a sentence: "is taken for binlog.3, by 12 of its sectors".
@@ -35,28 +35,30 @@ struct Guess {
 [[nodiscard]] bool guess(binlog::Disk& disk, binlog::FolderFacts& facts,
                          std::vector<Guess>& guesses, std::string& error);
 
-// Identifies a file of ours by votes if neither its signature nor the folder identifies it.
+// Identifies a file of haricotd by votes if neither its signature nor the folder identifies it.
 //
 // All checksums of a file derive from one seed. So records that agree on a seed prove it, and with
-// the id of the folder it identifies the file. Copies do not agree: beanstalkd copies the checksums
-// of our records into its own files, where each yields a different seed.
+// the id of the folder the seed identifies the file. Copies do not agree: beanstalkd copies the
+// checksums of haricotd's records into its own files, where each yields a different seed.
 //
-// A disk misplaces whole sectors. So among two seeds, the one whose records are in more sectors
-// wins, even if one sector has many records.
+// A disk misplaces whole sectors. So the seed whose records are in more sectors wins, even if one
+// sector has many records of another seed.
 class SeedSearch {
  public:
-  // Requires: `bytes`, a whole file, outlive the object.
+  // `bytes`: the whole file; outlives the object.
   explicit SeedSearch(std::string_view bytes) : bytes_(bytes) {}
 
-  // Counts the seed of the signature as one record.
+  // Counts the seed of the signature as one checksum in the first sector.
   void count_signature(std::uint32_t seed);
-  // Counts the seed of the name as one sector, if at least one record has the same seed.
+  // Counts the seed of the name as one more checksum and sector, if a record yields the same seed.
   void count_name(std::uint32_t seed) { seed_of_name_ = seed; }
 
-  // Returns the seed with most votes. Returns nothing if no two records agree, or most contradict
-  // it. Must be called once only.
+  // Returns the seed with most votes. Returns nothing if fewer than two checksums yield it, or if
+  // they are at most half as many as the checksums of all whole full records. Call one of the run
+  // functions, and only once.
   std::optional<std::uint32_t> run();
-  // Returns the best other seed than `seed`, preferably that of the name. Must be called once only.
+  // Returns the seed of the name, if it is not `seed` and a record yields it; otherwise the best
+  // seed, except `seed`, that at least two checksums yield.
   std::optional<std::uint32_t> run_without(std::uint32_t seed);
   // Returns the number of sectors whose records have this seed.
   std::uint32_t sectors_of(std::uint32_t seed) const;

@@ -1,13 +1,13 @@
 // haricot binlog repair: recovers what it can from a folder, by means that may be wrong.
 //
-//   1. what each file states about itself       as a server does
-//   2. guesses about files that state nothing   guesses.hpp
-//   3. choice and order of the files            folder_sorting.hpp
-//   4. reading of the files                     as a server does
-//   5. the jobs, in a new folder                as `haricot binlog copy` writes them
-//   6. each job that may be wrong, with the reason
+//   1. gather what each file states about itself             like a server
+//   2. guess about files that do not identify themselves     guesses.hpp
+//   3. choose the files and their order                      folder_sorting.hpp
+//   4. read the files                                        like a server
+//   5. write the jobs to a new folder                        like `haricot binlog copy`
+//   6. report each job that may be wrong, with the reason
 //
-// The folder is only read.
+// The damaged folder is only read.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +30,8 @@ using haricot::binlog::Problem;
 
 using Doubts = std::map<JobId, std::vector<std::string>>;
 
-// Returns the number, in the order of the files, of a file that a problem names; the file may be
-// missing.
+// Returns the number of the file that a problem names: the one that it was written under, or that
+// of its name if it was not read.
 std::uint64_t number_of(const std::string& name, const FolderJobs& folder_jobs) {
   for (const FileReport& file : folder_jobs.report().files) {
     if (file.name == name) return file.number;

@@ -65,7 +65,7 @@ bool Rescue::gather(const FolderNote& note, std::vector<Guess>* guesses, std::st
   return guesses == nullptr || guess(disk_, facts_, *guesses, error);
 }
 
-// Ids in files that are left out are in use.
+// Skips the ids in files that are left out, because they were assigned.
 bool Rescue::skip_ids_aside(std::string& error) {
   FileBytes bytes;
   const auto skip = [this](const Record& record) {
@@ -87,7 +87,8 @@ bool Rescue::skip_ids_aside(std::string& error) {
   return true;
 }
 
-// Jobs of older files may have been deleted by records of a missing file.
+// Adds the jobs in doubt: records of a missing file may have changed or deleted jobs of older
+// files.
 void Rescue::judge_missing() {
   for (const std::uint64_t number : report_.missing) {
     std::uint64_t changes = 0;
@@ -106,7 +107,7 @@ void Rescue::judge_missing() {
   }
 }
 
-// A file that is left out, or displaced, may have replaced the newest file.
+// Adds the jobs in doubt if a file that is left out or displaced may have replaced the newest file.
 void Rescue::judge_odd_names() {
   if (report_.files.empty() || report_.may_lack_newest) return;
   const FileReport& newest = report_.files.back();
@@ -118,7 +119,9 @@ void Rescue::judge_odd_names() {
   haricot::binlog::add_doubt(report_, binlog_file_name(odd), odd, 0);
 }
 
-// The file after a missing one states its ids, unless its head is damaged.
+// Skips the ids that a missing or unidentified file may have used. The signature of the newest file
+// states the next id; if that signature is lost, the ids of one file are skipped. If the newest
+// file may be missing, the bound in the note counts.
 void Rescue::skip_lost_ids() {
   const bool is_one_missing =
       !report_.missing.empty() ||

@@ -1,5 +1,5 @@
-// Restores the jobs of a folder that a server refuses: sorts the files (folder_sorting.hpp), reads
-// them like a server, and reports each decision. The folder is only read.
+// Restores the jobs of a folder that a server refuses. Sorts the files (folder_sorting.hpp), reads
+// them like a server, and reports each decision. Only reads the folder.
 
 #pragma once
 
@@ -23,12 +23,13 @@ class Rescue {
   Rescue(binlog::Disk& disk, Engine& engine, binlog::Segments& segments)
       : disk_(disk), engine_(engine), replay_(disk, engine, segments) {}
 
-  // Restores the jobs. With `guesses`, guesses about files that state nothing, and adds each guess.
-  // Returns false and sets `error` on failure. Call once. May throw std::bad_alloc.
+  // Restores the jobs. If `guesses` is not null, also guesses about files that do not identify
+  // themselves, and adds each guess. Returns false and sets `error` on failure. Call once. May
+  // throw std::bad_alloc.
   [[nodiscard]] bool run(const binlog::FolderNote& note, Duration wall_offset, Instant now,
                          std::vector<Guess>* guesses, std::string& error);
 
-  // Returns the report of run(). Decisions are problems of kind `unfit`.
+  // Returns the report of run(). Decisions are problems in it (folder_sorting.hpp).
   const binlog::ReplayReport& report() const { return report_; }
 
  private:
