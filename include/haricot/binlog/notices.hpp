@@ -19,21 +19,23 @@ struct Notice {
   enum class Kind : std::uint8_t {
     no_space,     // Puts are refused until there is space.
     space_again,  // There is space again, so puts are accepted.
-    refusing,     // `doing` to the disk has failed: changes are refused until it recovers.
-    gone,         // Files or the folder were removed (`error`): all jobs are written again.
-    not_back,     // The folder cannot be used again yet; `error` says why.
-    recovered,    // All records in doubt are in `file` now, or in files before it.
-    file_failed,  // A file could not be created or removed; it is retried.
-    copy_kept,    // The damaged `file`, or its end, was copied to `copy`.
+    refusing,     // A step (`doing`) failed on the disk: changes are refused until it recovers.
+    gone,         // Files or the folder were removed (`error`): their jobs are written again.
+    not_back,     // The folder cannot be used again yet; `error` has the reason.
+    recovered,    // All records that may have been lost are in `file` now, or in files before it.
+    file_failed,  // A file could not be created, written or removed (see Subject::file).
+    copy_kept,    // The damaged `file`, or its torn part, was copied to `copy`.
     copy_failed,  // The copy failed.
-    left_aside,   // `file` does not belong there; it was renamed `copy`, or `error` says why not.
-    not_written,  // At the end of the server the last changes are not on the disk.
+    left_aside,   // `file` does not belong to the folder; it was renamed to `copy`, or `error` has
+                  // the reason why not.
+    not_written,  // The server ends, and could not write the last changes.
   };
 
   Kind kind = Kind::no_space;
   std::string file = {};
   std::string copy = {};
-  std::string doing = {};  // "write", "sync", "make", "remove".
+  // The step that failed: "write", "sync", "begin a file", "make", "remove" or "find".
+  std::string doing = {};
   std::string error = {};  // "cannot write binlog.3: No space left on device"
 };
 
@@ -49,19 +51,22 @@ class Notices {
     failure,     // Changes are refused: a write or sync failed, or the folder cannot be used.
     gone,        // Changes are refused: the newest file, the lock or the folder is gone.
     older_gone,  // An older file is gone. Changes are accepted.
-    file,        // A file could not be created, written or removed. It is retried.
+    file,        // A file could not be created, written or removed. Changes are accepted. The
+                 // server retries, but not a large body.
     space,       // Puts are refused for lack of space.
   };
   static constexpr std::size_t kSubjects = 5;
 
   // Adds a notice. May throw std::bad_alloc; then nothing has changed.
   void add(Notice notice) { waiting_.push_back(std::move(notice)); }
-  // Adds a notice and returns true, unless one of its subject came less than 30 seconds before.
+  // Adds a notice and returns true, unless one of its subject was added less than 30 seconds
+  // before.
   bool report_at_times(Subject subject, Notice notice, Instant now);
-  // Lets the next notice of that subject through, however soon it comes.
+  // Permits the next notice of that subject at once.
   void report_next(Subject subject, Instant now) { at(not_before_, subject) = now; }
 
-  // Remembers that the log has the beginning of something, so that its end is logged as well.
+  // Remembers that the beginning of a failure or shortage was logged, so that its end is logged,
+  // too.
   void begin(Subject subject) { at(has_begun_, subject) = true; }
   // Returns true once after begin().
   bool take_begin(Subject subject);
