@@ -198,6 +198,7 @@ class Judge {
       for (const Problem& problem : verdict_.refused.problems) {
         const bool is_unknown = problem.why.find("does not state which file") != std::string::npos;
         if (problem.kind != Problem::Kind::unfit || is_unknown) continue;
+        if (may_be_removed(problem.file)) continue;
         wrong("it is refused, though each file has its place: " + binlog::to_sentence(problem));
       }
     }
@@ -206,17 +207,21 @@ class Judge {
   }
 
   // Returns true if no file was moved, added or removed, and no sector belongs to another place.
-  // Without a note a newest file that was cut off looks whole, and older files that it stated to be
-  // removed look missing.
   bool only_bytes_are_hurt() const {
-    const HurtFile& newest = folder_.files().back();
-    const bool is_cut =
-        newest.origin != nullptr && newest.bytes.size() < newest.origin->bytes.size();
-    return (has_note() || !is_cut) && folder_.files().size() == folder_.known().files.size() &&
+    return folder_.files().size() == folder_.known().files.size() &&
            std::all_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& file) {
              return file.origin != nullptr && file.stray_sectors == 0 &&
                     file.name == binlog::binlog_file_name(file.origin->number);
            });
+  }
+
+  // Returns true if the server had removed the file, and the newest file, which stated so, is hurt.
+  bool may_be_removed(const std::string& name) const {
+    const auto has_name = [&name](const KnownFile& file) {
+      return binlog::binlog_file_name(file.number) == name;
+    };
+    const std::vector<KnownFile>& known = folder_.known().files;
+    return folder_.files().back().is_hurt() && std::none_of(known.begin(), known.end(), has_name);
   }
 
   // Compares the repaired folder with the jobs that were read to make it.

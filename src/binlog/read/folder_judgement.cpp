@@ -92,7 +92,6 @@ class Judge {
  private:
   void judge_bytes(std::size_t index);
   void judge_first();
-  bool may_lack_last_removal() const;
   void judge_gap(std::size_t index);
   void judge_emptied();
   void judge_newest();
@@ -163,18 +162,9 @@ void Judge::judge_first() {
   // On a full disk only the note states which files were removed.
   if (plan_.has_note()) number = std::max<std::uint64_t>(number, note_.oldest_needed);
   const std::uint64_t lowest = files_.front().number;
-  if (number == 0 || !newest_tells || may_lack_last_removal()) return;
+  if (number == 0 || !newest_tells) return;
   number = std::max(number, lowest - std::min(lowest, kMissingReportedMax));
   for (; number < lowest; ++number) add_missing(number, 0);
-}
-
-// Returns true if a lost record may have stated that more files are not needed.
-bool Judge::may_lack_last_removal() const {
-  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
-    if (file->has_rubbish()) return true;
-    if (file->has_signature()) break;
-  }
-  return false;
 }
 
 // Finds missing files between two files.
