@@ -19,8 +19,9 @@ bool PersistenceTest::start(ServerKind kind, std::vector<std::string> flags) {
   const bool listens =
       server_.start({.binary = *binary, .arguments = std::move(flags), .launcher = launcher_});
   // The server listens before it has read its files. Tests may check the files and the log only
-  // after that.
-  return listens && connect()->ask("list-tube-used") == "USING default\r\n";
+  // after that. A server that refuses the files ends meanwhile.
+  WireClient client;
+  return listens && client.connect(server_) && client.ask("list-tube-used") == "USING default\r\n";
 }
 
 void PersistenceTest::stop() {
