@@ -28,8 +28,8 @@ namespace haricot {
 //   slab    a head and pieces of one size class. Classes are 16 bytes apart up to 512 bytes; above,
 //           each power of two has eight. A slab of pieces above 16 KiB has 8 or 16 of them, any
 //           other slab has 256 KiB
-//   taken   the part of a slab that was ever in use, in steps of 16 KiB; the rest is mapped, but has
-//           no memory yet
+//   taken   the part of a slab that was ever in use, in steps of 16 KiB; the rest is mapped, but
+//           has no memory yet
 //   empty   a slab without pieces in use; it is kept for later use
 //   to go   empty slabs that were not needed between two calls of age()
 //

@@ -18,7 +18,7 @@
 namespace haricot::binlog {
 
 struct Segment {
-  std::uint64_t number = 0;  // N of binlog.N
+  std::uint64_t number = 0;      // N of binlog.N
   std::uint32_t serial = 0;      // Used by the journal's fields: counts up without gaps.
   bool is_gone = false;          // The file was removed from outside.
   bool was_passed_over = false;  // The start skipped it, because it was certainly not needed.

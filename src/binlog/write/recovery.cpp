@@ -331,8 +331,8 @@ bool Recovery::remove_one_left_behind() {
     if (segment.number > segments().gone_until()) break;
     if (segment.is_gone) continue;
     try {
-      segment.is_gone = remove_or_keep(state_.disk, segment.number, segment.has_to_be_kept) ==
-                        DiskStatus::ok;
+      segment.is_gone =
+          remove_or_keep(state_.disk, segment.number, segment.has_to_be_kept) == DiskStatus::ok;
     } catch (const std::bad_alloc&) {
       // Counts as a file that cannot be removed.
     }

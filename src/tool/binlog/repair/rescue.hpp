@@ -21,7 +21,7 @@ class Rescue {
  public:
   // All of these outlive the object. Requires: the engine is empty.
   Rescue(binlog::Disk& disk, Engine& engine, binlog::Segments& segments)
-      : disk_(disk), engine_(engine), replay_(disk, engine, segments) {}
+      : disk_(disk), replay_(disk, engine, segments) {}
 
   // Restores the jobs. If `guesses` is not null, also guesses about files that do not identify
   // themselves, and adds each guess. Returns false and sets `error` on failure. Call once. May
@@ -40,7 +40,6 @@ class Rescue {
   void skip_lost_ids();
 
   binlog::Disk& disk_;
-  Engine& engine_;
   binlog::Replay replay_;
   binlog::FolderFacts facts_;
   SortedFolder sorted_;
