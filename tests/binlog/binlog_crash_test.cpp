@@ -163,7 +163,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
     } else {
       // Anything may be lost, but the next server starts, and the one after it.
       for (auto torn = past->crash(chance); torn != nullptr && !::testing::Test::HasFailure();) {
-        const World again(*torn, run.options, world.wall());
+        { const World again(*torn, run.options, world.wall()); }
         torn = chance.one_in(2) ? torn->crash(chance) : nullptr;
       }
     }
