@@ -56,6 +56,8 @@ FolderPlan begin_plan(const FolderFacts& facts) {
   plan.spares = facts.spares;
   plan.listed = facts.missing;
   for (const FileFacts& file : facts.files) {
+    const bool is_ours = file.kind() == FileKind::checked;
+    plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
     plan.highest_name = std::max(plan.highest_name, file.name_number);
   }
   for (const std::uint64_t number : facts.missing) {
@@ -88,10 +90,6 @@ FolderPlan plan_folder(const FolderFacts& facts) {
   for (const std::string& name : facts.misnamed) {
     plan.problems.push_back(
         {.kind = Kind::unfit, .file = name, .why = "has a number that no server gives"});
-  }
-  for (const FileFacts& file : facts.files) {
-    const bool is_ours = file.kind() == FileKind::checked;
-    plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
   }
   leave_late_aside(plan);
   for (const PlannedFile& file : plan.files) {

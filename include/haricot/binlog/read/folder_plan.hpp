@@ -58,7 +58,7 @@ struct FolderPlan {
   std::uint64_t noted_end_of(std::size_t index) const;
 };
 
-// Returns a plan without files and problems.
+// Returns a plan of all files, in the order of their names, without problems.
 FolderPlan begin_plan(const FolderFacts& facts);
 // Sets aside each file whose epoch is lower than that of an earlier file, and sets
 // `counts_if_needed` of the others. A file without an epoch is never late, because a server without

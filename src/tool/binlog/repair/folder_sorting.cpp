@@ -95,10 +95,6 @@ SortedFolder sort_files(const FolderFacts& facts) {
                              .file = name,
                              .why = "has a number that no server gives and is not read"});
   }
-  for (const FileFacts& file : facts.files) {
-    const bool is_ours = file.kind() == FileKind::checked;
-    plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
-  }
   leave_strangers_out(folder);
   // If two files have the same number, the one with the right name comes first.
   std::stable_sort(plan.files.begin(), plan.files.end(),
