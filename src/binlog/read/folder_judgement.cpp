@@ -319,7 +319,7 @@ std::uint64_t Judge::ids_left_out() {
 void Judge::skip_lost_ids() {
   std::uint64_t left_out = ids_left_out();
   if (report_.may_lack_newest) left_out += kIdsOfAFile;
-  report_.next_id += std::min(left_out, ~JobId{0} - report_.next_id);
+  report_.skip_ids(left_out);
   const bool is_noted_cut =
       std::any_of(files_.begin(), files_.end(), [](const FileReport& file) { return file.is_cut; });
   // If the last run has no durable records, the note has the exact next id. Otherwise its bound is

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ struct FolderRead {
   // Number below which files with `counts_if_needed` were skipped, because they are not needed;
   // 0: none was.
   std::uint64_t passed_over_below = 0;
+
+  // Skips ids that lost jobs may have had. The highest id is the limit.
+  void skip_ids(std::uint64_t ids) { next_id += std::min(ids, ~JobId{0} - next_id); }
 };
 
 struct ReplayReport : FolderRead {

@@ -115,7 +115,7 @@ void Rescue::judge_odd_names() {
   const std::uint64_t odd = sorted_.highest_odd_name;
   if (is_last || odd <= std::max(newest.name_number, newest.number)) return;
   report_.may_lack_newest = true;
-  report_.next_id += haricot::binlog::ids_of_a_file(0);
+  report_.skip_ids(haricot::binlog::ids_of_a_file(0));
   haricot::binlog::add_doubt(report_, binlog_file_name(odd), odd, 0);
 }
 
@@ -131,7 +131,7 @@ void Rescue::skip_lost_ids() {
       report_.files.empty() ||
       (!report_.files.back().has_signature() && report_.files.back().kind() == FileKind::checked);
   if (!report_.may_lack_newest && is_one_missing && is_newest_headless) {
-    report_.next_id += haricot::binlog::ids_of_a_file(0);
+    report_.skip_ids(haricot::binlog::ids_of_a_file(0));
   }
   if (report_.may_lack_newest && sorted_.plan.has_note()) {
     report_.next_id = std::max(report_.next_id, sorted_.plan.note.ids_end);
