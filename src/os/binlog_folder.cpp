@@ -71,10 +71,10 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   log_damage(report);
-  if (!good && !binlog::refusal_of(report.problems).empty()) {
-    error = binlog::refusal_with_remedy(error, path_);
+  if (!good) {
+    error = with_remedy(error, report.problems, path_);
+    return is_fenced() ? Opened::fenced : Opened::refused;
   }
-  if (!good) return is_fenced() ? Opened::fenced : Opened::refused;
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},

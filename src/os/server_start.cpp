@@ -93,8 +93,7 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
   if (!binlog::gather_facts(disk, disk.snapshot().note(), 0, facts, error)) return false;
   const binlog::FolderPlan plan = binlog::plan_folder(facts);
   error = plan.refusal;
-  const std::string unfit = binlog::refusal_of(plan.problems);
-  if (error.empty() && !unfit.empty()) error = binlog::refusal_with_remedy(unfit, path);
+  if (error.empty()) error = with_remedy(refusal_of(plan.problems), plan.problems, path);
   return error.empty();
 }
 

@@ -67,8 +67,7 @@ class Judge {
       verdict_.refused = verdict_.reading;
       judge_refusal(disk);
       verdict_.reading = rescue(disk, wall_, &repaired);
-      const Reading& rescued = verdict_.reading;
-      if (rescued.is_good && !rescued.is_refused()) wrong("`repair` reports no decision");
+      if (!verdict_.reading.is_refused()) wrong("`repair` reports no decision");
     }
     if (changes_of(disk) != 0) wrong("a check changed the folder");
     judge_reading();

@@ -103,8 +103,10 @@ std::string refusal_of(const std::vector<Problem>& problems) {
   return others == 0 ? text : text + ", and " + count(others, "other problem") + " of this kind";
 }
 
-std::string refusal_with_remedy(const std::string& refusal, const std::string& folder) {
-  return refusal + ". The folder was not changed; to write its jobs to a new folder, type: " +
+std::string with_remedy(std::string error, const std::vector<Problem>& problems,
+                        const std::string& folder) {
+  if (refusal_of(problems).empty()) return error;
+  return error + ". The folder was not changed; to write its jobs to a new folder, type: " +
          "haricot binlog repair " + folder + " NEW";
 }
 

@@ -35,8 +35,8 @@ bool Replay::run(Duration wall_offset, Instant now) {
   if (!gather_facts(disk_, note_, epoch_, facts, error_)) return false;
   FolderPlan plan = plan_folder(facts);
   plan.may_lack_files = accepts_gaps_;
-  report_.problems = plan.problems;
   if (!plan.refusal.empty()) return fail(plan.refusal);
+  report_.problems = plan.problems;
   return fail_if_unfit() && read(std::move(plan), wall_offset, now) && fail_if_unfit() &&
          end(report_.next_id);
 }

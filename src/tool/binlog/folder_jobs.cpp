@@ -48,10 +48,7 @@ bool FolderJobs::replay(const std::string& path, std::vector<Guess>* guesses, st
   replay.set_note(note);
   const bool good = replay.run(wall_offset_, now_);
   report_ = replay.report();
-  error = replay.error();
-  if (!haricot::binlog::refusal_of(report_.problems).empty()) {
-    error = haricot::binlog::refusal_with_remedy(error, path);
-  }
+  error = with_remedy(replay.error(), report_.problems, path);
   return good;
 }
 

@@ -58,8 +58,9 @@ TEST(Problem, ARefusalNamesTheFirstUnfitFileAndCountsOthers) {
   problems.push_back(problem_of(ProblemKind::unfit));
   EXPECT_EQ(refusal_of(problems),
             "binlog.3 was written as binlog.5, and 1 other problem of this kind");
-  EXPECT_NE(refusal_with_remedy("x", "/jobs").find("haricot binlog repair /jobs NEW"),
+  EXPECT_NE(with_remedy("x", problems, "/jobs").find("haricot binlog repair /jobs NEW"),
             std::string::npos);
+  EXPECT_EQ(with_remedy("x", {problem_of(ProblemKind::late)}, "/jobs"), "x");
 }
 
 TEST(Problem, ASentenceHasThePlaceAndTheNumbers) {

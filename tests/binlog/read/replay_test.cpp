@@ -188,6 +188,18 @@ TEST(Replay, AJobLivesInItsOlderRecordIfTheNewerMayLackTags) {
   world.binlog.check_invariants();
 }
 
+// `repair` refuses a file of an unknown version, too, so it is no remedy.
+TEST(Replay, ReportsNoUnfitFileBesideAnUnknownVersion) {
+  SimDisk disk;
+  disk.put("binlog.02", "");
+  const World unfit(disk, kSmallFiles, kWallBegin, true);
+  EXPECT_NE(refusal_of(unfit.binlog.replayed().problems), "");
+  disk.put("binlog.1", std::string("\x08\0\0\0", 4) + std::string(100, 'x'));
+  const World unknown(disk, kSmallFiles, kWallBegin, true);
+  EXPECT_EQ(unknown.error, "binlog.1 is of a version that is not known here");
+  EXPECT_EQ(refusal_of(unknown.binlog.replayed().problems), "");
+}
+
 // After a loss of power, a file that a volume lists but does not find was being removed. If it is
 // needed, no server may start without it.
 TEST(Replay, ContinuesWithoutAMissingFileOnlyIfItIsNotNeeded) {

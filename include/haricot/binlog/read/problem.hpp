@@ -42,7 +42,8 @@ std::string to_sentence(const Problem& problem);
 // Returns the reason not to start: the first problem of kind `unfit`, and the number of further
 // ones. Empty: there is none.
 std::string refusal_of(const std::vector<Problem>& problems);
-// Returns the error for an operator whose folder is refused, with the command to type.
-std::string refusal_with_remedy(const std::string& refusal, const std::string& folder);
+// Returns the error of a start on that folder; with the command to type, if a problem is `unfit`.
+std::string with_remedy(std::string error, const std::vector<Problem>& problems,
+                        const std::string& folder);
 
 }  // namespace haricot::binlog
