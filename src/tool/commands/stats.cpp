@@ -89,8 +89,11 @@ bool ask_empty_tube(Remote& server, const std::string& key, StatsText& stats) {
   bool is_there = false;
   if (!ask_tube(server, "default", key, usual, is_there)) return false;
   const StatsText::Line* line = find_key(usual, key);
-  if (line == nullptr) stats = std::move(usual);  // Keeps the existing keys, for a suggestion.
-  if (line != nullptr && usual.number(line->key)) stats.add({line->key, "0"});
+  if (line == nullptr) {
+    stats = std::move(usual);  // Keeps the existing keys, for a suggestion.
+  } else if (usual.number(line->key)) {
+    stats.add({line->key, "0"});
+  }
   return true;
 }
 
