@@ -99,8 +99,9 @@ TEST_F(FolderHeld, AnIdleServerWhoseLockIsRemovedAcknowledgesNothingMore) {
     ServerProcess other;
     ASSERT_TRUE(other.start(options)) << other.failure();
     EXPECT_EQ(connect()->put("lost"), "INTERNAL_ERROR\r\n");
-    EXPECT_NE(server_.standard_error().find("no longer exists"), std::string::npos)
-        << server_.standard_error();
+    EXPECT_TRUE(eventually([this] {
+      return server_.standard_error().find("no longer exists") != std::string::npos;
+    })) << server_.standard_error();
     server_.kill_hard();
   }
 }
