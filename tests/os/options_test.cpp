@@ -165,7 +165,9 @@ TEST(Options, FurtherAddressesAreCollected) {
   EXPECT_FALSE(parse({"--listen-also"}).good);
 }
 
-TEST(Options, VersionAndHelpEndTheReading) {
+TEST(Options, QuestionsToTheProgramEndTheReading) {
+  EXPECT_EQ(parse({"--reads-state", "--nonsense"}).options.action,
+            Options::Action::show_state_versions);
   for (const auto& words : std::vector<std::vector<const char*>>{
            {"-v", "nonsense"}, {"-Vvp"}, {"--version", "--nonsense"}, {"-p1", "-v", "-z", "x"}}) {
     const Parsed parsed = parse(words);
@@ -178,6 +180,19 @@ TEST(Options, VersionAndHelpEndTheReading) {
     EXPECT_TRUE(parsed.good) << parsed.error;
     EXPECT_EQ(parsed.options.action, Options::Action::show_help);
   }
+}
+
+TEST(Options, ACheckReadsAllFlags) {
+  const Parsed parsed = parse({"--check", "-p1"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.action, Options::Action::check);
+  EXPECT_EQ(parsed.options.port, "1");
+  EXPECT_FALSE(parse({"--check", "--nonsense"}).good);
+}
+
+TEST(Options, AStartMayKeepNothingForTheNextOne) {
+  EXPECT_TRUE(parse({}).options.hands_over);
+  EXPECT_FALSE(parse({"--no-hand-over"}).options.hands_over);
 }
 
 TEST(Options, AMistakeInFrontOfVersionIsAMistake) {

@@ -55,9 +55,6 @@ struct Request {
   std::string bytes = {};  // Complete, with the body of a put.
 };
 
-// Returns the text of tags with that limit of tries; 0: none.
-std::string tags_text(std::uint32_t tries);
-
 struct ModelJob {
   std::string tube;
   std::string body;

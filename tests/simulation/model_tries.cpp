@@ -8,18 +8,15 @@
 
 namespace haricot::simulation {
 
-std::string tags_text(std::uint32_t tries) {
-  return tries == 0 ? std::string() : "try:" + std::to_string(tries);
-}
-
 std::string value_of_key(const ModelJob& job) {
   return job.key + (job.tombstone_s == 0 ? "" : ":" + std::to_string(job.tombstone_s));
 }
 
 std::string tags_of(const ModelJob& job) {
-  std::string text = tags_text(job.tries);
+  std::string text;
   const auto add = [&text](const std::string& tag) { text += (text.empty() ? "" : " ") + tag; };
   const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
+  if (job.tries > 0) add("try:" + std::to_string(job.tries));
   if (!job.lane.empty()) add("con:" + job.lane + limit);
   if (!job.key.empty()) add("idp:" + value_of_key(job));
   if (!job.group.empty()) add("grp:" + job.group);

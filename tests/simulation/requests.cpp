@@ -261,7 +261,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   const bool has_tags = model.client(client).commands != CommandSet::standard;
   if (mix.has_extended && has_tags && chance.one_in(3)) {
     request.tries = 1 + chance.below32(3);
-    request.line += " " + tags_text(request.tries);
+    request.line += " try:" + std::to_string(request.tries);
   }
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
   if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that each command, tag, flag and key of `stats` is in the lists outside the program that need it.
+"""Checks that each command, tag, flag and key of `stats` is in the lists outside the program that need it, and that
+tests use each flag and check the value of each key.
 
     check_rows.py ROOT
 
@@ -22,10 +23,17 @@ ROWS = {
     "tag": (TAGS, re.compile(r'^HARICOT_TAG\(\w+, "(\w+)",', re.MULTILINE)),
     "flag of a tag": (TAGS, re.compile(r'^HARICOT_TAG\(.*\n +"([\w-]+)",', re.MULTILINE)),
     "flag": (FLAGS, re.compile(r"^ {4}\{\{(?:0|'\w'), \"([\w-]+)\"", re.MULTILINE)),
+    # The flags that beanstalkd lacks. Tests use the others by their letters.
+    "flag without a letter": (FLAGS, re.compile(r'^ {4}\{\{0, "([\w-]+)"', re.MULTILINE)),
     "key": (KEYS, re.compile(r'^ {4}\w+::\w+\(\s*"([\w-]+)"', re.MULTILINE)),
 }
+ROWS["value of the key"] = ROWS["key"]
 # The least number of rows: fewer mean that the pattern no longer fits the table.
-ROWS_MIN = {"command": 40, "tag": 5, "flag of a tag": 5, "flag": 30, "key": 40}
+ROWS_MIN = {"command": 40, "tag": 5, "flag of a tag": 5, "flag": 30, "flag without a letter": 15,
+            "key": 40, "value of the key": 40}
+# The tests that run a server.
+SCRIPTS = "tests/conformance/scripts/*/*.script"
+SERVER_TESTS = (SCRIPTS, "tests/os/daemon_*_test.cpp", "tests/persistence/*_test.cpp", "tests/service/*_test.cpp")
 
 
 def word(text):
@@ -45,7 +53,13 @@ def in_manual(flag):
     return re.escape("\\-\\-" + flag.replace("-", "\\-")) + r"(?![\w\\])"
 
 
-# The lists: the kind of their rows, the file, a pattern of a row in it, and the sets of commands (None: all).
+def with_value(key):
+    """A pattern for the value of a key: in a script, unless it is *, or in an assertion."""
+    return rf'(?m)^ +(?:@\w+ )*{key}: (?!\*$)|"{key}"\), '
+
+
+# The lists: the kind of their rows, the file (or patterns of files, which are read as one), a pattern of a row in it,
+# and the sets of commands (None: all).
 LISTS = [
     ("command", "tests/conformance/tails.cpp", word, None),
     ("command", "tests/faults/scenario.cpp", word, None),
@@ -56,6 +70,8 @@ LISTS = [
     ("command", "docs/beyond.md", word, {"extended", "operators"}),
     ("command", "docs/clients.md", word, {"extended"}),
     ("command", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word, {"operators"}),
+    ("command", (SCRIPTS,), lambda command: rf"(?m)^\w+>>? {command}(?![\w-])", None),
+    ("tag", (SCRIPTS,), lambda tag: rf"(?m)^\w+>>? put .* {tag}:", None),
     ("tag", "tests/conformance/scripts/extended/capabilities.script", word, None),
     ("tag", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word, None),
     ("tag", "tests/faults/scenario.cpp", in_put, None),
@@ -64,6 +80,7 @@ LISTS = [
     ("tag", "tests/fuzz/state_play.cpp", in_put, None),
     ("tag", "tests/queue/engine_serializer_test.cpp", in_put, None),
     ("tag", "tests/simulation/model_tries.cpp", in_put, None),
+    ("tag", ("tests/simulation/requests*.cpp",), lambda tag: rf'line \+= " {tag}:', None),
     ("tag", "tests/tool/tags_test.py", word, None),
     ("tag", "docs/beyond.md", in_page, None),
     ("tag", "docs/clients.md", word, None),
@@ -75,7 +92,10 @@ LISTS = [
     ("flag of a tag", "packaging/zsh-completion/_haricot", lambda flag: word("--" + flag), None),
     ("flag", "docs/operating.md", lambda flag: word("--" + flag), None),
     ("flag", "packaging/man/haricotd.8", in_manual, None),
+    ("flag", "tests/os/options_test.cpp", lambda flag: rf'"(?:--)?{flag}[="]', None),
+    ("flag without a letter", SERVER_TESTS, lambda flag: word("--" + flag), None),
     ("key", "docs/statistics.md", lambda key: rf"`{key}[`:]", None),
+    ("value of the key", SERVER_TESTS, with_value, None),
 ]
 
 
@@ -84,8 +104,19 @@ def rows_of(kind, text):
     return [(match[1], match[2] if match.re.groups > 1 else None) for match in ROWS[kind][1].finditer(text)]
 
 
+def name_of(path):
+    """The name of a list in findings."""
+    return path if isinstance(path, str) else " or ".join(path)
+
+
+def read(root, path):
+    """The text of a file, or of all files that match patterns."""
+    files = [root / path] if isinstance(path, str) else [file for one in path for file in sorted(root.glob(one))]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
 def check(texts):
-    """Findings, of a function that returns the text of a path."""
+    """Findings, of a function that returns the text of a file or of patterns."""
     findings = []
     rows = {kind: rows_of(kind, texts(table)) for kind, (table, _) in ROWS.items()}
     for kind, found in rows.items():
@@ -97,7 +128,7 @@ def check(texts):
             if sets is not None and own_set not in sets:
                 continue
             if not re.search(pattern(name), text):
-                findings.append(f"{path}: lacks the {kind} {name}, which has a row in {ROWS[kind][0]}")
+                findings.append(f"{name_of(path)}: lacks the {kind} {name}, which has a row in {ROWS[kind][0]}")
     return findings
 
 
@@ -106,7 +137,7 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     root = pathlib.Path(arguments[1])
-    findings = check(lambda path: (root / path).read_text(encoding="utf-8"))
+    findings = check(lambda path: read(root, path))
     for finding in findings:
         print(finding)
     return 1 if findings else 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shows that check_rows.py names each list that lacks a row."""
 
+import functools
 import pathlib
 import unittest
 
@@ -18,8 +19,9 @@ NEW_ROWS = {
 }
 
 
+@functools.cache
 def read(path):
-    return (ROOT / path).read_text(encoding="utf-8")
+    return checker.read(ROOT, path)
 
 
 def findings_with(table, row):
@@ -34,7 +36,7 @@ class Rows(unittest.TestCase):
         for table, row in NEW_ROWS.items():
             kinds = {kind for kind, (path, _) in checker.ROWS.items() if path == table}
             for own_set in ("standard", "extended", "operators") if table == checker.COMMANDS else (None,):
-                wanted = sorted(path for kind, path, _, sets in checker.LISTS
+                wanted = sorted(checker.name_of(path) for kind, path, _, sets in checker.LISTS
                                 if kind in kinds and (sets is None or own_set in sets))
                 found = findings_with(table, row.replace("{set}", str(own_set)))
                 self.assertEqual(sorted(finding.split(":")[0] for finding in found), wanted)
