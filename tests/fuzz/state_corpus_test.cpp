@@ -14,15 +14,17 @@
 namespace haricot::fuzz {
 namespace {
 
-// With HARICOT_WRITE_CORPUS=1 the seeds are written again. Those of an older format are read only
-// up to the change.
+// With HARICOT_WRITE_CORPUS=1 the seeds are written again. Those of an older format are useless to
+// the fuzzer, because they are read only up to the change.
 TEST(StateCorpus, HasTheSeeds) {
   const std::filesystem::path folder = HARICOT_STATE_CORPUS;
   for (const auto& [name, input] : state_seeds()) {
     if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
       std::ofstream(folder / name, std::ios::binary) << input;
     }
-    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+    ASSERT_TRUE(std::filesystem::exists(folder / name)) << name;
+    EXPECT_EQ(check_state(read_input(folder / name)), check_state(input))
+        << "HARICOT_WRITE_CORPUS=1 writes " << folder / name << " again";
   }
 }
 
