@@ -1,10 +1,8 @@
 #include "model.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "haricot/base/job_tags.hpp"
 #include "mismatch.hpp"
 
 // Tubes, places, time. Commands are in model_commands.cpp and model_extended.cpp, long tasks in
@@ -454,13 +452,9 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.priority = known.priority;
     job.delay_s = known.delay_s;
     job.ttr_s = known.ttr_s;
-    const JobTags tags = tags_in(known.tags);
-    job.tries = tags.tries;
-    job.lane = tags.lane;
-    job.lane_limit = tags.lane_limit;
+    set_tags(job, known.tags);
     // In the order of the ids: the highest one determines the limit, and owns its key.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
-    std::tie(job.key, job.tombstone_s) = key_in(known.tags);
     if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;
     own_key(id);
     job.created = engine.jobs()[ref].created;

@@ -122,9 +122,6 @@ void Model::restore_holds(const Engine& engine, Instant now) {
   ended_groups_.clear();
   std::set<std::string> seen;
   for (auto& [id, job] : jobs_) {
-    const JobTags tags = tags_in(engine.jobs().tags(engine.peek(id)));
-    job.group = tags.group;
-    job.after = tags.after;
     if (!engine.jobs().is_held(engine.peek(id))) continue;
     job.hold = ++holds_;
     ++holds_back_;

@@ -89,6 +89,8 @@ std::string quoted(const std::string& text);
 std::string value_of_key(const ModelJob& job);
 // Returns the text of all its tags.
 std::string tags_of(const ModelJob& job);
+// Sets the values of all tags in that text.
+void set_tags(ModelJob& job, const std::string& text);
 // Returns the unique key of a job with that text and how long it outlives the job; empty: no key.
 std::pair<std::string, std::uint32_t> key_in(const std::string& tags);
 

@@ -1,10 +1,12 @@
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "haricot/base/job_tags.hpp"
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Limits of tries, and the records at the end of a try.
+// Tags, limits of tries, and the records at the end of a try.
 
 namespace haricot::simulation {
 
@@ -22,6 +24,16 @@ std::string tags_of(const ModelJob& job) {
   if (!job.group.empty()) add("grp:" + job.group);
   if (!job.after.empty()) add("aft:" + job.after);
   return text;
+}
+
+void set_tags(ModelJob& job, const std::string& text) {
+  const JobTags tags = tags_in(text);
+  job.tries = tags.tries;
+  job.lane = tags.lane;
+  job.lane_limit = tags.lane_limit;
+  std::tie(job.key, job.tombstone_s) = key_in(text);
+  job.group = tags.group;
+  job.after = tags.after;
 }
 
 bool Model::is_spent(const ModelJob& job) const {
