@@ -45,7 +45,7 @@ bool FolderOpening::sync_read_files(std::string& error) {
   DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
-    if (file.is_last_of_a_run && file.marks.has_durable_past && is_in_order) break;
+    if (file.seal_states_stop && file.marks.has_durable_past && is_in_order) break;
     status = state_.disk.sync_file(file.name);
   }
   if (status != DiskStatus::ok) error = state_.disk.last_error();
@@ -60,7 +60,7 @@ FileSequence::Start FolderOpening::start() {
   // A file without a record is replaced, so that idle restarts do not add files.
   const FileReport& last = report_.files.back();
   start.is_unsure = !state_.is_fenced() && last.kind() == FileKind::checked &&
-                    last.has_signature() && last.records == 0 && !last.has_rubbish() &&
+                    last.has_signature() && last.records == 0 && !last.has_unreadable_part() &&
                     last.number == report_.highest_number;
   if (start.is_unsure) {
     state_.segments->remove_newest();
@@ -92,12 +92,12 @@ std::uint64_t FolderOpening::newest_with_records() const {
 void FolderOpening::keep_unreadable_data() {
   Quarantine quarantine(state_.disk);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
-    if (report_.files[i].has_rubbish()) state_.segments->at(i).has_to_be_kept = true;
+    if (report_.files[i].has_unreadable_part()) state_.segments->at(i).has_to_be_kept = true;
   }
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     const FileReport& file = report_.files[i];
-    if (!file.has_rubbish()) continue;
-    const bool is_kept = keep_rubbish(quarantine, file);
+    if (!file.has_unreadable_part()) continue;
+    const bool is_kept = keep_unreadable_part(quarantine, file);
     state_.segments->at(i).has_to_be_kept = !is_kept;
   }
   for (const Problem& problem : report_.problems) {
@@ -123,7 +123,7 @@ void FolderOpening::keep_unreadable_data() {
 }
 
 // Returns false if the copy could not be made.
-bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file) {
+bool FolderOpening::keep_unreadable_part(Quarantine& quarantine, const FileReport& file) {
   const std::string& name = file.name;
   FileBytes bytes;
   Quarantine::Kept kept;
@@ -168,8 +168,8 @@ std::optional<ContinuedFile> FolderOpening::open_last_file() {
   const bool is_ours = last.kind() == FileKind::checked && last.has_signature() &&
                        last.number == report_.highest_number && last.run() != 0 &&
                        last.run() == report_.run;
-  const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.was_stopped &&
-                             !last.has_rubbish() && last.records > 0;
+  const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.note_states_stop &&
+                             !last.has_unreadable_part() && last.records > 0;
   const bool has_room = last.bytes >= last.accepted_bytes + SegmentWriter::kEndBytes;
   if (!is_ours || !is_open_ended || !has_room) return std::nullopt;
   ContinuedFile result{.identity = last.identity,

@@ -41,7 +41,7 @@ bool Reading::says(std::string_view part) const {
 std::string Reading::text() const {
   std::string text = is_good ? "" : "error: " + error + "\n";
   for (const binlog::Problem& problem : problems) {
-    text += std::string(binlog::name_of(problem.kind)) + ": " + binlog::to_sentence(problem) + "\n";
+    text += binlog::to_sentence(problem) + "\n";
   }
   return text + std::to_string(jobs.size()) + " jobs, next id " + std::to_string(next_id) + "\n";
 }

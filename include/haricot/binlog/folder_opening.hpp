@@ -47,7 +47,7 @@ class FolderOpening {
 
  private:
   bool sync_read_files(std::string& error);
-  bool keep_rubbish(Quarantine& quarantine, const FileReport& file);
+  bool keep_unreadable_part(Quarantine& quarantine, const FileReport& file);
   void move_aside(Quarantine& quarantine, const std::string& name, std::uint64_t number);
 
   BinlogState& state_;

@@ -15,7 +15,7 @@ namespace {
 
 // Number of later offsets that are tried after a record was found. The zeros before a change can be
 // parsed as a record that begins a few bytes too early, with times 256 or 65536 times too long.
-constexpr std::uint64_t kShiftsLookedAt = 8;
+constexpr std::uint64_t kShiftsTried = 8;
 
 // Returns true if these bytes are zeros, as far as the file has them.
 bool is_zero(std::string_view file, std::uint64_t begin, std::uint64_t end) {
@@ -93,7 +93,7 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::ui
       offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, end_);
       if (!identity.signature) {
         damages_.push_back(
-            {.offset = 0, .bytes = offset_, .looks_torn = is_torn_by_looks(0, offset_)});
+            {.offset = 0, .bytes = offset_, .looks_torn = looks_torn_between(0, offset_)});
       } else if (version != kVersion) {
         damages_.push_back({.offset = 0, .bytes = kVersionBytes});
       }
@@ -123,7 +123,7 @@ std::uint32_t FileScan::digest() const {
   return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
 }
 
-bool FileScan::is_as_told_by(const Signature& next) const {
+bool FileScan::ends_as_stated_by(const Signature& next) const {
   // Earlier versions stated no digest of a file of beanstalkd. In their own files they counted
   // lost records, too.
   const bool is_checked = kind() == FileKind::checked;
@@ -134,7 +134,7 @@ bool FileScan::is_as_told_by(const Signature& next) const {
 }
 
 bool FileScan::is_contradicted_by(const Signature& next) const {
-  if (is_as_told_by(next)) return false;
+  if (ends_as_stated_by(next)) return false;
   // A file that is undamaged and longer is another one, even if the stated end is within a record.
   if (kind() == FileKind::checked && all_.size() > next.previous_bytes) {
     FileScan whole(all_, identity_);
@@ -148,15 +148,16 @@ bool FileScan::is_contradicted_by(const Signature& next) const {
 // Returns the damage between two offsets; `records`: number of lost records, 0: unknown. Each of
 // them counts in `changes`, full records included, because compaction writes a job in its new
 // state.
-Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
+Damage FileScan::damage_between(std::uint64_t begin, std::uint64_t end,
+                                std::uint32_t records) const {
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
   if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
-  damage.looks_torn = is_torn_by_looks(begin, end);
+  damage.looks_torn = looks_torn_between(begin, end);
   return damage;
 }
 
-bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
+bool FileScan::looks_torn_between(std::uint64_t begin, std::uint64_t end) const {
   return identity_.kind == FileKind::checked && looks_torn(bytes_, begin, end, identity_.seed);
 }
 
@@ -209,7 +210,7 @@ const FileScan::Found* FileScan::next_checked() {
       damages_.push_back({.offset = offset_,
                           .bytes = found_.record.bytes(),
                           .records = 1,
-                          .looks_torn = is_torn_by_looks(offset_, after)});
+                          .looks_torn = looks_torn_between(offset_, after)});
     }
     accept(found_);
     return &found_;
@@ -243,7 +244,7 @@ bool FileScan::is_seal_at(std::uint64_t offset) {
   if (!seal_) return false;
   marks_.add(seal_->mark);
   if (seal_->records > records_) {
-    damages_.push_back(lost(offset, offset, seal_->records - records_));
+    damages_.push_back(damage_between(offset, offset, seal_->records - records_));
     records_ = seal_->records;
   }
   offset_ = accepted_bytes_ = offset + kShortRecordBytes;
@@ -262,13 +263,13 @@ bool FileScan::search_on() {
       // is_seal_at() has added the missing records without their offset.
       const std::uint32_t missing = records_ - records_before;
       if (missing > 0) damages_.pop_back();
-      damages_.push_back(lost(begin, at, missing));
+      damages_.push_back(damage_between(begin, at, missing));
       end();
       return false;
     }
     if (read_good_header(at)) {
       const std::uint32_t missing = (found_.number - (records_ + 1)) % kRecordNumbers;
-      damages_.push_back(lost(begin, at, missing));
+      damages_.push_back(damage_between(begin, at, missing));
       records_ += missing;
       offset_ = at;
       hole_in_front_ = begin;
@@ -292,7 +293,7 @@ void FileScan::end() {
                                                static_cast<std::size_t>(end_ - accepted_bytes_));
   const std::size_t last = after.find_last_not_of('\0');
   if (last != std::string_view::npos) {
-    tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
+    tail_ = damage_between(accepted_bytes_, accepted_bytes_ + last + 1, 0);
     // The zeros after the tail may be a lost part of it. After a seal nothing was written.
     tail_.looks_torn = identity_.kind == FileKind::checked && !seal_;
   }
@@ -357,13 +358,13 @@ bool FileScan::search_on_in_legacy() {
       if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
     }
     if (is_clear_at(at)) {
-      for (std::uint64_t shift = kShiftsLookedAt; shift > 0; --shift) {
+      for (std::uint64_t shift = kShiftsTried; shift > 0; --shift) {
         if (at + shift < bytes_.size() && is_clear_at(at + shift)) {
           at += shift;
           break;
         }
       }
-      damages_.push_back(lost(begin, at, 0));
+      damages_.push_back(damage_between(begin, at, 0));
       offset_ = at;
       return true;
     }

@@ -78,7 +78,7 @@ FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view
   // The note names the newest file of the last run. Below, the seal of the file before shows that
   // this one was begun: a server seals a file after it has begun the next one.
   const FolderNote& note = facts.note;
-  place.was_begun_by_us = note.tells_last_run() && note.newest == place.number &&
+  place.was_begun_by_us = note.last_run_has_records() && note.newest == place.number &&
                           note.store_id == place.store_id && place.store_id != 0;
   if (place.store_id != 0 && was_never_safe(facts, index, bytes)) place.was_begun_by_us = true;
   if (index > 0) {
@@ -116,8 +116,8 @@ std::uint64_t store_of(const std::vector<FileFacts>& files, const FolderNote& no
 
 }  // namespace
 
-FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
-                         std::uint32_t epoch) {
+FolderNote trusted_note(const FolderNote& note, const std::vector<FileFacts>& files,
+                        std::uint32_t epoch) {
   std::uint32_t last = 0;
   for (const FileFacts& file : files) last = std::max(last, file.epoch());
   const bool may_be_late =
@@ -138,14 +138,14 @@ bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, Folde
   for (FileFacts& file : files) {
     const DiskStatus status = disk.read_ends(file.name, ends);
     if (status == DiskStatus::missing) {
-      facts.missing.push_back(file.name_number);
+      facts.listed_but_absent.push_back(file.name_number);
       continue;
     }
     if (status != DiskStatus::ok) return fail();
     is_known.push_back(identify_by_ends(ends, file));
     facts.files.push_back(std::move(file));
   }
-  facts.note = believed_note(note, facts.files, epoch);
+  facts.note = trusted_note(note, facts.files, epoch);
   facts.store_id = store_id != 0 ? store_id : store_of(facts.files, facts.note);
   FileBytes bytes;
   for (std::size_t i = 0; i < facts.files.size(); ++i) {

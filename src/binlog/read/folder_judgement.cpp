@@ -24,9 +24,10 @@ bool is_of_beanstalkd(FileKind kind) {
 bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   const std::uint32_t run = files[index].run();
   do {
-    if (files[index].marks.has_durable_past || files[index].was_stopped) return true;
+    if (files[index].marks.has_durable_past || files[index].note_states_stop) return true;
     ++index;
-  } while (index < files.size() && files[index].tells_end_before && files[index].run() == run);
+  } while (index < files.size() && files[index].states_end_of_previous &&
+           files[index].run() == run);
   return false;
 }
 
@@ -37,15 +38,15 @@ bool may_have_lost_its_name(const FolderPlan& plan, const std::vector<FileReport
                             std::uint64_t number, std::size_t index) {
   if (!plan.has_note() || plan.note.ids_end == 0) return false;
   // Files without heads do not state in which run they were begun.
-  bool is_told = false;
+  bool has_torn_head = false;
   while (index < files.size() && !files[index].has_signature()) {
     const FileReport& file = files[index];
     if (!file.is_head_torn && file.kind() != FileKind::empty) return false;
     if (file.marks.has_durable_past) return false;
-    is_told |= file.is_head_torn;
+    has_torn_head |= file.is_head_torn;
     ++index;
   }
-  if (index == files.size()) return is_told || plan.had_no_safe_record(number);
+  if (index == files.size()) return has_torn_head || plan.had_no_safe_record(number);
   const std::uint32_t run = files[index].run();
   if (run == 0 || (run == plan.note.run && number <= plan.note.newest)) return false;
   return !files[index].marks.are_of_earlier_version() && !has_durable_past(files, index);
@@ -151,18 +152,18 @@ void Judge::judge_bytes(std::size_t index) {
 // earlier version used the folder last, it may have removed more.
 void Judge::judge_first() {
   if (files_.empty()) return;
-  bool newest_tells = false;
+  bool newest_states_neighbours = false;
   for (const FileReport& file : files_) {
     const auto& signature = file.identity.signature;
     if (file.kind() == FileKind::empty) continue;
-    newest_tells =
-        file.kind() == FileKind::checked && (!signature || signature->tells_of_its_neighbours());
+    newest_states_neighbours =
+        file.kind() == FileKind::checked && (!signature || signature->states_neighbours());
   }
   std::uint64_t number = report_.oldest_needed;
   // On a full disk only the note states which files were removed.
   if (plan_.has_note()) number = std::max<std::uint64_t>(number, note_.oldest_needed);
   const std::uint64_t lowest = files_.front().number;
-  if (number == 0 || !newest_tells) return;
+  if (number == 0 || !newest_states_neighbours) return;
   number = std::max(number, lowest - std::min(lowest, kMissingReportedMax));
   for (; number < lowest; ++number) add_missing(number, 0);
 }
@@ -174,7 +175,7 @@ void Judge::judge_gap(std::size_t index) {
   const std::uint64_t before = files_[index - 1].number;
   const auto& signature = files_[index].identity.signature;
   std::uint64_t end = files_[index].number;
-  if (signature && signature->tells_of_its_neighbours()) {
+  if (signature && signature->states_neighbours()) {
     // Numbers between the file that it follows and its own were never used.
     end = std::uint64_t{signature->previous_number} + 1;
   } else if (files_[index].kind() == FileKind::empty ||
@@ -197,20 +198,21 @@ void Judge::judge_emptied() {
   bool follows_ours = false;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const FileReport& file = files_[i];
-    if (!file.tells_nothing()) {
+    if (!file.has_unknown_writer()) {
       follows_ours = file.kind() == FileKind::checked;
       continue;
     }
     std::size_t next = i + 1;
-    while (next < files_.size() && files_[next].tells_nothing()) ++next;
+    while (next < files_.size() && files_[next].has_unknown_writer()) ++next;
     const bool has_next_of_ours = next < files_.size() && files_[next].kind() == FileKind::checked;
     const bool is_newest = i + 1 == files_.size();
     // An idle beanstalkd leaves a file with its version and zeros.
     const bool is_begun_by_beanstalkd = file.kind() == FileKind::beanstalkd_v7 &&
-                                        file.accepted_bytes == kVersionBytes && !file.has_rubbish();
+                                        file.accepted_bytes == kVersionBytes &&
+                                        !file.has_unreadable_part();
     const bool was_begun_by_us = i > 0 && files_[i - 1].was_followed();
     const bool had_records =
-        plan_.has_note() && note_.tells_last_run() && file.number == note_.newest;
+        plan_.has_note() && note_.last_run_has_records() && file.number == note_.newest;
     if (is_begun_by_beanstalkd && !was_begun_by_us && !had_records) continue;
     const bool may_be_ours = (follows_ours && !has_next_of_ours) || had_records ||
                              (is_newest && file.kind() == FileKind::empty);
@@ -218,7 +220,8 @@ void Judge::judge_emptied() {
     report_.may_lack_newest |= had_records || next >= end_of_signed;
     if (plan_.had_no_safe_record(file.number)) continue;
     if (!is_newest && may_have_lost_its_name(plan_, files_, file.number, i + 1)) continue;
-    if (!file.has_rubbish()) report_.problems.push_back({.kind = Kind::damaged, .file = file.name});
+    if (!file.has_unreadable_part())
+      report_.problems.push_back({.kind = Kind::damaged, .file = file.name});
     add_doubt(report_, file.name, file.number, 0);
   }
 }
@@ -255,8 +258,8 @@ void Judge::judge_run() {
   for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
     if (file->kind() != FileKind::checked) {
       const bool is_noted =
-          plan_.has_note() && note_.tells_last_run() && file->number == note_.newest;
-      if (is_noted && file->records > 0 && !file->has_rubbish()) add_other_run(*file);
+          plan_.has_note() && note_.last_run_has_records() && file->number == note_.newest;
+      if (is_noted && file->records > 0 && !file->has_unreadable_part()) add_other_run(*file);
       report_.may_lack_newest |= is_noted;
       continue;
     }
@@ -279,8 +282,9 @@ void Judge::add_missing(std::uint64_t number, std::size_t next) {
   if (next < files_.size() && may_have_lost_its_name(plan_, files_, number, next)) return;
   if (plan_.may_lack_files) return add_doubt(report_, binlog_file_name(number), number, 0);
   report_.missing.push_back(number);
-  const bool is_listed =
-      std::find(plan_.listed.begin(), plan_.listed.end(), number) != plan_.listed.end();
+  const auto& listed = plan_.listed_but_absent;
+  const bool is_listed = std::find(listed.begin(), listed.end(), number) != listed.end();
+  if (is_listed) report_.missing_but_listed.push_back(number);
   add_unfit(binlog_file_name(number),
             is_listed ? "cannot be found, though the folder lists it" : "is missing");
 }
@@ -307,8 +311,8 @@ std::uint64_t Judge::ids_left_out() {
     }
     // A file whose end is unknown may have been cut, unless it is the newest, or a whole file of
     // beanstalkd.
-    const bool is_whole_legacy =
-        file.kind() != FileKind::checked && file.kind() != FileKind::empty && !file.has_rubbish();
+    const bool is_whole_legacy = file.kind() != FileKind::checked &&
+                                 file.kind() != FileKind::empty && !file.has_unreadable_part();
     const bool may_be_cut = !file.has_known_end && !is_whole_legacy && &file != &files_.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
@@ -324,7 +328,7 @@ void Judge::skip_lost_ids() {
       std::any_of(files_.begin(), files_.end(), [](const FileReport& file) { return file.is_cut; });
   // If the last run has no durable records, the note has the exact next id. Otherwise its bound is
   // higher than the ids that were given out, so it is used only if records may be missing.
-  const bool is_exact = !note_.tells_last_run();
+  const bool is_exact = !note_.last_run_has_records();
   if ((report_.may_lack_newest || is_noted_cut || is_exact) && plan_.has_note()) {
     report_.next_id = std::max(report_.next_id, note_.ids_end);
   }
@@ -346,15 +350,16 @@ std::vector<std::string> ReplayReport::warnings() const {
 
 std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t index) {
   const FileReport& file = files[index];
-  if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
+  if (file.note_states_stop || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
   const std::size_t next = index + 1;
   // beanstalkd begins its file after the run has ended, and does not state how it found this one.
   if (next < files.size() && is_of_beanstalkd(files[next].kind())) return kDurableBytesEnd;
-  if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
+  if (next == files.size() || !files[next].states_end_of_previous) return file.marks.durable_bytes;
   // The next run states how it found this file. If the file is as stated and its run is unknown, it
   // counts as one of an earlier run.
   const bool is_of_other_run = file.run() != 0 && file.run() != files[next].run();
-  if (file.is_as_told && (is_of_other_run || file.run() == 0)) return file.marks.durable_bytes;
+  if (file.ends_as_next_states && (is_of_other_run || file.run() == 0))
+    return file.marks.durable_bytes;
   if (is_of_other_run) return kDurableBytesEnd;
   return has_durable_past(files, next) ? kDurableBytesEnd : file.marks.durable_bytes;
 }

@@ -37,13 +37,13 @@ std::string misfit_of(const PlannedFile& file, std::uint64_t store_id) {
 const Signature* FolderPlan::witness_of(std::size_t index) const {
   if (index + 1 == files.size()) return nullptr;
   const auto& signature = files[index + 1].identity.signature;
-  return signature && signature->knows_end_of(files[index].number) ? &*signature : nullptr;
+  return signature && signature->states_end_of(files[index].number) ? &*signature : nullptr;
 }
 
 std::uint64_t FolderPlan::noted_end_of(std::size_t index) const {
   const PlannedFile& file = files[index];
-  const bool is_noted = has_note() && note.tells_last_run() && file.kind() == FileKind::checked &&
-                        file.number == note.newest &&
+  const bool is_noted = has_note() && note.last_run_has_records() &&
+                        file.kind() == FileKind::checked && file.number == note.newest &&
                         (!file.has_signature() || file.run() == note.run);
   return is_noted ? std::max<std::uint64_t>(note.end, kFirstRecordOffset + kShortRecordBytes) : 0;
 }
@@ -54,19 +54,19 @@ FolderPlan begin_plan(const FolderFacts& facts) {
   plan.note = facts.note;
   plan.store_id = facts.store_id;
   plan.spares = facts.spares;
-  plan.listed = facts.missing;
+  plan.listed_but_absent = facts.listed_but_absent;
   for (const FileFacts& file : facts.files) {
     const bool is_ours = file.kind() == FileKind::checked;
     plan.files.push_back({file, is_ours ? file.identity.number : file.name_number});
     plan.highest_name = std::max(plan.highest_name, file.name_number);
   }
-  for (const std::uint64_t number : facts.missing) {
+  for (const std::uint64_t number : facts.listed_but_absent) {
     plan.highest_name = std::max(plan.highest_name, number);
   }
   return plan;
 }
 
-void leave_late_aside(FolderPlan& plan) {
+void set_late_aside(FolderPlan& plan) {
   std::uint32_t epoch = 0;
   for (auto file = plan.files.begin(); file != plan.files.end();) {
     if (file->epoch() != 0 && file->epoch() < epoch) {
@@ -91,7 +91,7 @@ FolderPlan plan_folder(const FolderFacts& facts) {
     plan.problems.push_back(
         {.kind = Kind::unfit, .file = name, .why = "has a number that no server gives"});
   }
-  leave_late_aside(plan);
+  set_late_aside(plan);
   for (const PlannedFile& file : plan.files) {
     std::string why = misfit_of(file, plan.store_id);
     if (!why.empty()) {

@@ -12,25 +12,24 @@ using Kind = Problem::Kind;
 
 struct Row {
   Kind kind;
-  const char* name;
   // Words in capitals are replaced: FILE, OTHER and WHY by texts, OFFSET and ID by numbers, and
   // BYTES, LOST, JOBS and RECORDS by a number with its unit.
   std::string_view sentence;
 };
 
 constexpr std::array kRows = {
-    Row{Kind::damaged, "damaged", "FILE is damaged at offset OFFSET: BYTES cannot be readLOST"},
-    Row{Kind::job_lost, "job-lost", "FILE: the body of job ID is damaged, the job is lost"},
-    Row{Kind::unproven, "unproven",
+    Row{Kind::damaged, "FILE is damaged at offset OFFSET: BYTES cannot be readLOST"},
+    Row{Kind::job_lost, "FILE: the body of job ID is damaged, the job is lost"},
+    Row{Kind::unproven,
         "FILE: RECORDS of beanstalkd cannot be checked; the file is damaged, or has changed"},
-    Row{Kind::torn, "torn",
+    Row{Kind::torn,
         "FILE has lost what was not on the disk yet: BYTES at offset OFFSET, as a crash leaves "
         "them"},
-    Row{Kind::late, "file-late",
+    Row{Kind::late,
         "FILE was begun after OTHER, by a server that had lost the folder by then: FILE is left "
         "aside"},
-    Row{Kind::unfit, "file-unfit", "FILE WHY"},
-    Row{Kind::in_doubt, "in-doubt",
+    Row{Kind::unfit, "FILE WHY"},
+    Row{Kind::in_doubt,
         "up to JOBS may have come back, or be in an old state: what is lost of FILE may have held "
         "their deletions"},
 };
@@ -56,10 +55,6 @@ std::string_view template_of(const Problem& problem) {
 
 bool is_damage(const Problem& problem) {
   return problem.kind != Kind::torn;
-}
-
-const char* name_of(Problem::Kind kind) {
-  return kRows[static_cast<std::size_t>(kind)].name;
 }
 
 std::string to_sentence(const Problem& problem) {

@@ -120,8 +120,8 @@ void Replay::settle_half_written() {
 FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
   FileReport report{plan_.files[index]};
   report.bytes = bytes;
-  report.was_stopped = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
-  report.tells_end_before = index > 0 && plan_.witness_of(index - 1) != nullptr;
+  report.note_states_stop = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
+  report.states_end_of_previous = index > 0 && plan_.witness_of(index - 1) != nullptr;
   return report;
 }
 
@@ -156,14 +156,14 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   report.is_sealed = scan.seal().has_value();
   if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
   report.has_known_end = witness != nullptr || report.is_sealed;
-  report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
+  report.seal_states_stop = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   if (witness != nullptr) {
     judge_known_end(scan, bytes, *witness, report);
   } else {
     judge_end(scan, bytes, report);
   }
-  if (!scan.is_complete() || report.has_rubbish()) newest_hurt_ = planned.number;
+  if (!scan.is_complete() || report.has_unreadable_part()) newest_damaged_ = planned.number;
   read_.files.push_back(std::move(report));
   return true;
 }
@@ -192,8 +192,8 @@ void Replay::remember_oldest_needed(std::uint64_t number, bool is_certain) {
 void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
                              FileReport& report) {
   const FileIdentity& identity = report.identity;
-  report.is_as_told = scan.is_as_told_by(witness);
-  const bool is_contradicted = !report.is_as_told && scan.is_contradicted_by(witness);
+  report.ends_as_next_states = scan.ends_as_stated_by(witness);
+  const bool is_contradicted = !report.ends_as_next_states && scan.is_contradicted_by(witness);
   // Files of one run were begun by one server, so neither of them is from a copy of the folder.
   const bool is_of_that_run = report.run() != 0 && report.run() == witness.run;
   report.contradicts_next =
@@ -224,13 +224,13 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
   // Such a server has acknowledged nothing that it wrote there.
   const bool is_late = report.epoch() != 0 && report.epoch() < witness.epoch;
-  bool goes_on = false;
+  bool has_later_record = false;
   if (report.kind() == FileKind::checked && !is_late) {
     FileScan whole(all, identity);
     whole.run_to_end();
-    goes_on = whole.accepted_bytes() > end;
+    has_later_record = whole.accepted_bytes() > end;
   }
-  if (goes_on) {
+  if (has_later_record) {
     report.damages.push_back({.offset = end, .bytes = bytes});
   } else {
     report.torn = {.offset = end, .bytes = bytes};
@@ -296,7 +296,7 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
 bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
   if (const auto number = needed_from(record)) {
     hole_in_front_.reset();  // Text directly precedes its record, so it was not in that hole.
-    remember_oldest_needed(*number, scan.is_complete() && newest_hurt_ < *number);
+    remember_oldest_needed(*number, scan.is_complete() && newest_damaged_ < *number);
   } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
     text_.add(*part);
     if (text_.is_whole(TextKind::tombstone_alone, part->id)) return take_tombstone(part->id);

@@ -33,7 +33,7 @@ enum class Link : std::uint8_t { good, damaged, broken };
 Link link_of(const std::string& bytes, const Signature& next) {
   FileScan scan(bytes, identify(bytes, {.number = 5}), next.previous_bytes);
   scan.run_to_end();
-  if (scan.is_as_told_by(next)) return Link::good;
+  if (scan.ends_as_stated_by(next)) return Link::good;
   return scan.is_contradicted_by(next) ? Link::broken : Link::damaged;
 }
 
@@ -83,14 +83,14 @@ TEST(Link, OnlyTheNextFileKnowsTheEnd) {
   next.oldest_needed = 2;
   next.previous_number = 5;  // Number 6 was never used.
   next.previous_bytes = 1000;
-  EXPECT_TRUE(next.knows_end_of(5));
-  EXPECT_FALSE(next.knows_end_of(6));
+  EXPECT_TRUE(next.states_end_of(5));
+  EXPECT_FALSE(next.states_end_of(6));
   next.previous_bytes = 0;
-  EXPECT_FALSE(next.knows_end_of(5)) << "begun behind a failure";
+  EXPECT_FALSE(next.states_end_of(5)) << "begun behind a failure";
   next.previous_bytes = 1000;
   next.oldest_needed = 0;  // An earlier version: then it is the number before.
-  EXPECT_FALSE(next.knows_end_of(5));
-  EXPECT_TRUE(next.knows_end_of(6));
+  EXPECT_FALSE(next.states_end_of(5));
+  EXPECT_TRUE(next.states_end_of(6));
 }
 
 }  // namespace

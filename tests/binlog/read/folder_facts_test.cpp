@@ -25,7 +25,7 @@ struct NoteRow {
   std::uint32_t run;                  // Run in the note.
   std::vector<std::uint32_t> epochs;  // Epochs of the files; 0: none.
   std::uint32_t epoch;                // Epoch of the server.
-  bool is_believed;
+  bool is_trusted;
 };
 
 TEST(BelievedNote, BelongsToTheLastServerWithAFile) {
@@ -51,8 +51,8 @@ TEST(BelievedNote, BelongsToTheLastServerWithAFile) {
       files.back().identity.signature->epoch = epoch;
     }
     const FolderNote note{.store_id = 77, .run = row.run, .newest = 5};
-    const FolderNote believed = believed_note(note, files, row.epoch);
-    EXPECT_EQ(believed, row.is_believed ? note : FolderNote{.store_id = 77}) << row.what;
+    const FolderNote trusted = trusted_note(note, files, row.epoch);
+    EXPECT_EQ(trusted, row.is_trusted ? note : FolderNote{.store_id = 77}) << row.what;
   }
 }
 
@@ -193,7 +193,7 @@ TEST_F(Facts, AListedButMissingFileDoesNotExist) {
     EXPECT_EQ(facts_.files[i].name_number, kLeft[i]);
     EXPECT_EQ(facts_.files[i].identity.number, kLeft[i]);
   }
-  EXPECT_EQ(facts_.missing, (std::vector<std::uint64_t>{1, 5}));
+  EXPECT_EQ(facts_.listed_but_absent, (std::vector<std::uint64_t>{1, 5}));
   EXPECT_EQ(plan_folder(facts_).highest_name, 5U);
 }
 

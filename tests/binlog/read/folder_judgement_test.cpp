@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "binlog/read/problem_name.hpp"
+
 namespace haricot::binlog {
 namespace {
 
@@ -23,7 +25,7 @@ struct JudgedFolder {
     plan.store_id = kStoreJudged;
     read.next_id = kNextIdRead;
     for (std::uint64_t number = 4; number <= 6; ++number) add(number);
-    read.files.back().is_last_of_a_run = true;
+    read.files.back().seal_states_stop = true;
     read.oldest_needed = 4;
   }
 
@@ -45,7 +47,7 @@ struct JudgedFolder {
     report.bytes = report.accepted_bytes = 984;
     report.records = report.records_counted = 20;
     report.has_known_end = report.is_sealed = true;
-    report.tells_end_before = number > 4;
+    report.states_end_of_previous = number > 4;
     report.live_jobs = 4;
     read.files.push_back(report);
   }
@@ -55,7 +57,7 @@ struct JudgedFolder {
   }
   void lose_head(std::size_t index) {
     read.files[index].identity.signature.reset();
-    read.files[index].tells_end_before = false;
+    read.files[index].states_end_of_previous = false;
     read.files[index].damages = {{.offset = 0, .bytes = 88}};
   }
   // Leaves only zeros in a file.
@@ -168,7 +170,7 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"the newest is empty",
      [](JudgedFolder& f) {
        f.empty(2);
-       f.read.files[1].is_last_of_a_run = true;
+       f.read.files[1].seal_states_stop = true;
      },
      "damaged binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
     {"one is empty and the next has lost its records, but a later one tells the ids",
@@ -182,7 +184,7 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"and a server was stopped after that one",
      [](JudgedFolder& f) {
        f.add(7);
-       f.read.files[3].is_last_of_a_run = true;
+       f.read.files[3].seal_states_stop = true;
        f.empty(1);
        f.lose_records(2);
      },
@@ -193,7 +195,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.add(8);
        f.read.files[3].identity.signature->run = 1;
        f.read.files[3].marks.has_some = true;
-       f.read.files[4].is_last_of_a_run = true;
+       f.read.files[4].seal_states_stop = true;
        f.empty(1);
        f.lose_records(2);
        f.note(8);
@@ -286,22 +288,22 @@ struct Known {
 TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
   constexpr std::uint64_t kAll = kDurableBytesEnd;
   const FileReport own = file_of_run(1, marks(500));
-  FileReport as_told = own;
-  as_told.is_as_told = true;
+  FileReport as_stated = own;
+  as_stated.ends_as_next_states = true;
   FileReport stopped = own;
-  stopped.was_stopped = true;
+  stopped.note_states_stop = true;
   FileReport of_no_run = file_of_run(0, marks(500));
-  of_no_run.is_as_told = true;
+  of_no_run.ends_as_next_states = true;
   FileReport of_beanstalkd;
   of_beanstalkd.identity.kind = FileKind::beanstalkd_v7;
   const auto next = [](std::uint32_t run, MarksRead read) {
     FileReport file = file_of_run(run, read);
-    file.tells_end_before = true;
+    file.states_end_of_previous = true;
     return file;
   };
   const FileReport unsynced = next(1, marks(0, false));
   FileReport last = unsynced;
-  last.was_stopped = true;
+  last.note_states_stop = true;
   const Known table[] = {
       {"the newest file", {own}, 500},
       {"one that the note knows to the end", {stopped}, kAll},
@@ -313,7 +315,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
       {"a server was stopped after one of the run", {own, unsynced, last}, kAll},
       {"the next one does not know it", {own, file_of_run(1, marks(90))}, 500},
       {"beanstalkd came next, and states nothing", {own, of_beanstalkd}, kAll},
-      {"the next run found it so", {as_told, next(2, marks(90))}, 500},
+      {"the next run found it so", {as_stated, next(2, marks(90))}, 500},
       {"the next run found it otherwise", {own, next(2, marks(90))}, kAll},
       {"its run is unknown, and the next run found it so", {of_no_run, next(2, marks(90))}, 500},
   };

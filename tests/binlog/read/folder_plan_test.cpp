@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "binlog/read/problem_name.hpp"
+
 namespace haricot::binlog {
 namespace {
 

@@ -31,7 +31,7 @@ struct FolderNote {
   std::uint64_t ids_end = 0;
 
   // Returns true if the last run has recorded something. Then the newest file belongs to it.
-  bool tells_last_run() const { return run != 0 && run_before == run; }
+  bool last_run_has_records() const { return run != 0 && run_before == run; }
 
   bool operator==(const FolderNote&) const = default;
 };

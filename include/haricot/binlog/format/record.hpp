@@ -215,11 +215,11 @@ struct Signature {
   std::uint32_t previous_records = 0;  // Number of its records.
   std::uint32_t previous_digest = 0;   // See FileScan::digest().
 
-  bool tells_of_its_neighbours() const { return oldest_needed != 0; }
+  bool states_neighbours() const { return oldest_needed != 0; }
   // Returns true if it states the end of the file of that number.
-  bool knows_end_of(std::uint64_t number) const {
+  bool states_end_of(std::uint64_t number) const {
     const bool is_before =
-        tells_of_its_neighbours() ? previous_number == number : file_number == number + 1;
+        states_neighbours() ? previous_number == number : file_number == number + 1;
     return previous_bytes != 0 && is_before;
   }
 };

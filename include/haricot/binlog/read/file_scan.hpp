@@ -121,10 +121,10 @@ class FileScan {
   const std::optional<Seal>& seal() const { return seal_; }
   // Returns true if the file ends as the next file states. Requires: the scan is complete, and its
   // `end` is the length that the next file states.
-  bool is_as_told_by(const Signature& next) const;
+  bool ends_as_stated_by(const Signature& next) const;
   // Returns true if the file differs from the statement of the next file although it is neither
   // damaged nor cut off: the next file was begun after another file of this number. Requires: as
-  // for is_as_told_by().
+  // for ends_as_stated_by().
   bool is_contradicted_by(const Signature& next) const;
   // Returns the marks of the records and of the seal. A file of beanstalkd has none.
   const MarksRead& marks() const { return marks_; }
@@ -149,8 +149,8 @@ class FileScan {
   bool is_clear_at(std::uint64_t offset) const;
   bool search_on_in_legacy();
 
-  bool is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const;
-  Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
+  bool looks_torn_between(std::uint64_t begin, std::uint64_t end) const;
+  Damage damage_between(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
 
   std::string_view all_;    // The whole file.
   std::string_view bytes_;  // The part that is scanned.

@@ -37,7 +37,7 @@ struct FolderFacts {
   std::vector<std::string> misnamed;  // Names of files with a number that no server gives.
   // Numbers of files that are listed but cannot be found. A cluster volume may list a file that was
   // removed while some of the volume's copies were offline.
-  std::vector<std::uint64_t> missing;
+  std::vector<std::uint64_t> listed_but_absent;
 };
 
 // Returns the part of the note that a server of `epoch` (0: it has none) may use: all of it, or
@@ -48,8 +48,8 @@ struct FolderFacts {
 // an epoch from the highest one of all files to the one before `epoch`. Several epochs are
 // possible, because a server may end before it writes a note. If no file has an epoch, or one has
 // `epoch` or a higher one, the whole note counts.
-FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
-                         std::uint32_t epoch);
+FolderNote trusted_note(const FolderNote& note, const std::vector<FileFacts>& files,
+                        std::uint32_t epoch);
 
 // Sets `facts`. Reads the first and last bytes of each file, and the whole file if they do not
 // identify it, or identify it as a file of another number or folder. `store_id`: id of the folder;

@@ -28,13 +28,13 @@ struct FileReport : PlannedFile {
   std::uint32_t digest = 0;
   bool has_known_end = false;  // The next file or its own seal states its end.
   bool is_sealed = false;
-  bool is_last_of_a_run = false;  // Its seal states that the server was stopped after it.
-  bool is_cut = false;            // It is shorter than the note states.
-  bool was_stopped = false;       // The note states that the server was stopped after it.
-  bool tells_end_before = false;  // It states how the file before it ended.
+  bool seal_states_stop = false;        // Its seal states that the server was stopped after it.
+  bool is_cut = false;                  // It is shorter than the note states.
+  bool note_states_stop = false;        // The note states that the server was stopped after it.
+  bool states_end_of_previous = false;  // It states how the file before it ended.
   MarksRead marks = {};
-  bool is_as_told = false;        // It ends as the next file states.
-  bool contradicts_next = false;  // The next file was begun after another one of this number.
+  bool ends_as_next_states = false;  // It ends as the next file states.
+  bool contradicts_next = false;     // The next file was begun after another one of this number.
   // A crash took its head, and with it the statement of how the file before it ended.
   bool is_head_torn = false;
   Damage torn = {};  // Stretch from the first to the last torn byte.
@@ -49,13 +49,13 @@ struct FileReport : PlannedFile {
   std::uint64_t live_jobs = 0;
 
   // Returns true if a part of it is damaged or torn; the part may be zeros, or missing.
-  bool has_rubbish() const { return !damages.empty() || torn.bytes > 0; }
+  bool has_unreadable_part() const { return !damages.empty() || torn.bytes > 0; }
   // Returns true if haricotd ended the file because it had begun the next one.
   bool was_followed() const {
-    return kind() == FileKind::checked && is_sealed && !is_last_of_a_run;
+    return kind() == FileKind::checked && is_sealed && !seal_states_stop;
   }
   // Returns true if no record shows which server wrote it.
-  bool tells_nothing() const { return kind() != FileKind::checked && records == 0; }
+  bool has_unknown_writer() const { return kind() != FileKind::checked && records == 0; }
 };
 
 // The result of reading the files of a plan, except the jobs.
@@ -78,11 +78,12 @@ struct ReplayReport : FolderRead {
   std::vector<Problem> problems = {};
   std::vector<std::string> spares = {};     // See FolderFacts.
   std::vector<std::uint64_t> missing = {};  // Numbers of files that must be there and are not.
-  bool may_lack_newest = false;             // A file newer than these may have had records.
-  std::uint64_t highest_number = 0;         // Highest number of a file read, set aside or missing.
-  std::uint64_t records_lost = 0;           // Number of lost records, as far as is known.
-  std::uint64_t store_id = 0;               // Id of the folder; 0: unknown.
-  std::uint32_t run = 0;                    // Run of the newest file with records; 0: unknown.
+  std::vector<std::uint64_t> missing_but_listed = {};  // Those of `missing` that the folder lists.
+  bool may_lack_newest = false;      // A file newer than these may have had records.
+  std::uint64_t highest_number = 0;  // Highest number of a file read, set aside or missing.
+  std::uint64_t records_lost = 0;    // Number of lost records, as far as is known.
+  std::uint64_t store_id = 0;        // Id of the folder; 0: unknown.
+  std::uint32_t run = 0;             // Run of the newest file with records; 0: unknown.
 
   // Returns true if nothing is lost or in doubt. The torn end that a crash leaves does not count.
   bool is_sound() const;

@@ -27,11 +27,11 @@ struct PlannedFile : FileFacts {
 };
 
 struct FolderPlan {
-  std::string refusal;                // Reason why no reader may use the folder; empty: none.
-  std::vector<PlannedFile> files;     // In the order in which they are read.
-  std::vector<Problem> problems;      // Problems of whole files.
-  std::vector<std::string> spares;    // See FolderFacts.
-  std::vector<std::uint64_t> listed;  // Numbers of files that are listed but cannot be found.
+  std::string refusal;              // Reason why no reader may use the folder; empty: none.
+  std::vector<PlannedFile> files;   // In the order in which they are read.
+  std::vector<Problem> problems;    // Problems of whole files.
+  std::vector<std::string> spares;  // See FolderFacts.
+  std::vector<std::uint64_t> listed_but_absent;  // See FolderFacts.
   FolderNote note;
   std::uint64_t store_id = 0;      // 0: unknown.
   std::uint64_t highest_name = 0;  // Highest number in a file's name, read or not; 0: none.
@@ -63,7 +63,7 @@ FolderPlan begin_plan(const FolderFacts& facts);
 // Sets aside each file whose epoch is lower than that of an earlier file, and sets
 // `counts_if_needed` of the others. A file without an epoch is never late, because a server without
 // one may follow any other.
-void leave_late_aside(FolderPlan& plan);
+void set_late_aside(FolderPlan& plan);
 // Returns the plan of a server. A file that does not belong in its place is a problem `unfit`.
 FolderPlan plan_folder(const FolderFacts& facts);
 

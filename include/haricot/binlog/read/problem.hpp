@@ -35,8 +35,6 @@ struct Problem {
 // Returns true for all kinds except `torn`, which a crash leaves. With `--strict` a server does not
 // start if a problem is damage.
 bool is_damage(const Problem& problem);
-// Returns the short name of a kind, with hyphens, for tests.
-const char* name_of(Problem::Kind kind);
 // Returns the problem as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read".
 std::string to_sentence(const Problem& problem);
 // Returns the reason not to start: the first problem of kind `unfit`, and the number of further

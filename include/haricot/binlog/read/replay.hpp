@@ -128,9 +128,9 @@ class Replay {
   // Number below which files are certainly not needed, as the files since the first one of
   // `epoch_read_` state; 0: unknown.
   std::uint64_t unneeded_below_ = 0;
-  std::uint64_t newest_hurt_ = 0;    // Number of the newest damaged or torn file; 0: none yet.
-  FileKind kind_ = FileKind::empty;  // Kind of the current file.
-  TextParts text_;                   // Text read so far that belongs to the next record.
+  std::uint64_t newest_damaged_ = 0;  // Number of the newest damaged or torn file; 0: none yet.
+  FileKind kind_ = FileKind::empty;   // Kind of the current file.
+  TextParts text_;                    // Text read so far that belongs to the next record.
   // Offset of a hole that may have taken a part of that text.
   std::optional<std::uint64_t> hole_in_front_;
   // A record that follows a hole and lacks text (tags or a tombstone) that may have been in the

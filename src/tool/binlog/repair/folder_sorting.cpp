@@ -24,7 +24,7 @@ using haricot::binlog::PlannedFile;
 using haricot::binlog::Problem;
 using haricot::binlog::Signature;
 
-void leave_strangers_out(SortedFolder& folder) {
+void leave_out_foreign(SortedFolder& folder) {
   for (std::size_t i = 0; i < folder.plan.files.size();) {
     const FileIdentity& identity = folder.plan.files[i].identity;
     const bool is_ours =
@@ -41,7 +41,7 @@ void leave_strangers_out(SortedFolder& folder) {
 
 // Leaves out all except the first of several checked files with the same number. Requires: the
 // files are in order.
-void leave_duplicates_out(SortedFolder& folder) {
+void leave_out_duplicates(SortedFolder& folder) {
   for (std::size_t i = 1; i < folder.plan.files.size();) {
     const PlannedFile& before = folder.plan.files[i - 1];
     const PlannedFile& file = folder.plan.files[i];
@@ -95,15 +95,15 @@ SortedFolder sort_files(const FolderFacts& facts) {
                              .file = name,
                              .why = "has a number that no server gives and is not read"});
   }
-  leave_strangers_out(folder);
+  leave_out_foreign(folder);
   // If two files have the same number, the one with the right name comes first.
   std::stable_sort(plan.files.begin(), plan.files.end(),
                    [](const PlannedFile& a, const PlannedFile& b) {
                      return std::pair(a.number, a.number != a.name_number) <
                             std::pair(b.number, b.number != b.name_number);
                    });
-  leave_duplicates_out(folder);
-  haricot::binlog::leave_late_aside(plan);
+  leave_out_duplicates(folder);
+  haricot::binlog::set_late_aside(plan);
   for (const PlannedFile& file : plan.files) {
     if (file.number == file.name_number) continue;
     plan.problems.push_back(
@@ -117,7 +117,7 @@ SortedFolder sort_files(const FolderFacts& facts) {
 
 // Checks the files from the last to the first, because a file that is left out proves nothing about
 // the one before it.
-bool leave_contradicted_out(binlog::Disk& disk, SortedFolder& folder, std::string& error) {
+bool leave_out_contradicted(binlog::Disk& disk, SortedFolder& folder, std::string& error) {
   FileBytes bytes;
   FolderPlan& plan = folder.plan;
   for (std::size_t i = plan.files.size(); i-- > 0;) {

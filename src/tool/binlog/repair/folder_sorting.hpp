@@ -45,7 +45,7 @@ std::vector<std::uint64_t> likely_stores(const std::vector<binlog::FileFacts>& f
 SortedFolder sort_files(const binlog::FolderFacts& facts);
 // Leaves contradicted files out. Returns false and sets `error` if a file cannot be read. May throw
 // std::bad_alloc.
-[[nodiscard]] bool leave_contradicted_out(binlog::Disk& disk, SortedFolder& folder,
+[[nodiscard]] bool leave_out_contradicted(binlog::Disk& disk, SortedFolder& folder,
                                           std::string& error);
 
 }  // namespace haricot::tool

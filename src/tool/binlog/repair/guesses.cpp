@@ -88,22 +88,22 @@ class Guessing {
   }
 
   // Returns the number of files that are missing or renamed if this is the id of the folder.
-  std::size_t count_oddities(std::uint64_t store_id) const {
+  std::size_t count_misfits(std::uint64_t store_id) const {
     std::set<std::uint64_t> there;
     std::set<std::uint64_t> needed;
-    std::size_t oddities = 0;
+    std::size_t misfits = 0;
     for (const FileFacts& file : facts_.files) {
       const auto& signature = file.identity.signature;
       if (!signature || signature->store_id != store_id) continue;
       there.insert(signature->file_number);
-      oddities += signature->file_number != file.name_number;
+      misfits += signature->file_number != file.name_number;
       if (signature->previous_number != 0) needed.insert(signature->previous_number);
       if (signature->oldest_needed != 0) needed.insert(signature->oldest_needed);
       // Unless it is stopped, a server seals a file because it has begun the next one.
       if (file.seal && !file.seal->clean_exit) needed.insert(signature->file_number + 1);
     }
-    for (const std::uint64_t number : needed) oddities += !there.contains(number);
-    return oddities;
+    for (const std::uint64_t number : needed) misfits += !there.contains(number);
+    return misfits;
   }
 
   void choose_store() {
@@ -112,10 +112,10 @@ class Guessing {
     std::size_t least = std::numeric_limits<std::size_t>::max();
     std::size_t choices = 0;
     for (const std::uint64_t id : likely) {
-      const std::size_t oddities = count_oddities(id);
-      choices = oddities < least ? 1 : choices + (oddities == least);
-      if (oddities <= least) facts_.store_id = id;
-      least = std::min(least, oddities);
+      const std::size_t misfits = count_misfits(id);
+      choices = misfits < least ? 1 : choices + (misfits == least);
+      if (misfits <= least) facts_.store_id = id;
+      least = std::min(least, misfits);
     }
     if (choices > 1) return;
     for (const FileFacts& file : facts_.files) {
@@ -214,13 +214,13 @@ void SeedSearch::count_signature(std::uint32_t seed) {
 // Rejects a seed that too many whole full records contradict: beanstalkd has copied them, so each
 // yields a different seed.
 std::optional<std::uint32_t> SeedSearch::run() {
-  look_at_all();
+  count_all();
   if (best_.sums < 2 || 2 * best_.sums <= proven_sums_) return std::nullopt;
   return best_seed_;
 }
 
 std::optional<std::uint32_t> SeedSearch::run_without(std::uint32_t seed) {
-  look_at_all();
+  count_all();
   if (seed_of_name_ && *seed_of_name_ != seed && votes_.contains(*seed_of_name_)) {
     return *seed_of_name_;
   }
@@ -237,16 +237,16 @@ std::uint32_t SeedSearch::sectors_of(std::uint32_t seed) const {
   return found == votes_.end() ? 0 : found->second.sectors;
 }
 
-void SeedSearch::look_at_all() {
+void SeedSearch::count_all() {
   std::size_t at = kVersionBytes;
   while (at + kShortRecordBytes <= bytes_.size() &&
          (best_.sums < kSumsToStop || best_.sectors < kSectorsToStop)) {
-    at += look_at(at);
+    at += count_at(at);
   }
 }
 
 // Counts the checksums of a record or seal at that offset. Returns the number of bytes to advance.
-std::size_t SeedSearch::look_at(std::size_t at) {
+std::size_t SeedSearch::count_at(std::size_t at) {
   const std::string_view rest = bytes_.substr(at);
   if (const auto seed = haricot::binlog::seed_by_seal(rest, at)) {
     add(*seed, 1, at);

@@ -74,8 +74,8 @@ class SeedSearch {
     }
   };
 
-  void look_at_all();
-  std::size_t look_at(std::size_t at);
+  void count_all();
+  std::size_t count_at(std::size_t at);
   void add(std::uint32_t seed, std::uint32_t sums, std::size_t at);
 
   std::string_view bytes_;

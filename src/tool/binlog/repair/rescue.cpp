@@ -23,7 +23,7 @@ using haricot::binlog::Record;
 
 // Returns true if the server that used the folder last was stopped after that file.
 bool is_end_of_last_run(const FileReport& newest, const FolderNote& note, std::uint64_t store_id) {
-  return newest.is_last_of_a_run && note.run != 0 && note.store_id == store_id &&
+  return newest.seal_states_stop && note.run != 0 && note.store_id == store_id &&
          newest.run() == note.run;
 }
 
@@ -34,17 +34,16 @@ bool Rescue::run(const FolderNote& note, Duration wall_offset, Instant now,
   if (!gather(note, guesses, error)) return false;
   sorted_ = sort_files(facts_);
   error = sorted_.plan.refusal;
-  if (!error.empty() || !leave_contradicted_out(disk_, sorted_, error)) return false;
+  if (!error.empty() || !leave_out_contradicted(disk_, sorted_, error)) return false;
   if (!replay_.read(sorted_.plan, wall_offset, now)) {
     error = replay_.error();
     return false;
   }
   report_ = replay_.report();
-  for (const std::uint64_t number : report_.missing) {
-    const auto& listed = sorted_.plan.listed;
-    if (std::find(listed.begin(), listed.end(), number) == listed.end()) continue;
+  if (!report_.missing_but_listed.empty()) {
     // A later try may find it.
-    error = "cannot find " + binlog_file_name(number) + ", though the folder lists it";
+    error = "cannot find " + binlog_file_name(report_.missing_but_listed.front()) +
+            ", though the folder lists it";
     return false;
   }
   judge_missing();
@@ -94,7 +93,7 @@ void Rescue::judge_missing() {
     std::uint64_t changes = 0;
     for (const FileReport& file : report_.files) {
       const auto& signature = file.identity.signature;
-      if (signature && signature->knows_end_of(number)) changes = signature->previous_records;
+      if (signature && signature->states_end_of(number)) changes = signature->previous_records;
     }
     haricot::binlog::add_doubt(report_, binlog_file_name(number), number, changes);
   }
