@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::os {
 

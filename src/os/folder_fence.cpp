@@ -19,7 +19,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
 #include "haricot/binlog/read/replay.hpp"
 #include "os/clock.hpp"

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "os/folder_lock.hpp"
 
 namespace haricot::os {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {

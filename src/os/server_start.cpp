@@ -16,7 +16,6 @@
 
 #include "haricot/base/memory.hpp"
 #include "haricot/base/time.hpp"
-#include "haricot/binlog/read/folder_facts.hpp"
 #include "haricot/binlog/read/folder_plan.hpp"
 #include "haricot/queue/journal.hpp"
 #include "os/address.hpp"

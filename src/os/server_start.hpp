@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/binlog/binlog_options.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"

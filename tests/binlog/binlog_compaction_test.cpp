@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "binlog_world.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {

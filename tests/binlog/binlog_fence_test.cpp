@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/read/replay.hpp"
 #include "haricot/queue/engine.hpp"
 #include "shared_volume.hpp"

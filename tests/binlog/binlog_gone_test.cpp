@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "binlog_world.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "binlog_world.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -11,7 +11,7 @@
 #include "full_disk.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/binlog/format/text_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -13,8 +13,8 @@
 #include "binlog_world.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/binlog/format/file_name.hpp"
-#include "haricot/binlog/format/text_record.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "support/random.hpp"
 
 namespace haricot::binlog {

@@ -10,7 +10,7 @@
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_state.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/write/changes.hpp"
@@ -19,7 +19,6 @@
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
 #include "haricot/binlog/write/recovery.hpp"
-#include "haricot/binlog/write/restored_jobs.hpp"
 #include "haricot/binlog/write/room_ahead.hpp"
 #include "haricot/queue/engine.hpp"
 #include "support/blob_of.hpp"

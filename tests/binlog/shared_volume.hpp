@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "support/random.hpp"
 #include "support/sim_disk.hpp"
 

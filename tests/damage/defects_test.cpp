@@ -6,7 +6,7 @@
 #include <string>
 
 #include "folders.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "judge.hpp"
 #include "random_hurts.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "folders.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "sweep.hpp"
 

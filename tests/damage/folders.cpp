@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "legacy_maker.hpp"
 #include "model.hpp"
 #include "support/log_maker.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 
 namespace haricot::damage {

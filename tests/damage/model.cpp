@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::damage {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "folders.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "haricot/queue/job.hpp"
 #include "support/log_maker.hpp"

@@ -13,7 +13,6 @@
 
 #include "corpus_files.hpp"
 #include "haricot/binlog/format/job_record.hpp"
-#include "haricot/binlog/format/text_record.hpp"
 #include "replay_input.hpp"
 #include "support/log_maker.hpp"
 

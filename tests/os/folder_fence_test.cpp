@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "child_result.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
 #include "os/descriptor.hpp"
 #include "os/disk.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "child_result.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/read/replay.hpp"
 #include "os/descriptor.hpp"
 #include "os/disk.hpp"

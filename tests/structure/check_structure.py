@@ -44,38 +44,31 @@ WEB_FOLDERS = {
 }
 WEB_FRONT = {"web", "web_options", "web_run"}
 # The folders of the binlog, and the folders that each may include beside itself. All may include the shared headers
-# outside of the folders. The front and the opening of a folder, which reads and writes, may include all.
+# outside of the folders. The front and the run of a server, which reads and writes, may include all.
 BINLOG_FOLDERS = {
     "format": set(),
     "read": {"format"},
     "write": {"format"},
 }
-BINLOG_FRONT = {"binlog", "folder_run", "folder_opening"}
-BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notices", "promises", "segments"}
+BINLOG_FRONT = {"binlog", "folder_run"}
+BINLOG_SHARED = {"binlog_state", "disk", "folder_note", "notices", "segments"}
 # The parts of a front, and the parts that each may include. Only the front includes all. A header that the front
 # includes is a part, unless NO_PARTS lists it.
 PARTS = {
     "binlog": {
-        "record_progress": set(),
-        "stream_state": {"record_progress"},
-        "refusal": {"stream_state"},
-        "record_syncs": {"stream_state", "refusal"},
-        "record_collector": {"stream_state", "refusal", "record_syncs"},
-        "job_recorder": {"stream_state", "record_collector"},
-        "file_sequence": {"stream_state", "refusal", "record_syncs", "record_collector"},
-        "record_stream": {"record_progress", "stream_state", "refusal", "record_syncs", "record_collector",
-                          "job_recorder", "file_sequence"},
-        "room_needs": set(),
-        "room_ahead": {"record_stream", "room_needs"},
+        "stream_state": set(),
+        "record_syncs": {"stream_state"},
+        "record_collector": {"stream_state", "record_syncs"},
+        "file_sequence": {"stream_state", "record_syncs", "record_collector"},
+        "record_stream": {"stream_state", "record_syncs", "record_collector", "file_sequence"},
+        "room_ahead": {"record_stream"},
         "large_bodies": {"record_stream", "room_ahead"},
         "compaction": {"record_stream", "room_ahead", "large_bodies"},
         "folder_watch": {"record_stream"},
         "recovery": {"record_stream", "room_ahead", "large_bodies", "folder_watch"},
         "changes": {"record_stream", "room_ahead", "large_bodies", "compaction"},
-        "restored_jobs": {"record_stream", "compaction", "changes"},
-        "folder_opening": {"file_sequence"},
-        "folder_run": {"record_stream", "room_ahead", "large_bodies", "folder_watch", "recovery", "restored_jobs",
-                       "folder_opening"},
+        "folder_run": {"file_sequence", "record_stream", "room_ahead", "large_bodies", "folder_watch", "recovery",
+                       "changes"},
     },
     "queue": {
         "queue_state": set(),
@@ -112,7 +105,7 @@ PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/e
                 "service": "haricot/service/service.hpp"}
 # Headers that a front includes and that are not parts: values, interfaces, and structures that parts use.
 NO_PARTS = {
-    "binlog": BINLOG_SHARED | {"folder_note", "large_body", "replay"},
+    "binlog": BINLOG_SHARED | {"large_body", "replay"},
     "queue": {"client", "engine_results", "job", "job_store", "journal", "spent_jobs", "tube"},
     "service": {"dispatcher", "server_info", "session"},
 }
@@ -156,9 +149,6 @@ WITHOUT_TEST = {
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "service/commands.hpp": "run by the dispatcher: dispatcher_test, and the conformance scripts",
     "service/server_info.hpp": "plain values, read by the reports: report_test",
-    "binlog/disk.hpp": "an interface; tested through what implements it",
-    "binlog/binlog_options.hpp": "plain values, read by the parts of the binlog: binlog_test",
-    "binlog/binlog_state.hpp": "plain values, which the parts of the binlog share: tested with each of them",
 }
 
 # The wall clock may be set while the server runs, so no deadline may depend on it. It is read for the

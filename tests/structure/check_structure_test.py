@@ -65,12 +65,12 @@ class Includes(unittest.TestCase):
     def test_a_folder_of_the_binlog_includes_only_lower_folders(self):
         self.allowed("src/binlog/read/x.cpp", '#include "haricot/binlog/read/replay.hpp"',
                      '#include "haricot/binlog/format/record.hpp"', '#include "haricot/binlog/disk.hpp"')
-        self.allowed("src/binlog/folder_opening.cpp", '#include "haricot/binlog/read/replay.hpp"',
+        self.allowed("src/binlog/folder_run.cpp", '#include "haricot/binlog/read/replay.hpp"',
                      '#include "haricot/binlog/write/quarantine.hpp"')
         self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/write/spares.hpp"', "may not include")
         self.refused("src/binlog/write/x.cpp", '#include "haricot/binlog/read/file_scan.hpp"', "may not include")
         self.refused("src/binlog/format/x.cpp", '#include "haricot/binlog/disk.hpp"', "may not include")
-        self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/folder_opening.hpp"', "may not include")
+        self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/folder_run.hpp"', "may not include")
         self.refused("src/binlog/segments.cpp", '#include "haricot/binlog/read/file_scan.hpp"', "may not include")
         self.assertEqual(findings("src/binlog/attic/x.cpp", "#include <vector>"),
                          ["src/binlog/attic/x.cpp: is in no folder of the binlog"])

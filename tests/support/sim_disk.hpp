@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "support/random.hpp"
 #include "support/sim_file.hpp"
 #include "support/sim_names.hpp"

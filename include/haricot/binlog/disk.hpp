@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/binlog/format/file_bytes.hpp"
-#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/base/blob.hpp"
+#include "haricot/binlog/folder_note.hpp"
 
 namespace haricot::binlog {
 
@@ -60,6 +60,41 @@ struct FileEnds {
   std::uint64_t file_bytes = 0;
   std::string front;
   std::string back;
+};
+
+// Buffer for the bytes of a whole file. The next file reuses the memory, because the kernel zeroes
+// and maps new memory first, which takes as long as reading.
+class FileBytes {
+ public:
+  // Makes room for that many bytes, which are undefined; views of earlier bytes become invalid.
+  // Returns false if there is no memory; then the buffer is empty.
+  [[nodiscard]] bool resize(std::size_t bytes) {
+    size_ = 0;
+    if (!memory_ || memory_.size() < bytes) {
+      memory_ = {};
+      memory_ = BlobRef::allocate(bytes);
+      if (!memory_) return false;
+      is_new_ = true;
+    } else {
+      is_new_ = false;
+    }
+    size_ = bytes;
+    return true;
+  }
+  // Returns true if the last resize() allocated new memory.
+  bool is_new() const { return is_new_; }
+
+  // Requires: resize() returned true.
+  char* data() { return memory_.data(); }
+  std::size_t size() const { return size_; }
+  std::string_view view() const {
+    return size_ == 0 ? std::string_view() : memory_.view().substr(0, size_);
+  }
+
+ private:
+  BlobRef memory_;
+  std::size_t size_ = 0;
+  bool is_new_ = false;
 };
 
 // Returns true if a file in the folder may have that name: it must not lead out of the folder.

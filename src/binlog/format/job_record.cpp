@@ -1,10 +1,28 @@
 #include "haricot/binlog/format/job_record.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+
+#include "haricot/base/little_endian.hpp"
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/queue/job.hpp"
 
 namespace haricot::binlog {
 namespace {
+
+// Marks by TextKind: "TAGS", "KEPT" and "KEPA".
+constexpr std::array<std::uint32_t, 3> kMarks = {0x53474154, 0x5450454b, 0x4150454b};
+
+// The text is in the fields of the TTR and the body size, after three bytes of numbers, and in the
+// fields of times and counts. BC is between them, and zero in every record without a body.
+constexpr std::size_t kFrontBytes = sizeof(Record::ttr_ns) + sizeof(Record::body_bytes);
+constexpr std::size_t kNumbersBytes = 3;
+constexpr std::size_t kFrontTextBytes = kFrontBytes - kNumbersBytes;
+constexpr std::size_t kBackTextBytes =
+    sizeof(Record::created_at) + sizeof(Record::deadline_at) + sizeof(Record::counts);
+static_assert(kFrontTextBytes + kBackTextBytes == kTextBytesOfAPart);
+static_assert(text_parts(kTombstoneTextBytesMax) <= 255 && kKeyBytesMax <= 255);
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
 // Difference between the deadline of a held job and its delay. Another server that reads the folder
@@ -59,6 +77,110 @@ JobState state_of(RecordState state) {
 }
 
 }  // namespace
+
+// Text --------------------------------------------------------------------------------------------
+
+Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::size_t part) {
+  const std::string_view rest = text.substr(part * kTextBytesOfAPart);
+  const std::string_view here = rest.substr(0, kTextBytesOfAPart);
+  std::array<char, kFrontBytes> front{};
+  front[0] = static_cast<char>(part);
+  front[1] = static_cast<char>(text_parts(text.size()));
+  front[2] = static_cast<char>(here.size());
+  const std::string_view in_front = here.substr(0, kFrontTextBytes);
+  const std::string_view after = here.substr(in_front.size());
+  std::memcpy(front.data() + kNumbersBytes, in_front.data(), in_front.size());
+  std::array<char, kBackTextBytes> back{};
+  if (!after.empty()) std::memcpy(back.data(), after.data(), after.size());
+
+  Record record;
+  record.id = kPseudoId;
+  record.priority = kMarks[static_cast<std::size_t>(kind)];
+  record.delay_ns = static_cast<std::int64_t>(id);
+  record.ttr_ns = load_little_endian<std::int64_t>(front.data());
+  record.body_bytes = load_little_endian<std::uint32_t>(front.data() + 8);
+  record.created_at = load_little_endian<std::int64_t>(back.data());
+  record.deadline_at = load_little_endian<std::int64_t>(back.data() + 8);
+  for (std::size_t i = 0; i < record.counts.size(); ++i) {
+    record.counts[i] = load_little_endian<std::uint32_t>(back.data() + 16 + 4 * i);
+  }
+  record.state = RecordState::deleted;
+  return record;
+}
+
+std::optional<TextPart> text_part(const Record& record) {
+  const auto* const mark = std::find(kMarks.begin(), kMarks.end(), record.priority);
+  if (record.is_full() || record.id != kPseudoId || mark == kMarks.end()) return std::nullopt;
+  std::array<char, kFrontBytes + kBackTextBytes> bytes{};
+  store_little_endian(bytes.data(), record.ttr_ns);
+  store_little_endian(bytes.data() + 8, record.body_bytes);
+  store_little_endian(bytes.data() + 12, record.created_at);
+  store_little_endian(bytes.data() + 20, record.deadline_at);
+  for (std::size_t i = 0; i < record.counts.size(); ++i) {
+    store_little_endian(bytes.data() + 28 + 4 * i, record.counts[i]);
+  }
+  TextPart part;
+  part.kind = static_cast<TextKind>(mark - kMarks.begin());
+  part.id = static_cast<std::uint64_t>(record.delay_ns);
+  part.number = static_cast<unsigned char>(bytes[0]);
+  part.parts = static_cast<unsigned char>(bytes[1]);
+  part.text_bytes = static_cast<unsigned char>(bytes[2]);
+  const bool is_of_a_job = part.id != 0 && part.id <= kJobIdLast;
+  if (!is_of_a_job || part.number >= part.parts || part.text_bytes == 0 ||
+      part.text_bytes > kTextBytesOfAPart) {
+    return std::nullopt;
+  }
+  std::memcpy(part.text.data(), bytes.data() + kNumbersBytes, part.text_bytes);
+  return part;
+}
+
+std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBytes& to) {
+  char* at = to.data();
+  store_little_endian(at, tombstone.end_at);
+  store_little_endian(at + 8, tombstone.seconds);
+  at[12] = static_cast<char>(tombstone.key.size());
+  at += 13;
+  std::memcpy(at, tombstone.key.data(), tombstone.key.size());
+  std::memcpy(at + tombstone.key.size(), tombstone.tube_name.data(), tombstone.tube_name.size());
+  return {to.data(), tombstone_text_bytes(tombstone.key.size(), tombstone.tube_name.size())};
+}
+
+std::optional<TombstoneText> read_tombstone(std::string_view text) {
+  constexpr std::size_t kKeyAt = tombstone_text_bytes(0, 0);
+  if (text.size() < kKeyAt) return std::nullopt;
+  const std::size_t key_bytes = static_cast<unsigned char>(text[kKeyAt - 1]);
+  if (key_bytes == 0 || key_bytes > kKeyBytesMax || key_bytes > text.size() - kKeyAt) {
+    return std::nullopt;
+  }
+  const TombstoneText tombstone{.end_at = load_little_endian<std::int64_t>(text.data()),
+                                .seconds = load_little_endian<std::uint32_t>(text.data() + 8),
+                                .key = text.substr(kKeyAt, key_bytes),
+                                .tube_name = text.substr(kKeyAt + key_bytes)};
+  const bool is_good = tombstone.seconds > 0 && has_only_name_bytes(tombstone.key) &&
+                       is_tube_name(tombstone.tube_name);
+  return is_good ? std::optional(tombstone) : std::nullopt;
+}
+
+void TextParts::add(const TextPart& part) {
+  if (part.number == 0) {
+    kind_ = part.kind;
+    id_ = part.id;
+    parts_ = part.parts;
+    parts_read_ = 0;
+    text_bytes_ = 0;
+  }
+  const bool is_next = part.id == id_ && part.kind == kind_ && part.parts == parts_ &&
+                       part.number == parts_read_ && text_.size() - text_bytes_ >= part.text_bytes;
+  if (!is_next) {
+    clear();
+    return;
+  }
+  std::memcpy(text_.data() + text_bytes_, part.text.data(), part.text_bytes);
+  text_bytes_ += part.text_bytes;
+  ++parts_read_;
+}
+
+// Jobs --------------------------------------------------------------------------------------------
 
 std::uint64_t live_bytes_of(const Engine& engine, JobRef ref) {
   const JobStore& jobs = engine.jobs();

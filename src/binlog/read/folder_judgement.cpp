@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "haricot/base/memory.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/queue/job.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/write/quarantine.hpp"
 

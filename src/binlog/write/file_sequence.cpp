@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -8,7 +8,6 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
-#include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 
 namespace haricot::binlog {

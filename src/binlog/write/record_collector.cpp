@@ -1,6 +1,11 @@
 #include "haricot/binlog/write/record_collector.hpp"
 
+#include <algorithm>
+#include <string_view>
+
+#include "haricot/base/blob.hpp"
 #include "haricot/base/check.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 
@@ -80,6 +85,98 @@ void RecordCollector::flush() {
   } else {
     refusal_.begin(status, "write");
   }
+}
+
+// Records -----------------------------------------------------------------------------------------
+
+void JobRecorder::append_full(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  const Record record = full_record(job);
+  attach(job, stream_.progress.records() + 1);
+  const BlobRef blob = jobs.body_blob(job.ref);
+  append_tags(job);
+  records_.append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+void JobRecorder::append_full_again(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  const Record record = full_record_again(job);
+  attach(job, stream_.progress.records());
+  const BlobRef blob = jobs.body_blob(job.ref);
+  append_tags(job);
+  records_.append_again(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+void JobRecorder::append_tags(const JournaledJob& job) {
+  records_.append_text(TextKind::tags, job.job.id, state_.engine->jobs().tags(job.ref));
+}
+
+void JobRecorder::append_change(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  records_.append(change_of(job, jobs, state_.wall_offset, stamp_of(job)));
+}
+
+void JobRecorder::append_change_in_place(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  records_.append(change_of(job, jobs, state_.wall_offset, stamp_kept_of(job)));
+}
+
+void JobRecorder::append_deletion(JobId id, const Tombstone* left) {
+  if (left != nullptr) append_tombstone(*left);
+  records_.append(deletion_of(id));
+}
+
+void JobRecorder::append_deletion_again(JobId id, const Tombstone* left) {
+  if (left != nullptr) append_tombstone(*left);
+  records_.append_again(deletion_of(id));
+}
+
+void JobRecorder::append_tombstone(const Tombstone& tombstone) {
+  state_.segments->attach(tombstone.ref, tombstone_record_bytes(tombstone));
+  TombstoneTextBytes bytes;
+  records_.append_text(TextKind::tombstone, tombstone.id,
+                       text_of_tombstone(tombstone, state_.wall_offset, bytes));
+}
+
+void JobRecorder::append_tombstone_alone(const Tombstone& tombstone) {
+  state_.segments->attach(tombstone.ref, tombstone_record_bytes(tombstone));
+  TombstoneTextBytes bytes;
+  records_.append_text_alone(TextKind::tombstone_alone, tombstone.id,
+                             text_of_tombstone(tombstone, state_.wall_offset, bytes));
+}
+
+Record JobRecorder::full_record(const JournaledJob& job) {
+  const bool is_in_a_file = state_.segments->of(job.ref) != nullptr;
+  return full_record_with(job, is_in_a_file ? stamp_kept_of(job) : stamp_of(job));
+}
+
+Record JobRecorder::full_record_again(const JournaledJob& job) const {
+  return full_record_with(job, stamp_kept_of(job));
+}
+
+Record JobRecorder::full_record_with(const JournaledJob& job, std::int64_t stamp) const {
+  Record record = change_of(job, state_.engine->jobs(), state_.wall_offset, stamp);
+  record.tube_name = job.tube_name;
+  return record;
+}
+
+void JobRecorder::attach(const JournaledJob& job, std::uint64_t number) {
+  state_.segments->attach(job.ref, full_record_bytes(job, state_.engine->jobs()));
+  state_.segments->remember_id(job.job.id, number);
+}
+
+// The order of buried jobs ------------------------------------------------------------------------
+
+std::int64_t JobRecorder::stamp_kept_of(const JournaledJob& job) const {
+  return state_.engine->jobs().journal_fields(job.ref).stamp();
+}
+
+// Returns the stamp of a job that is buried now; 0 for other jobs.
+std::int64_t JobRecorder::stamp_of(const JournaledJob& job) {
+  if (job.job.state() != JobState::buried) return 0;
+  last_stamp_ = std::max(last_stamp_ + 1, (state_.now + state_.wall_offset).count());
+  state_.engine->jobs().journal_fields(job.ref).set_stamp(last_stamp_);
+  return last_stamp_;
 }
 
 }  // namespace haricot::binlog

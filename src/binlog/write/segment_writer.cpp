@@ -12,7 +12,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/binlog/format/text_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "haricot/protocol/command.hpp"
 
 namespace haricot::binlog {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -12,7 +13,6 @@
 #include "os/clock.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
-#include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/repair/rescue.hpp"
 #include "tool/cli/output.hpp"
 
@@ -129,6 +129,10 @@ std::vector<JobRef> FolderJobs::with_buried_last() {
 
 std::uint64_t FolderJobs::jobs_in(const binlog::Segment& segment) const {
   return engine_.jobs().tombstones() == 0 ? segment.live_jobs : all_in(segment).size();
+}
+
+void complain(const std::string& line) {
+  std::fprintf(stderr, "haricot binlog: %s\n", safe_lines(line).c_str());
 }
 
 std::string_view state_name(JobState state) {

@@ -66,6 +66,9 @@ class FolderJobs {
   int user_ = 0;
 };
 
+// Prints a line to stderr. Escapes it for a terminal, because names of files may contain anything.
+void complain(const std::string& line);
+
 // Returns ready, delayed or buried.
 std::string_view state_name(JobState state);
 

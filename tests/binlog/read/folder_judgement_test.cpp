@@ -1,5 +1,5 @@
 #include "haricot/binlog/read/folder_judgement.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "binlog/binlog_world.hpp"
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "support/log_maker.hpp"
 
 namespace haricot::binlog {

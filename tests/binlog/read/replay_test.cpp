@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "binlog/binlog_world.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "support/log_maker.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "haricot/base/crc32c.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "support/blob_of.hpp"

@@ -1,5 +1,5 @@
 #include "haricot/binlog/write/quarantine.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 #include <gtest/gtest.h>
 

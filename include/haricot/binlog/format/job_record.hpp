@@ -1,21 +1,107 @@
-// Conversion between a job and its record, between the units and clocks of both.
+// The records of a job: its own, and records of text with data that has no place there.
 //
 // The engine counts in seconds on the monotonic clock, a record in nanoseconds on the wall clock.
 // `wall_offset` is the wall clock minus the monotonic clock.
+//
+// Records of text are pseudo-records, each with a part of a text, directly in front of the record
+// that they belong to and in the same file. beanstalkd skips them.
+//
+//   tags              in front of the full record of a job: the text of its tags
+//                     (base/job_tags.hpp)
+//   tombstone         in front of the deletion of a job: the key that stays taken (TombstoneText)
+//   tombstone_alone   such a key without a record behind it: the job's full record is gone
 
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/format/record.hpp"
-#include "haricot/binlog/format/text_record.hpp"
+#include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 
 namespace haricot::binlog {
+
+// Text --------------------------------------------------------------------------------------------
+
+enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone };
+
+inline constexpr std::size_t kTextBytesOfAPart = 45;
+constexpr std::size_t text_parts(std::size_t text_bytes) {
+  return (text_bytes + kTextBytesOfAPart - 1) / kTextBytesOfAPart;
+}
+// Returns the bytes of these records.
+constexpr std::size_t text_record_bytes(std::size_t text_bytes) {
+  return text_parts(text_bytes) * kShortRecordBytes;
+}
+
+struct TextPart {
+  TextKind kind = TextKind::tags;
+  std::uint64_t id = 0;      // Id of the job.
+  std::uint32_t number = 0;  // Number of the part, from 0.
+  std::uint32_t parts = 0;
+  std::array<char, kTextBytesOfAPart> text{};
+  std::size_t text_bytes = 0;
+
+  std::string_view view() const { return {text.data(), text_bytes}; }
+};
+// Returns the record of a part. Requires: the text has that part.
+Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::size_t part);
+// Returns nothing for a record of another kind.
+std::optional<TextPart> text_part(const Record& record);
+
+// A key that outlives its job, as its records contain it.
+struct TombstoneText {
+  std::int64_t end_at = 0;    // End of its time: wall clock, nanoseconds since 1970.
+  std::uint32_t seconds = 0;  // Its whole time when the job was deleted; not 0.
+  std::string_view key = {};
+  std::string_view tube_name = {};
+};
+constexpr std::size_t tombstone_text_bytes(std::size_t key_bytes, std::size_t name_bytes) {
+  return sizeof(TombstoneText::end_at) + sizeof(TombstoneText::seconds) + 1 + key_bytes +
+         name_bytes;
+}
+inline constexpr std::size_t kTombstoneTextBytesMax =
+    tombstone_text_bytes(kKeyBytesMax, kTubeNameBytesMax);
+using TombstoneTextBytes = std::array<char, kTombstoneTextBytesMax>;
+// Returns the text, which is in `to`.
+std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBytes& to);
+// Returns nothing if no server writes such a text. The result refers to the text.
+std::optional<TombstoneText> read_tombstone(std::string_view text);
+
+// Joins the parts of a text, as they are read in sequence.
+class TextParts {
+ public:
+  // Adds a part. A part out of sequence drops the parts before it.
+  void add(const TextPart& part);
+  void clear() { id_ = 0; }
+  // Returns true if all parts of the text of that kind for that job are there.
+  bool is_whole(TextKind kind, std::uint64_t id) const {
+    return id == id_ && kind == kind_ && parts_read_ == parts_;
+  }
+  // Valid until the next part is added. Requires: it is whole.
+  std::string_view text() const { return {text_.data(), text_bytes_}; }
+
+ private:
+  static constexpr std::size_t kTextBytesMax =
+      kTagTextBytesMax > kTombstoneTextBytesMax ? kTagTextBytesMax : kTombstoneTextBytesMax;
+
+  TextKind kind_ = TextKind::tags;
+  std::uint64_t id_ = 0;  // Id of the job; 0: there is no text.
+  std::uint32_t parts_ = 0;
+  std::uint32_t parts_read_ = 0;
+  std::size_t text_bytes_ = 0;
+  std::array<char, kTextBytesMax> text_{};
+};
+
+// Jobs --------------------------------------------------------------------------------------------
 
 // Returns the bytes in front of the block of a job's full record: records of its tags, and the name
 // of its tube.
@@ -36,7 +122,7 @@ inline std::uint64_t full_record_bytes(const JournaledJob& job, const JobStore& 
   return full_record_bytes(lead_bytes(job, jobs), job.job.body_bytes);
 }
 
-// Maximum number of tombstone records (text_record.hpp) in front of deletions; exact for one key.
+// Maximum number of tombstone records in front of deletions; exact for one key.
 constexpr std::uint64_t tombstone_records(const TombstoneRoom& room) {
   constexpr std::uint64_t kBytesOfEach = tombstone_text_bytes(0, 0) + kTextBytesOfAPart - 1;
   return (room.keys * kBytesOfEach + room.bytes) / kTextBytesOfAPart;

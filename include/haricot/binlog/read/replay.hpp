@@ -3,7 +3,7 @@
 // A replay only reads. It restores jobs in an engine and a list of segments, and reports problems.
 // The server and `haricot binlog` share it, so they see the same. Replay::run has these steps:
 //
-//   gather_facts()   gathers what each file states about itself     (folder_facts.hpp)
+//   gather_facts()   gathers what each file states about itself     (folder_plan.hpp)
 //   plan_folder()    chooses the files to read, and their order     (folder_plan.hpp)
 //   read()           reads each of them once, and judges the result by judge_folder()
 //                                                                   (folder_judgement.hpp)
@@ -28,9 +28,8 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/text_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/file_scan.hpp"
-#include "haricot/binlog/read/folder_facts.hpp"
 #include "haricot/binlog/read/folder_judgement.hpp"
 #include "haricot/binlog/read/folder_plan.hpp"
 #include "haricot/binlog/segments.hpp"

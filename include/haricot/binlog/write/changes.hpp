@@ -1,8 +1,5 @@
-// Changes by commands: takes room for the records of a command before anything changes, and
-// collects the records afterwards.
-//
-// A command that needs the end of a sync or of a removal that is under way is answered `later`. It
-// runs again when may_try_again() returns true.
+// Room for the records of jobs, which is taken before anything changes, and the records themselves,
+// which are collected afterwards: Changes for commands, RestoredJobs at a start.
 
 #pragma once
 
@@ -15,10 +12,13 @@
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
 #include "haricot/binlog/write/room_ahead.hpp"
+#include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
 
 namespace haricot::binlog {
 
+// Changes by commands. A command that needs the end of a sync or of a removal that is under way is
+// answered `later`. It runs again when may_try_again() returns true.
 class Changes {
  public:
   // All outlive this.
@@ -70,6 +70,41 @@ class Changes {
   bool disk_moved_ = false;             // A sync or a removal has ended since then.
   bool answered_busy_ = false;          // A caller got `later` because of LargeBodies::is_busy().
   std::uint64_t refused_puts_ = 0;
+};
+
+// Jobs and keys that were restored into the engine at a start: promises of room to them, and
+// records of those that are in no file, because the server before kept them in memory. All
+// functions that record wait for the disk.
+class RestoredJobs {
+ public:
+  // All outlive this.
+  RestoredJobs(BinlogState& state, RecordStream& stream, Compaction& compaction, Changes& changes)
+      : state_(state), stream_(stream), compaction_(compaction), changes_(changes) {}
+  RestoredJobs(const RestoredJobs&) = delete;
+  RestoredJobs& operator=(const RestoredJobs&) = delete;
+
+  // Makes the promises to the jobs that were read from files.
+  void promise_room();
+  // Records the jobs and keys that are in no file, and syncs them, so that the server that kept
+  // them can drop them. Returns false if that failed: then the folder has a part of the jobs, each
+  // of them whole. May throw std::bad_alloc.
+  [[nodiscard]] bool record_all();
+  // Record a job, or a key that outlived its job, that is in no file. Return false if that failed.
+  [[nodiscard]] bool record(JobRef ref);
+  [[nodiscard]] bool record_tombstone(JobRef tombstone_ref);
+  // Records the highest id given out, if no job has it, so that a reader continues the ids after
+  // it. Returns false if that failed.
+  [[nodiscard]] bool remember_last_id();
+
+ private:
+  bool is_in_file(JobRef ref) const { return state_.segments->of(ref) != nullptr; }
+  bool record_jobs();
+  bool record_tombstones();
+
+  BinlogState& state_;
+  RecordStream& stream_;
+  Compaction& compaction_;
+  Changes& changes_;
 };
 
 }  // namespace haricot::binlog

@@ -15,7 +15,6 @@
 #include "haricot/binlog/format/record.hpp"
 #include "haricot/binlog/write/record_collector.hpp"
 #include "haricot/binlog/write/record_syncs.hpp"
-#include "haricot/binlog/write/refusal.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "haricot/binlog/write/stream_state.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "haricot/base/blob.hpp"
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/write/sync_line.hpp"
 
 namespace haricot::binlog {

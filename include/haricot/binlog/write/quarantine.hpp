@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::binlog {
 

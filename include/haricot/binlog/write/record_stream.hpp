@@ -11,13 +11,10 @@
 #pragma once
 
 #include "haricot/binlog/binlog_state.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "haricot/binlog/write/file_sequence.hpp"
-#include "haricot/binlog/write/job_recorder.hpp"
-#include "haricot/binlog/write/note_writer.hpp"
 #include "haricot/binlog/write/record_collector.hpp"
-#include "haricot/binlog/write/record_progress.hpp"
 #include "haricot/binlog/write/record_syncs.hpp"
-#include "haricot/binlog/write/refusal.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "haricot/binlog/write/stream_state.hpp"
 #include "haricot/binlog/write/sync_line.hpp"

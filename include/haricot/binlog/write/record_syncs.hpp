@@ -7,7 +7,6 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/write/refusal.hpp"
 #include "haricot/binlog/write/stream_state.hpp"
 
 namespace haricot::binlog {

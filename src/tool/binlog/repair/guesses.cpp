@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "haricot/binlog/format/file_identity.hpp"
-#include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/record.hpp"
-#include "tool/binlog/repair/folder_sorting.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -20,6 +19,7 @@ using haricot::binlog::FileFacts;
 using haricot::binlog::FileIdentity;
 using haricot::binlog::FileKind;
 using haricot::binlog::FolderFacts;
+using haricot::binlog::FolderNote;
 using haricot::binlog::salt_of;
 using haricot::binlog::seed_of;
 
@@ -180,6 +180,25 @@ class Guessing {
 };
 
 }  // namespace
+
+std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
+                                         const FolderNote& note) {
+  std::vector<std::uint64_t> stores;
+  std::map<std::uint64_t, std::size_t> files_of;
+  std::size_t most = 0;
+  for (const FileFacts& file : files) {
+    if (file.has_signature()) most = std::max(most, ++files_of[file.identity.store_id]);
+  }
+  if (note.store_id != 0 && (files_of.empty() || files_of.contains(note.store_id))) {
+    return {note.store_id};
+  }
+  for (const FileFacts& file : files) {
+    if (!file.has_signature() || files_of[file.identity.store_id] != most) continue;
+    std::erase(stores, file.identity.store_id);
+    stores.push_back(file.identity.store_id);
+  }
+  return stores;
+}
 
 bool guess(binlog::Disk& disk, binlog::FolderFacts& facts, std::vector<Guess>& guesses,
            std::string& error) {

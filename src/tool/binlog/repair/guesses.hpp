@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/read/folder_facts.hpp"
+#include "haricot/binlog/read/folder_plan.hpp"
 
 namespace haricot::tool {
 
@@ -29,6 +29,12 @@ struct Guess {
   std::string file;  // Name in the folder.
   std::string what;  // Part of a sentence: "is taken for binlog.3, by 12 of its sectors".
 };
+
+// Returns the possible ids of the folder, the likeliest last; empty if neither a file nor the note
+// states one. The id of the note is the only one if a file states it, too, or if no file states
+// any. Otherwise these are the ids that most files state, that of the newest such file last.
+std::vector<std::uint64_t> likely_stores(const std::vector<binlog::FileFacts>& files,
+                                         const binlog::FolderNote& note);
 
 // Adds guesses to the facts. Returns false and sets `error` if a file cannot be read. May throw
 // std::bad_alloc.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/record.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 #include "support/log_maker.hpp"
@@ -24,6 +24,7 @@ using haricot::binlog::kVersionBytes;
 using haricot::binlog::LogMaker;
 using haricot::binlog::salt_of;
 using haricot::binlog::seed_of;
+using haricot::binlog::Signature;
 using haricot::binlog::SimDisk;
 
 constexpr std::uint64_t kHere = 99;
@@ -147,6 +148,7 @@ using haricot::binlog::full_record;
 using haricot::binlog::LogMaker;
 using haricot::binlog::salt_of;
 using haricot::binlog::seed_of;
+using haricot::binlog::Signature;
 
 constexpr std::uint64_t kStoreOfFile = 99;
 
@@ -228,6 +230,43 @@ TEST_F(Guesses, AFileThatIsOlderThanTheFoldersIdIsTakenByItsName) {
   run();
   EXPECT_EQ(fact(0).identity.kind, FileKind::checked) << told();
   EXPECT_NE(told().find("binlog.1.aside.1 is taken for binlog.1"), std::string::npos) << told();
+}
+
+using Stores = std::vector<std::uint64_t>;
+
+FileFacts file_of_store(std::uint64_t store_id) {
+  FileFacts file;
+  file.identity.store_id = store_id;
+  if (store_id != 0) file.identity.signature = Signature{.store_id = store_id};
+  return file;
+}
+
+struct StoreRow {
+  const char* what;
+  Stores files;  // 0: the signature is damaged, or it is of beanstalkd.
+  std::uint64_t noted;
+  Stores expected;
+};
+
+TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
+  const std::vector<StoreRow> rows = {
+      {"nothing is there", {}, 0, {}},
+      {"the note alone", {}, 5, {5}},
+      {"no file tells, the note does", {0, 0}, 5, {5}},
+      {"nothing tells", {0}, 0, {}},
+      {"all say the same", {5, 0, 5}, 0, {5}},
+      {"and the note another", {5, 5}, 6, {5}},
+      {"most", {5, 6, 5}, 0, {5}},
+      {"as many", {5, 6}, 0, {5, 6}},
+      {"as many, the newest last", {6, 5, 5, 6}, 0, {5, 6}},
+      {"the note decides", {6, 6, 5}, 5, {5}},
+      {"the note knows none of them", {5, 6}, 7, {5, 6}},
+  };
+  for (const StoreRow& row : rows) {
+    std::vector<FileFacts> files;
+    for (const std::uint64_t store_id : row.files) files.push_back(file_of_store(store_id));
+    EXPECT_EQ(likely_stores(files, {.store_id = row.noted}), row.expected) << row.what;
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tool/binlog/repair/folder_sorting.hpp"
+#include "tool/binlog/repair/rescue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -234,43 +234,6 @@ TEST(FolderSorting, ReportsFilesWhoseIdsAreInUseAndNamesThatAreTaken) {
   EXPECT_EQ(folder.highest_odd_name, 4U);
   folder = sort_files(facts_of({sorted_ours(1), sorted_ours(2)}));
   EXPECT_EQ(folder.highest_odd_name, 0U);
-}
-
-using Stores = std::vector<std::uint64_t>;
-
-FileFacts file_of_store(std::uint64_t store_id) {
-  FileFacts file;
-  file.identity.store_id = store_id;
-  if (store_id != 0) file.identity.signature = Signature{.store_id = store_id};
-  return file;
-}
-
-struct StoreRow {
-  const char* what;
-  Stores files;  // 0: the signature is damaged, or it is of beanstalkd.
-  std::uint64_t noted;
-  Stores expected;
-};
-
-TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
-  const std::vector<StoreRow> rows = {
-      {"nothing is there", {}, 0, {}},
-      {"the note alone", {}, 5, {5}},
-      {"no file tells, the note does", {0, 0}, 5, {5}},
-      {"nothing tells", {0}, 0, {}},
-      {"all say the same", {5, 0, 5}, 0, {5}},
-      {"and the note another", {5, 5}, 6, {5}},
-      {"most", {5, 6, 5}, 0, {5}},
-      {"as many", {5, 6}, 0, {5, 6}},
-      {"as many, the newest last", {6, 5, 5, 6}, 0, {5, 6}},
-      {"the note decides", {6, 6, 5}, 5, {5}},
-      {"the note knows none of them", {5, 6}, 7, {5, 6}},
-  };
-  for (const StoreRow& row : rows) {
-    std::vector<FileFacts> files;
-    for (const std::uint64_t store_id : row.files) files.push_back(file_of_store(store_id));
-    EXPECT_EQ(likely_stores(files, {.store_id = row.noted}), row.expected) << row.what;
-  }
 }
 
 }  // namespace

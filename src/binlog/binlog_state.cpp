@@ -1,4 +1,4 @@
-#include "haricot/binlog/promises.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 
 #include <algorithm>
 

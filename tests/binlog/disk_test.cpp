@@ -1,4 +1,4 @@
-#include "haricot/binlog/format/file_bytes.hpp"
+#include "haricot/binlog/disk.hpp"
 
 #include <cstring>
 #include <limits>

@@ -1,4 +1,6 @@
-#include "haricot/binlog/write/note_writer.hpp"
+#include "haricot/binlog/folder_note.hpp"
+
+#include "haricot/binlog/disk.hpp"
 
 namespace haricot::binlog {
 

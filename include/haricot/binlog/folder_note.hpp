@@ -1,19 +1,49 @@
-// Writes the note of the folder in its file `lock`: facts about the files that are stored outside
-// of them.
+// The note of a folder: facts that a server stores outside of the binlog files, in the file `lock`.
+// They are a second copy of facts in the signatures of the files, and the only record of the newest
+// file.
 //
-// A note must never be ahead of the disk: after a crash, a note could name files that are missing.
-// So a new file is noted when its first records are safe, and a removal before it begins.
+// A run is one server on the folder, from its start to its end. Each file states the run in which
+// it was begun. So the newest file of a copy of the folder that another server used differs from
+// ours, although it follows the same file.
 
 #pragma once
 
 #include <cstdint>
 
-#include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/format/folder_note.hpp"
 #include "haricot/queue/job.hpp"
 
 namespace haricot::binlog {
 
+class Disk;
+
+struct FolderNote {
+  std::uint64_t store_id = 0;  // 0: nothing is noted.
+  std::uint32_t run = 0;       // Run of the server that opened the folder last. 0: unknown.
+  // Run of the newest file that this server found (0: none). From its first safe record on, the
+  // server's own run.
+  std::uint32_t run_before = 0;
+
+  // The following fields are 0 in notes of earlier versions: unknown.
+
+  // Files with lower numbers are not needed.
+  std::uint32_t oldest_needed = 0;
+  // The newest file with durable records.
+  std::uint32_t newest = 0;
+  // Length of that file, if the server was stopped after it; else 0.
+  std::uint64_t end = 0;
+  // Ids from here on were not given out. A running server keeps it ahead of the ids that it gives
+  // out.
+  std::uint64_t ids_end = 0;
+
+  // Returns true if the last run has recorded something. Then the newest file belongs to it.
+  bool last_run_has_records() const { return run != 0 && run_before == run; }
+
+  bool operator==(const FolderNote&) const = default;
+};
+
+// Writes the note. It must never be ahead of the disk, because after a crash it could name files
+// that are missing. So a new file is noted when its first records are safe, and a removal before it
+// begins.
 class NoteWriter {
  public:
   // The disk outlives this. `ids_ahead`: number of ids above the last one that the note marks as
