@@ -46,7 +46,8 @@ TEST(SessionCorpus, HoldsTheSeeds) {
     if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
       std::ofstream(folder / name, std::ios::binary) << bytes_of(input);
     }
-    EXPECT_TRUE(read_input(folder / name) == bytes_of(input)) << name;
+    EXPECT_TRUE(read_input(folder / name) == bytes_of(input))
+        << "HARICOT_WRITE_CORPUS=1 writes " << folder / name << " again";
   }
 }
 
