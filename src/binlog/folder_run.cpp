@@ -183,10 +183,11 @@ void FolderOpening::move_aside(Quarantine& quarantine, const std::string& name,
   state_.notices.add(std::move(notice));
 }
 
-// Continues the file only if nothing in the folder is in doubt. Otherwise a next file has to state
-// where this one ends.
+// Continues the file only if nothing in the folder is lost or in doubt. Otherwise a next file has
+// to state where this one ends, and the marks of the continued run would state that torn records of
+// its earlier files were durable.
 std::optional<ContinuedFile> FolderOpening::open_last_file() {
-  if (report_.files.empty() || state_.is_fenced() || !report_.is_sound()) return std::nullopt;
+  if (report_.files.empty() || state_.is_fenced() || !report_.problems.empty()) return std::nullopt;
   const FileReport& last = report_.files.back();
   const bool is_ours = last.kind() == FileKind::checked && last.has_signature() &&
                        last.number == report_.highest_number && last.run() != 0 &&

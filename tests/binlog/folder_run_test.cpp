@@ -24,9 +24,11 @@ void write_jobs(PartsWorld& world, int jobs, bool is_stopped) {
 
 // A folder as another server finds it.
 struct Opened {
-  explicit Opened(PartsWorld& before) {
+  // `is_torn`: a loss of power has taken a sector of the first file.
+  explicit Opened(PartsWorld& before, bool is_torn = false) {
     SimDisk::Random random(1);
     disk = before.disk.crash(random, {Unsynced::kept, UnsyncedNames::kept});
+    if (is_torn) disk->zero("binlog.1", 2 * kSectorBytes, kSectorBytes);
     state.emplace(*disk, before.state.options);
     state->engine = &engine;
     state->now = before.state.now;
@@ -83,6 +85,24 @@ TEST(FolderOpening, ReturnsTheSpaceAfterTheLastRecord) {
     ASSERT_TRUE(opened.good) << opened.error;
     EXPECT_EQ(opened.opening->cut_off_zeros(), !is_stopped);
     EXPECT_EQ(opened.disk->bytes_of("binlog.1").size(), records_end);
+  }
+}
+
+// The marks of a run state what is durable of all its files.
+TEST(FolderOpening, ContinuesTheNewestFileUnlessAnOlderOneIsTorn) {
+  for (const bool is_torn : {true, false}) {
+    PartsWorld world;
+    world.disk.set_sync_mode(SyncMode::when_told);
+    world.begin();
+    while (world.stream.writer().number() < 2) world.put(300);
+    world.put();
+    world.stream.records().flush();
+    Opened opened(world, is_torn);
+    ASSERT_TRUE(opened.good) << opened.error;
+    EXPECT_TRUE(opened.opening->report().is_sound());
+    EXPECT_EQ(opened.opening->report().problems.size(), is_torn ? 1U : 0U);
+    (void)opened.opening->start();
+    EXPECT_EQ(opened.opening->open_last_file().has_value(), !is_torn);
   }
 }
 
