@@ -4,21 +4,32 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/write/segment_writer.hpp"
+#include "support/log_maker.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::tool {
 namespace {
 
+using haricot::binlog::Binlog;
 using haricot::binlog::binlog_file_name;
+using haricot::binlog::DiskCall;
 using haricot::binlog::FileFacts;
 using haricot::binlog::FileKind;
 using haricot::binlog::FolderFacts;
+using haricot::binlog::FolderNote;
+using haricot::binlog::LogMaker;
 using haricot::binlog::PlannedFile;
 using haricot::binlog::Problem;
+using haricot::binlog::Segments;
 using haricot::binlog::Signature;
+using haricot::binlog::SimDisk;
 
 constexpr std::uint64_t kSorted = 7;
 constexpr std::uint64_t kSortedElsewhere = 8;
@@ -234,6 +245,187 @@ TEST(FolderSorting, ReportsFilesWhoseIdsAreInUseAndNamesThatAreTaken) {
   EXPECT_EQ(folder.highest_odd_name, 4U);
   folder = sort_files(facts_of({sorted_ours(1), sorted_ours(2)}));
   EXPECT_EQ(folder.highest_odd_name, 0U);
+}
+
+// Whole folders ----------------------------------------------------------------------------------
+
+constexpr std::uint64_t kRescued = 99;
+constexpr std::uint32_t kRunOfRescued = 3;
+
+// Returns a file with those jobs, which follows the file `previous` (empty: none).
+std::string rescued_file(std::uint64_t number, const std::vector<JobId>& ids,
+                         const std::string& previous = {}, std::uint64_t store_id = kRescued) {
+  Signature signature{.salt = binlog::salt_of(store_id, number),
+                      .next_id = 1,
+                      .file_number = number,
+                      .store_id = store_id,
+                      .run = kRunOfRescued,
+                      .oldest_needed = 1,
+                      .previous_number = static_cast<std::uint32_t>(number - 1)};
+  if (!previous.empty()) {
+    binlog::FileScan scan = binlog::scan_of(previous, number - 1);
+    scan.run_to_end();
+    signature.previous_bytes = scan.accepted_bytes();
+    signature.previous_records = scan.records();
+    signature.previous_digest = scan.digest();
+  }
+  LogMaker log(signature);
+  for (const JobId id : ids) log.add(binlog::full_record(id, "mail", "hello\r\n"));
+  return log.bytes();
+}
+
+// Returns the file without its signature.
+std::string without_head(std::string bytes) {
+  const std::string unreadable(binlog::kShortRecordBytes, '\xa5');
+  return bytes.replace(binlog::kVersionBytes, unreadable.size(), unreadable);
+}
+
+class RescueTest : public ::testing::Test {
+ protected:
+  RescueTest()
+      : journal_(disk_, {}),
+        engine_(Instant::at(1), journal_),
+        segments_(engine_.jobs()),
+        rescue_(disk_, engine_, segments_) {}
+  ~RescueTest() override {
+    const std::uint64_t changes = disk_.calls(DiskCall::create) + disk_.calls(DiskCall::write) +
+                                  disk_.calls(DiskCall::rename) + disk_.calls(DiskCall::remove);
+    EXPECT_EQ(changes, 0U) << "the folder has changed";
+  }
+
+  void put(std::uint64_t number, const std::string& bytes) {
+    disk_.put(binlog_file_name(number), bytes);
+  }
+  // Puts three files, each with a job.
+  void put_three() {
+    const std::string first = rescued_file(1, {1});
+    const std::string second = rescued_file(2, {2}, first);
+    files_ = {first, second, rescued_file(3, {3}, second)};
+    for (std::uint64_t number = 1; number <= 3; ++number) put(number, files_[number - 1]);
+  }
+  bool run(std::vector<Guess>* guesses = nullptr, const FolderNote& note = {}) {
+    return rescue_.run(note, Duration{}, Instant::at(1), guesses, error_);
+  }
+  const binlog::ReplayReport& report() const { return rescue_.report(); }
+  bool has(JobId id) const { return engine_.peek(id) != JobRef::none; }
+  // Returns the sentences of all problems.
+  std::string told() const {
+    std::string text;
+    for (const Problem& problem : report().problems) text += to_sentence(problem) + "\n";
+    return text;
+  }
+  bool tells(std::string_view part) const { return told().find(part) != std::string::npos; }
+
+  SimDisk disk_;
+  Binlog journal_;  // Never opened.
+  Engine engine_;
+  Segments segments_;
+  Rescue rescue_;
+  std::vector<std::string> files_;
+  std::string error_;
+};
+
+TEST_F(RescueTest, ReadsAFolderInOrderWithoutADecision) {
+  put_three();
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_EQ(told(), "");
+  EXPECT_TRUE(has(1) && has(2) && has(3));
+  EXPECT_EQ(engine_.next_id(), 4U);
+}
+
+TEST_F(RescueTest, ReadsExchangedFilesInTheirPlaces) {
+  put_three();
+  disk_.put("binlog.1", files_[1]);
+  disk_.put("binlog.2", files_[0]);
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_TRUE(has(1) && has(2) && has(3));
+  EXPECT_TRUE(tells("binlog.1 was written as binlog.2")) << told();
+  EXPECT_TRUE(tells("binlog.2 was written as binlog.1")) << told();
+  EXPECT_FALSE(report().is_sound());
+}
+
+TEST_F(RescueTest, CountsTheJobsThatAMissingFileMayHaveChanged) {
+  put_three();
+  disk_.take_away("binlog.2");
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_TRUE(has(1) && !has(2) && has(3));
+  EXPECT_TRUE(tells("binlog.2 is missing")) << told();
+  EXPECT_TRUE(tells("up to 1 job may have come back")) << told();
+}
+
+TEST_F(RescueTest, FailsWhileAListedFileCannotBeFound) {
+  put_three();
+  // Each file is read twice: its ends, and then all of it.
+  disk_.inject({.nth = 2, .call = DiskCall::read, .takes_file_away = true});
+  EXPECT_FALSE(run());
+  EXPECT_EQ(error_, "cannot find binlog.2, though the folder lists it");
+}
+
+TEST_F(RescueTest, FailsOnAnUnknownVersion) {
+  put_three();
+  put(4, std::string("\x09\0\0\0", 4) + std::string(200, 'x'));
+  EXPECT_FALSE(run());
+  EXPECT_NE(error_.find("binlog.4"), std::string::npos) << error_;
+}
+
+TEST_F(RescueTest, LeavesAFileOfAnotherFolderOut) {
+  put_three();
+  put(4, rescued_file(4, {70}, {}, kRescued + 1));
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_TRUE(has(3) && !has(70));
+  EXPECT_TRUE(tells("binlog.4")) << told();
+}
+
+// The file may have replaced the newest one.
+TEST_F(RescueTest, DoubtsAllJobsIfTheNewestNameHasAnotherFile) {
+  put_three();
+  put(4, rescued_file(4, {70}, {}, kRescued + 1));
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_TRUE(report().may_lack_newest);
+  EXPECT_TRUE(tells("up to 3 jobs may have come back")) << told();
+  EXPECT_GT(engine_.next_id(), binlog::ids_of_a_file(0));
+}
+
+TEST_F(RescueTest, SkipsTheIdsOfAFileThatItLeavesOut) {
+  put_three();
+  constexpr JobId kHigh = 5'000'000;
+  put(4, without_head(rescued_file(9, {kHigh})));
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_FALSE(has(kHigh));
+  EXPECT_EQ(engine_.next_id(), kHigh + 1);
+}
+
+TEST_F(RescueTest, GuessesOnlyIfItIsAsked) {
+  put(1, rescued_file(1, {1}));
+  put(4, without_head(rescued_file(3, {3})));
+  std::vector<Guess> guesses;
+  ASSERT_TRUE(run(&guesses)) << error_;
+  EXPECT_TRUE(has(3)) << told();
+  ASSERT_EQ(guesses.size(), 1U);
+  EXPECT_EQ(guesses[0].file, "binlog.4");
+}
+
+TEST_F(RescueTest, SkipsTheIdsOfAMissingFileIfTheNewestSignatureIsLost) {
+  put_three();
+  disk_.take_away("binlog.2");
+  put(3, without_head(files_[2]));
+  ASSERT_TRUE(run()) << error_;
+  EXPECT_TRUE(has(1) && has(3)) << told();
+  EXPECT_GT(engine_.next_id(), binlog::ids_of_a_file(0));
+}
+
+// A file of another folder may have replaced a newer one.
+TEST_F(RescueTest, BelievesTheNoteAboutIdsIfTheNewestFileMayBeMissing) {
+  put_three();
+  put(4, rescued_file(4, {70}, {}, kRescued + 1));
+  const FolderNote note{.store_id = kRescued,
+                        .run = kRunOfRescued,
+                        .run_before = kRunOfRescued,
+                        .oldest_needed = 1,
+                        .newest = 3,
+                        .ids_end = 50'000'000};
+  ASSERT_TRUE(run(nullptr, note)) << error_;
+  EXPECT_EQ(engine_.next_id(), note.ids_end);
 }
 
 }  // namespace
