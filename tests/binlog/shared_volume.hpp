@@ -25,7 +25,10 @@ inline constexpr std::int64_t kLagMs = 1000;  // Maximum delay of a change.
 
 // State that all servers see, and the time, which passes with each call.
 struct SharedVolume {
-  explicit SharedVolume(std::uint64_t seed) : random(seed) {}
+  // Begins with the folder on that disk.
+  explicit SharedVolume(std::uint64_t seed,
+                        std::unique_ptr<SimDisk> on_disk = std::make_unique<SimDisk>())
+      : owned(std::move(on_disk)), disk(*owned), random(seed) {}
 
   // Writes an epoch. If `waits`, the time for it to become visible everywhere passes.
   void write_epoch(std::uint32_t epoch, bool waits = true) {
@@ -42,7 +45,8 @@ struct SharedVolume {
     return epoch;
   }
 
-  SimDisk disk;
+  const std::unique_ptr<SimDisk> owned;
+  SimDisk& disk;
   test::Random random;
   std::int64_t now_ms = 0;
   std::vector<std::pair<std::int64_t, std::uint32_t>> epochs;

@@ -54,7 +54,7 @@ std::string_view template_of(const Problem& problem) {
 }  // namespace
 
 bool is_damage(const Problem& problem) {
-  return problem.kind != Kind::torn;
+  return problem.kind != Kind::torn && problem.kind != Kind::late;
 }
 
 std::string to_sentence(const Problem& problem) {

@@ -113,7 +113,8 @@ void print_tubes(const FolderJobs& folder_jobs) {
 
 void print_problems(const ReplayReport& report) {
   for (const Problem& problem : report.problems) {
-    const std::string kind = haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ";
+    std::string kind = problem.kind == Problem::Kind::late ? "late: " : "torn: ";
+    if (haricot::binlog::is_damage(problem)) kind = "DAMAGE: ";
     print(kind + safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
   }
 }
@@ -349,8 +350,11 @@ int repair_binlog(const std::string& folder, const std::string& to, bool is_quie
   print_format("%llu jobs written to %s, unsure of %llu\n",
                static_cast<unsigned long long>(folder_jobs.engine().jobs().size()), to.c_str(),
                static_cast<unsigned long long>(doubts.size()));
-  return folder_jobs.report().is_sound() && doubts.empty() && guesses.empty() ? kExitDone
-                                                                              : kExitFailure;
+  const std::vector<Problem>& problems = folder_jobs.report().problems;
+  const bool is_torn_at_most =
+      std::all_of(problems.begin(), problems.end(),
+                  [](const Problem& problem) { return problem.kind == Problem::Kind::torn; });
+  return is_torn_at_most && doubts.empty() && guesses.empty() ? kExitDone : kExitFailure;
 }
 
 }  // namespace

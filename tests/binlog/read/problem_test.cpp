@@ -38,10 +38,10 @@ TEST(Problem, EachKindHasASentenceOfItsOwn) {
   EXPECT_EQ(sentences.size(), std::size(kAllProblems));
 }
 
-TEST(Problem, OnlyATornEndIsNoDamage) {
+TEST(Problem, ATornEndAndALateFileAreNoDamage) {
   for (const ProblemKind kind : kAllProblems) {
-    EXPECT_EQ(is_damage(problem_of(kind)), kind != ProblemKind::torn)
-        << to_sentence(problem_of(kind));
+    const bool is_left_by_a_crash = kind == ProblemKind::torn || kind == ProblemKind::late;
+    EXPECT_EQ(is_damage(problem_of(kind)), !is_left_by_a_crash) << to_sentence(problem_of(kind));
   }
 }
 

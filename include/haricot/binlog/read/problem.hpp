@@ -32,8 +32,9 @@ struct Problem {
   std::uint64_t id = 0;
 };
 
-// Returns true for all kinds except `torn`, which a crash leaves. With `--strict` a server does not
-// start if a problem is damage.
+// Returns true for all kinds except `torn`, which a crash leaves, and `late`, which a failover
+// leaves: nothing that was acknowledged is lost. With `--strict` a server does not start if a
+// problem is damage.
 bool is_damage(const Problem& problem);
 // Returns the problem as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read".
 std::string to_sentence(const Problem& problem);
