@@ -511,7 +511,7 @@ std::string late_file_in(SimDisk& disk) {
   std::string error;
   EXPECT_TRUE(gather_facts(disk, disk.folder_note(), 0, facts, error)) << error;
   FolderPlan plan = begin_plan(facts);
-  leave_late_aside(plan);
+  set_late_aside(plan);
   return plan.problems.empty() ? "" : plan.problems.front().file;
 }
 

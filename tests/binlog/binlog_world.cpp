@@ -69,7 +69,7 @@ std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
 }
 
 World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail,
-             const Fault* after_read)
+             const Fault* after_read, std::uint32_t epoch)
     : disk(on_disk),
       // The monotonic clock begins at another time in each run.
       now(Instant::at(1'000'000'000 + wall % 1'000'000'007)),
@@ -80,6 +80,7 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
   // A different number each time; a server uses a random one.
   static std::uint64_t number = 0x5151;
   binlog.set_note(disk.folder_note());
+  if (epoch != 0) binlog.set_epoch(epoch);
   disk.forbid_waiting(false);
   bool good = binlog.read(engine, wall_offset, now, {}, error);
   if (good && after_read != nullptr) {

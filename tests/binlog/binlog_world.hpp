@@ -47,9 +47,9 @@ struct Ended {
 class World {
  public:
   // Opens the binlog of that folder. A failure fails the test unless it `may_fail`. `after_read`:
-  // fault injected after the jobs are read, when no other server has them.
+  // fault injected after the jobs are read, when no other server has them. `epoch`: 0: none.
   World(SimDisk& disk, const BinlogOptions& options, std::int64_t wall = kWallBegin,
-        bool may_fail = false, const Fault* after_read = nullptr);
+        bool may_fail = false, const Fault* after_read = nullptr, std::uint32_t epoch = 0);
   ~World() {
     disk.forbid_waiting(false);
     engine.close(client, now);
