@@ -174,6 +174,12 @@ TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
   }
 }
 
+// The file was cut, which took the marks behind the zeros.
+TEST(FormerDefects, ZerosAcrossTwoRecordsWereHalfDamageAndHalfTorn) {
+  constexpr std::uint64_t kSeed = 3955606283877442498U;
+  EXPECT_EQ(judge(hurt_at_random(kSeed), Depth::starts, kSeed).wrong, "");
+}
+
 // The model and the server have to agree on the losses that need no report.
 TEST(FormerDefects, SeveralInjuriesAmountToALossOfPower) {
   for (const std::uint64_t seed :

@@ -369,17 +369,21 @@ void settle_holes(std::vector<FileReport>& files) {
     FileReport& file = files[i];
     if (file.damages.empty()) continue;
     const std::uint64_t durable_bytes = durable_bytes_of(files, i);
-    const auto is_torn = [durable_bytes](const Damage& damage) {
-      return damage.looks_torn && damage.offset >= durable_bytes;
-    };
-    for (const Damage& damage : file.damages) {
-      if (!is_torn(damage)) continue;
+    std::uint64_t damaged_until = ~std::uint64_t{0};
+    for (Damage& damage : file.damages) {
+      // A hole directly after a damaged record is a part of that damage.
+      damage.looks_torn =
+          damage.looks_torn && damage.offset >= durable_bytes && damage.offset != damaged_until;
+      if (!damage.looks_torn) {
+        damaged_until = damage.offset + damage.bytes;
+        continue;
+      }
       add_torn(file, damage);
       std::erase_if(file.lost_jobs, [&damage](const FileReport::LostJob& job) {
         return job.offset == damage.offset;
       });
     }
-    std::erase_if(file.damages, is_torn);
+    std::erase_if(file.damages, [](const Damage& damage) { return damage.looks_torn; });
   }
 }
 
