@@ -68,7 +68,7 @@ bool FolderOpening::sync_read_files(std::string& error) {
   DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
-    if (file.seal_states_stop && file.marks.has_durable_past && is_in_order) break;
+    if (file.has_stop_in_seal && file.marks.has_durable_past && is_in_order) break;
     status = state_.disk.sync_file(file.name);
   }
   if (status != DiskStatus::ok) error = state_.disk.last_error();
@@ -192,7 +192,7 @@ std::optional<ContinuedFile> FolderOpening::open_last_file() {
   const bool is_ours = last.kind() == FileKind::checked && last.has_signature() &&
                        last.number == report_.highest_number && last.run() != 0 &&
                        last.run() == report_.run;
-  const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.note_states_stop &&
+  const bool is_open_ended = !last.is_sealed && !last.has_known_end && !last.has_stop_in_note &&
                              !last.has_unreadable_part() && last.records > 0;
   const bool has_room = last.bytes >= last.accepted_bytes + SegmentWriter::kEndBytes;
   if (!is_ours || !is_open_ended || !has_room) return std::nullopt;

@@ -24,7 +24,7 @@ bool is_of_beanstalkd(FileKind kind) {
 bool has_durable_past(const std::vector<FileReport>& files, std::size_t index) {
   const std::uint32_t run = files[index].run();
   do {
-    if (files[index].marks.has_durable_past || files[index].note_states_stop) return true;
+    if (files[index].marks.has_durable_past || files[index].has_stop_in_note) return true;
     ++index;
   } while (index < files.size() && files[index].states_end_of_previous &&
            files[index].run() == run);
@@ -350,7 +350,7 @@ std::vector<std::string> ReplayReport::warnings() const {
 
 std::uint64_t durable_bytes_of(const std::vector<FileReport>& files, std::size_t index) {
   const FileReport& file = files[index];
-  if (file.note_states_stop || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
+  if (file.has_stop_in_note || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
   const std::size_t next = index + 1;
   // beanstalkd begins its file after the run has ended, and does not state how it found this one.
   if (next < files.size() && is_of_beanstalkd(files[next].kind())) return kDurableBytesEnd;

@@ -120,7 +120,7 @@ void Replay::settle_half_written() {
 FileReport Replay::report_on(std::size_t index, std::uint64_t bytes) const {
   FileReport report{plan_.files[index]};
   report.bytes = bytes;
-  report.note_states_stop = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
+  report.has_stop_in_note = plan_.note.end > 0 && plan_.noted_end_of(index) > 0;
   report.states_end_of_previous = index > 0 && plan_.witness_of(index - 1) != nullptr;
   return report;
 }
@@ -156,7 +156,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   report.is_sealed = scan.seal().has_value();
   if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
   report.has_known_end = witness != nullptr || report.is_sealed;
-  report.seal_states_stop = report.is_sealed && scan.seal()->clean_exit;
+  report.has_stop_in_seal = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   if (witness != nullptr) {
     judge_known_end(scan, bytes, *witness, report);

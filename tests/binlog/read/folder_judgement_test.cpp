@@ -25,7 +25,7 @@ struct JudgedFolder {
     plan.store_id = kStoreJudged;
     read.next_id = kNextIdRead;
     for (std::uint64_t number = 4; number <= 6; ++number) add(number);
-    read.files.back().seal_states_stop = true;
+    read.files.back().has_stop_in_seal = true;
     read.oldest_needed = 4;
   }
 
@@ -170,7 +170,7 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"the newest is empty",
      [](JudgedFolder& f) {
        f.empty(2);
-       f.read.files[1].seal_states_stop = true;
+       f.read.files[1].has_stop_in_seal = true;
      },
      "damaged binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
     {"one is empty and the next has lost its records, but a later one tells the ids",
@@ -184,7 +184,7 @@ const std::vector<JudgedRow> kJudgedRows = {
     {"and a server was stopped after that one",
      [](JudgedFolder& f) {
        f.add(7);
-       f.read.files[3].seal_states_stop = true;
+       f.read.files[3].has_stop_in_seal = true;
        f.empty(1);
        f.lose_records(2);
      },
@@ -195,7 +195,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        f.add(8);
        f.read.files[3].identity.signature->run = 1;
        f.read.files[3].marks.has_some = true;
-       f.read.files[4].seal_states_stop = true;
+       f.read.files[4].has_stop_in_seal = true;
        f.empty(1);
        f.lose_records(2);
        f.note(8);
@@ -291,7 +291,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
   FileReport as_stated = own;
   as_stated.ends_as_next_states = true;
   FileReport stopped = own;
-  stopped.note_states_stop = true;
+  stopped.has_stop_in_note = true;
   FileReport of_no_run = file_of_run(0, marks(500));
   of_no_run.ends_as_next_states = true;
   FileReport of_beanstalkd;
@@ -303,7 +303,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
   };
   const FileReport unsynced = next(1, marks(0, false));
   FileReport last = unsynced;
-  last.note_states_stop = true;
+  last.has_stop_in_note = true;
   const Known table[] = {
       {"the newest file", {own}, 500},
       {"one that the note knows to the end", {stopped}, kAll},

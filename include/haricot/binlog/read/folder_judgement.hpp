@@ -28,9 +28,9 @@ struct FileReport : PlannedFile {
   std::uint32_t digest = 0;
   bool has_known_end = false;  // The next file or its own seal states its end.
   bool is_sealed = false;
-  bool seal_states_stop = false;        // Its seal states that the server was stopped after it.
+  bool has_stop_in_seal = false;        // Its seal states that the server was stopped after it.
   bool is_cut = false;                  // It is shorter than the note states.
-  bool note_states_stop = false;        // The note states that the server was stopped after it.
+  bool has_stop_in_note = false;        // The note states that the server was stopped after it.
   bool states_end_of_previous = false;  // It states how the file before it ended.
   MarksRead marks = {};
   bool ends_as_next_states = false;  // It ends as the next file states.
@@ -52,7 +52,7 @@ struct FileReport : PlannedFile {
   bool has_unreadable_part() const { return !damages.empty() || torn.bytes > 0; }
   // Returns true if haricotd ended the file because it had begun the next one.
   bool was_followed() const {
-    return kind() == FileKind::checked && is_sealed && !seal_states_stop;
+    return kind() == FileKind::checked && is_sealed && !has_stop_in_seal;
   }
   // Returns true if no record shows which server wrote it.
   bool has_unknown_writer() const { return kind() != FileKind::checked && records == 0; }

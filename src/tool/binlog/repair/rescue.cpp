@@ -14,7 +14,6 @@ namespace {
 using haricot::binlog::binlog_file_name;
 using haricot::binlog::DiskStatus;
 using haricot::binlog::FileBytes;
-using haricot::binlog::FileFacts;
 using haricot::binlog::FileIdentity;
 using haricot::binlog::FileKind;
 using haricot::binlog::FileReport;
@@ -59,7 +58,7 @@ void leave_out_duplicates(SortedFolder& folder) {
 
 // Returns true if the server that used the folder last was stopped after that file.
 bool is_end_of_last_run(const FileReport& newest, const FolderNote& note, std::uint64_t store_id) {
-  return newest.seal_states_stop && note.run != 0 && note.store_id == store_id &&
+  return newest.has_stop_in_seal && note.run != 0 && note.store_id == store_id &&
          newest.run() == note.run;
 }
 
