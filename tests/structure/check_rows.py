@@ -53,6 +53,12 @@ def in_manual(flag):
     return re.escape("\\-\\-" + flag.replace("-", "\\-")) + r"(?![\w\\])"
 
 
+def in_request(command):
+    """A pattern for the verb of a command that the simulation sends."""
+    verb = "delete_job" if command == "delete" else command.replace("-", "_")
+    return rf"Verb::{verb}\b"
+
+
 def with_value(key):
     """A pattern for the value of a key: in a script, unless it is *, or in an assertion."""
     return rf'(?m)^ +(?:@\w+ )*{key}: (?!\*$)|"{key}"\), '
@@ -69,7 +75,11 @@ LISTS = [
     ("command", "docs/protocol.md", word, {"standard"}),
     ("command", "docs/beyond.md", word, {"extended", "operators"}),
     ("command", "docs/clients.md", word, {"extended"}),
-    ("command", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word, {"operators"}),
+    ("command", "tests/conformance/scripts/extended/capabilities.script", word, {"extended"}),
+    ("command", "tests/conformance/scripts/extended/capabilities_of_an_operator.script", word,
+     {"extended", "operators"}),
+    ("command", "tests/simulation/model_extended.cpp", word, {"extended", "operators"}),
+    ("command", ("tests/simulation/requests*.cpp",), in_request, None),
     ("command", (SCRIPTS,), lambda command: rf"(?m)^\w+>>? {command}(?![\w-])", None),
     ("tag", (SCRIPTS,), lambda tag: rf"(?m)^\w+>>? put .* {tag}:", None),
     ("tag", "tests/conformance/scripts/extended/capabilities.script", word, None),
@@ -80,6 +90,8 @@ LISTS = [
     ("tag", "tests/fuzz/state_play.cpp", in_put, None),
     ("tag", "tests/queue/engine_serializer_test.cpp", in_put, None),
     ("tag", "tests/simulation/model_tries.cpp", in_put, None),
+    ("tag", "tests/simulation/model_extended.cpp", word, None),
+    ("tag", "tests/simulation/model_reports.cpp", lambda tag: rf'"  {tag}"', None),
     ("tag", ("tests/simulation/requests*.cpp",), lambda tag: rf'line \+= " {tag}:', None),
     ("tag", "tests/tool/tags_test.py", word, None),
     ("tag", "docs/beyond.md", in_page, None),
