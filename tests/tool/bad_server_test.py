@@ -160,6 +160,14 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(status, REFUSED)
                 self.assertIn(f"does not know {command}: it is beanstalkd 1.4", error)
 
+    def test_a_server_that_knows_no_command_is_named_once(self):
+        with Scripted(lambda line: b"UNKNOWN_COMMAND\r\n") as server:
+            for words, command in ((["stats"], "stats"), (["ping"], "stats"), (["tubes"], "stats"),
+                                   (["kick", "5"], "kick-job")):
+                status, _, error = run(TOOL, *words, address=server.address)
+                self.assertEqual((status, error), (REFUSED, f"haricot {words[0]}: the server at {server.address} "
+                                                            f"does not know {command}\n"))
+
     def test_no_answer_of_a_server_controls_the_terminal(self):
         stats = b"---\nhostname: \x1b[2J\nversion: \"\x9b1\"\n"
         with Scripted(lambda line: b"OK %d\r\n%s\r\n" % (len(stats), stats)) as server:

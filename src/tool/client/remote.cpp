@@ -120,8 +120,11 @@ void Remote::refuse(std::string_view command, ReplyCode code, std::string_view l
   std::string reason;
   if (code == ReplyCode::unknown_command) {
     reason = "the server at " + address_.name() + " does not know " + std::string(command);
-    bool is_there = false;
-    const std::optional<StatsText> stats = ask_stats("stats", is_there);
+    // Not by ask_stats(), which would call this function again if `stats` is unknown too.
+    const std::optional<Response> response = ask("stats");
+    const std::optional<StatsText> stats = response && response->code == ReplyCode::ok
+                                               ? StatsText::parse(response->body)
+                                               : std::nullopt;
     if (stats) reason += ": it is " + server_words(*stats);
   } else {
     reason = std::string(command) + " was answered: " + safe_word(line);
