@@ -288,12 +288,13 @@ bool Load::receive(Connection& connection) {
 bool Load::take_answers(Connection& connection, std::string_view bytes) {
   const std::uint64_t due_before = connection.answers_due;
   while (!bytes.empty()) {
-    Answer answer;
-    const AnswerParser::Result result = connection.parser.next(bytes, answer);
+    const AnswerParser::Result result = connection.parser.next(bytes);
     if (result == AnswerParser::Result::more) break;
+    const Answer& answer = connection.parser.answer();
     if (result == AnswerParser::Result::malformed) {
-      answer.body_matches = true;  // The line is wrong, or the end of the body.
-      return fail(describe_unexpected(name_of(connection.operation), answer) + " (malformed)");
+      Answer odd = answer;
+      odd.body_matches = true;  // The line is wrong, or the end of the body.
+      return fail(describe_unexpected(name_of(connection.operation), odd) + " (malformed)");
     }
     if (connection.answers_due == 0)
       return fail("more answers than commands: " + std::string(answer.line));

@@ -19,20 +19,16 @@ void AnswerParser::restart() {
   kept_is_used_ = false;
 }
 
-AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer) {
+AnswerParser::Result AnswerParser::next(std::string_view& bytes) {
   if (!in_body_) {
     const Result result = take_line(bytes);
-    if (result == Result::malformed) answer = current_;
     if (result != Result::answer) return result;
     in_body_ = has_body(current_.code);
     body_taken_ = 0;
     kept_body_.clear();
   }
   if (in_body_) {
-    if (!take_body(bytes)) {
-      answer = current_;
-      return Result::malformed;
-    }
+    if (!take_body(bytes)) return Result::malformed;
     if (body_taken_ < current_.body_bytes + kTrailerBytes) {
       // The caller's bytes with the line are gone before the body ends, so copy the line.
       if (!kept_is_used_) {
@@ -46,7 +42,6 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
     in_body_ = false;
     current_.body = kept_body_;
   }
-  answer = current_;
   return Result::answer;
 }
 

@@ -29,9 +29,9 @@ struct Answer {
 class AnswerParser {
  public:
   enum class Result : std::uint8_t {
-    answer,     // `answer` is the next answer.
+    answer,     // answer() is the next answer.
     more,       // All bytes are taken, and the answer is not complete.
-    malformed,  // Not the beanstalk protocol; `answer.line` has the beginning.
+    malformed,  // Not the beanstalk protocol; the line of answer() has the beginning.
   };
 
   // Sets the body that every job should have; borrowed. By default only empty bodies match.
@@ -51,7 +51,9 @@ class AnswerParser {
 
   // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser must
   // not be used again.
-  Result next(std::string_view& bytes, Answer& answer);
+  Result next(std::string_view& bytes);
+  // Returns the result of the last next(), unless it was `more`.
+  const Answer& answer() const { return current_; }
 
  private:
   Result take_line(std::string_view& bytes);

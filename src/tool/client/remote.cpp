@@ -278,15 +278,15 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
   const std::uint64_t answers_before = answers;
   is_answering_ = false;
   while (!bytes.empty()) {
-    Answer answer;
-    const AnswerParser::Result result = parser_.next(bytes, answer);
+    const AnswerParser::Result result = parser_.next(bytes);
     is_answering_ = result == AnswerParser::Result::more;
     if (is_answering_) break;
-    // Bodies are not compared here, but a check may still set body_matches.
+    const Answer& answer = parser_.answer();
     if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
     if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
-      answer.body_matches = true;
-      error = describe_unexpected(name, answer);
+      Answer odd = answer;
+      odd.body_matches = true;  // Bodies are not compared here.
+      error = describe_unexpected(name, odd);
       return false;
     }
     --answers;
@@ -294,11 +294,6 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
   CHECK(answers <= answers_before);
   mark_progress(static_cast<std::size_t>(received), answers < answers_before);
   return true;
-}
-
-void Dialogue::finish() {
-  if (socket_) drain_to_end(socket_.get(), os::read_clock() + patience_);
-  socket_.reset();
 }
 
 void drain_to_end(int socket, Instant deadline) {

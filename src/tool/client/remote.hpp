@@ -56,10 +56,6 @@ class Dialogue final {
   [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
                          ReplyCode code, std::string& error);
 
-  // Shuts down the sending side and waits, at most for the time limit, until the server closes the
-  // connection. The server has then released the jobs that the connection held.
-  void finish();
-
   // Returns received bytes that are not an answer of a beanstalk server; empty if there were none.
   const std::string& foreign_words() const { return foreign_words_; }
 

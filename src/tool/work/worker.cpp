@@ -549,14 +549,15 @@ Link::Event Link::next(Answer& answer) {
   send_some();
   while (true) {
     if (received_.empty() && !receive()) return is_open() ? Event::nothing : Event::lost;
-    switch (parser_.next(received_, answer)) {
+    switch (parser_.next(received_)) {
       case AnswerParser::Result::answer:
+        answer = parser_.answer();
         return Event::answer;
       case AnswerParser::Result::more:
         break;
       case AnswerParser::Result::malformed:
         return lose("not a beanstalk server; it sent: " +
-                    safe_word(answer.line.substr(0, kForeignBytesShown)));
+                    safe_word(parser_.answer().line.substr(0, kForeignBytesShown)));
     }
   }
 }

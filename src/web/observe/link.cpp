@@ -84,10 +84,10 @@ bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
   if (!is_in_answer_) {
     parser_.keep_bodies(std::min(under_way_.front().body_bytes_max, kReportBytesMax));
   }
-  tool::Answer answer;
-  const tool::AnswerParser::Result result = parser_.next(bytes, answer);
+  const tool::AnswerParser::Result result = parser_.next(bytes);
   is_in_answer_ = result == tool::AnswerParser::Result::more;
   if (is_in_answer_) return true;
+  const tool::Answer& answer = parser_.answer();
   if (result == tool::AnswerParser::Result::malformed) return fail(answer.line);
   const Question question = std::move(under_way_.front());
   under_way_.pop_front();

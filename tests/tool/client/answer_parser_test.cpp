@@ -42,8 +42,8 @@ std::vector<Kept> parse(std::string_view bytes, std::size_t piece_bytes, std::st
     bytes.remove_prefix(piece.size());
     std::string_view rest = piece;
     while (!rest.empty()) {
-      Answer answer;
-      const Result result = parser.next(rest, answer);
+      const Answer& answer = parser.answer();
+      const Result result = parser.next(rest);
       if (result == Result::more) {
         EXPECT_TRUE(rest.empty());
         break;
@@ -62,10 +62,9 @@ std::vector<Kept> parse(std::string_view bytes, std::size_t piece_bytes, std::st
 // Returns the outcome for bytes that are fed one by one.
 Result outcome(std::string_view bytes) {
   AnswerParser parser;
-  Answer answer;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string_view piece = bytes.substr(i, 1);
-    const Result result = parser.next(piece, answer);
+    const Result result = parser.next(piece);
     if (result != Result::more) return result;
   }
   return Result::more;
@@ -80,9 +79,9 @@ TEST(AnswerParser, KeepsOnlySoMuchOfABody) {
     while (!bytes.empty()) {
       std::string_view piece = bytes.substr(0, piece_bytes);
       bytes.remove_prefix(piece.size());
-      Answer answer;
+      const Answer& answer = parser.answer();
       while (!piece.empty()) {
-        if (parser.next(piece, answer) == Result::answer) bodies.emplace_back(answer.body);
+        if (parser.next(piece) == Result::answer) bodies.emplace_back(answer.body);
       }
     }
     EXPECT_EQ(bodies, (std::vector<std::string>{"abcd", "xyz"}));
@@ -155,8 +154,8 @@ TEST(AnswerParser, CutsAnywhereChangeNothing) {
     std::size_t count = 0;
     for (const std::string& half : {bytes.substr(0, cut), bytes.substr(cut)}) {
       std::string_view rest = half;
-      Answer answer;
-      while (!rest.empty() && parser.next(rest, answer) == Result::answer) {
+      const Answer& answer = parser.answer();
+      while (!rest.empty() && parser.next(rest) == Result::answer) {
         EXPECT_EQ(answer.line, whole[count].line) << "cut at " << cut;
         EXPECT_EQ(answer.body_matches, whole[count].body_matches) << "cut at " << cut;
         ++count;
@@ -210,10 +209,10 @@ TEST(AnswerParser, ALineWithoutEndIsMalformedAndNotKept) {
   EXPECT_EQ(outcome(std::string(kReplyLineBytesMax, 'A')), Result::more);
   EXPECT_EQ(outcome(std::string(kReplyLineBytesMax + 1, 'A')), Result::malformed);
   AnswerParser parser;
-  Answer answer;
+  const Answer& answer = parser.answer();
   const std::string much(100'000, 'A');
   std::string_view bytes = much;
-  EXPECT_EQ(parser.next(bytes, answer), Result::malformed);
+  EXPECT_EQ(parser.next(bytes), Result::malformed);
   EXPECT_LE(answer.line.size(), kReplyLineBytesMax);
 }
 
@@ -225,9 +224,9 @@ TEST(AnswerParser, BodiesAreKeptForWhoAsks) {
     std::vector<std::string> bodies;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
       std::string_view piece = std::string_view(bytes).substr(at, step);
-      Answer answer;
+      const Answer& answer = parser.answer();
       while (!piece.empty()) {
-        const AnswerParser::Result result = parser.next(piece, answer);
+        const AnswerParser::Result result = parser.next(piece);
         ASSERT_NE(result, AnswerParser::Result::malformed);
         if (result == AnswerParser::Result::answer) bodies.emplace_back(answer.body);
       }
@@ -239,15 +238,15 @@ TEST(AnswerParser, BodiesAreKeptForWhoAsks) {
 TEST(AnswerParser, ALineWithoutEndCanBeSeen) {
   AnswerParser parser;
   std::string_view bytes = "DELETED\r\nSSH-2.0";
-  Answer answer;
-  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::answer);
+  const Answer& answer = parser.answer();
+  EXPECT_EQ(parser.next(bytes), AnswerParser::Result::answer);
   EXPECT_EQ(parser.unfinished_line(), "");
-  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::more);
+  EXPECT_EQ(parser.next(bytes), AnswerParser::Result::more);
   EXPECT_EQ(parser.unfinished_line(), "SSH-2.0");
   parser.restart();
   EXPECT_EQ(parser.unfinished_line(), "");
   bytes = "TOUCHED\r\n";
-  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::answer);
+  EXPECT_EQ(parser.next(bytes), AnswerParser::Result::answer);
   EXPECT_EQ(answer.code, ReplyCode::touched);
 }
 
