@@ -17,7 +17,7 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::size_t kForeignBytesShown = 60;
+constexpr std::size_t kBytesOfForeign = 60;
 
 // Explains to an operator why a command was refused; empty if there is nothing to add.
 std::string_view explanation(ReplyCode code) {
@@ -78,7 +78,7 @@ bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t
   const std::string& foreign = dialogue_->foreign_words();
   if (foreign.empty()) return fail(address_.name() + ": " + error, kExitNoServer);
   return fail(address_.name() + " is not a beanstalk server; it sent: " +
-                  safe_word(std::string_view(foreign).substr(0, kForeignBytesShown)),
+                  safe_word(std::string_view(foreign).substr(0, kBytesOfForeign)),
               kExitNoServer);
 }
 
@@ -161,7 +161,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
 // Progress in bytes that renews the deadline: a peer that moves them in time is slow, not stuck.
-constexpr std::size_t kProgressBytes = 64 * 1024;
+constexpr std::size_t kBytesOfProgress = 64 * 1024;
 
 // Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
 bool begins_answer(std::string_view line) {
@@ -219,7 +219,7 @@ bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64
 
 void Dialogue::mark_progress(std::size_t bytes, bool is_answer) {
   bytes_moved_ += bytes;
-  if (!is_answer && bytes_moved_ < kProgressBytes) return;
+  if (!is_answer && bytes_moved_ < kBytesOfProgress) return;
   bytes_moved_ = 0;
   deadline_ = os::read_clock() + patience_;
 }
