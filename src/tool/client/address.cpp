@@ -173,4 +173,22 @@ os::Descriptor Address::connect(std::string& error, Duration patience) const {
   return {};
 }
 
+os::Descriptor Address::make_socket(std::size_t endpoint) const {
+  CHECK(endpoint < endpoints_.size());
+  const int family = endpoints_[endpoint].bytes.ss_family;
+  os::Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;
+  if (socket && family != AF_UNIX) {
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  return socket;
+}
+
+int Address::connect(const os::Descriptor& socket, std::size_t endpoint) const {
+  CHECK(endpoint < endpoints_.size());
+  const Endpoint& to = endpoints_[endpoint];
+  const auto* generic = reinterpret_cast<const sockaddr*>(&to.bytes);
+  return ::connect(socket.get(), generic, to.length) == 0 ? 0 : errno;
+}
+
 }  // namespace haricot::tool

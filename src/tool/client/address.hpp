@@ -37,6 +37,13 @@ class Address {
   os::Descriptor begin_connect(std::size_t endpoint, std::string& error) const;
   // Returns the number of addresses of the host, at least 1.
   std::size_t endpoints() const { return endpoints_.size(); }
+  // Returns a non-blocking socket with TCP_NODELAY for one address of the host. Returns an empty
+  // descriptor and sets errno on failure. Requires: endpoint < endpoints().
+  os::Descriptor make_socket(std::size_t endpoint) const;
+  // Connects the socket to that address, without waiting. Returns 0, or the errno. With EINPROGRESS
+  // the connection is established, or has failed, when the socket becomes writable. With EAGAIN the
+  // queue of a unix socket is full, and the call may be repeated.
+  int connect(const os::Descriptor& socket, std::size_t endpoint) const;
 
   // Returns the address as given, with default host and port filled in.
   const std::string& name() const { return name_; }

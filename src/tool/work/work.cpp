@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,7 +119,10 @@ std::uint64_t expected_jobs(Remote& server, const WorkPlan& plan) {
 // The workers of a run of `haricot work`, and the loop that serves them.
 class Crew final {
  public:
-  Crew(WorkRun& run, Progress& progress) : work_(run), progress_(progress) {}
+  Crew(WorkRun& run, Progress& progress)
+      : work_(run),
+        progress_(progress),
+        buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {}
 
   // Starts to receive signals. Returns false and sets `error` on failure.
   [[nodiscard]] bool open(std::string& error);
@@ -133,8 +138,11 @@ class Crew final {
   bool is_finished() const;
   void write_output();
 
+  static constexpr std::size_t kBufferBytes = 64 * 1024;
+
   WorkRun& work_;
   Progress& progress_;
+  std::unique_ptr<char[]> buffer_;
   std::deque<Worker> workers_;
   os::Descriptor signals_;
   // Descriptors of the last poll(), and the index of the first one of each worker; the last index
@@ -169,7 +177,9 @@ bool Crew::open(std::string& error) {
 
 void Crew::run() {
   const Instant start = os::read_clock();
-  for (std::uint64_t i = 0; i < work_.plan.workers; ++i) workers_.emplace_back(work_).begin(start);
+  for (std::uint64_t i = 0; i < work_.plan.workers; ++i) {
+    workers_.emplace_back(work_, std::span(buffer_.get(), kBufferBytes)).begin(start);
+  }
   while (!is_finished()) {
     wait(os::read_clock());
     write_output();
@@ -231,7 +241,7 @@ void Crew::serve_workers(Instant now) {
     const auto end = watched_.begin() + static_cast<std::ptrdiff_t>(begins_[i + 1]);
     const bool is_ready =
         std::any_of(begin, end, [](const pollfd& one) { return one.revents != 0; });
-    if (is_ready) workers_[i].handle(now);
+    if (is_ready) workers_[i].handle(begin->revents);
     workers_[i].advance(now);
   }
 }

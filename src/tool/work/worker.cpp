@@ -1,7 +1,6 @@
 #include "tool/work/worker.hpp"
 
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,7 +22,7 @@ namespace {
 constexpr std::uint64_t kTurnS = 30;
 constexpr auto kRestMin = Duration::milliseconds(100);
 constexpr auto kRestMax = Duration::seconds(5);
-// Time limit for connecting, because it blocks all workers.
+// Time limit for connecting. A server that is up accepts at once, and another attempt follows.
 constexpr auto kConnectPatienceMax = Duration::seconds(1);
 constexpr std::size_t kPieceBytes = 16 * 1024;
 
@@ -53,7 +52,14 @@ bool read_piece(os::Descriptor& from, LinePrefix& lines, Outlet& to, std::uint64
 
 }  // namespace
 
-Worker::Worker(WorkRun& run) : work_(run), rest_(kRestMin) {}
+Worker::Worker(WorkRun& run, std::span<char> buffer)
+    : work_(run),
+      link_(run.address, buffer,
+            {.lost =
+                 [this](Instant now, const Loss& loss) {
+                   lose(to_sentence(loss, "the server sent nothing in time"), now);
+                 }}),
+      rest_(kRestMin) {}
 
 void Worker::begin(Instant now) {
   left_s_ = work_.plan.wait_s.value_or(0);
@@ -62,8 +68,7 @@ void Worker::begin(Instant now) {
 
 void Worker::finish() {
   link_.close();
-  asked_.clear();
-  answer_due_ = due_ = touch_due_ = time_due_ = Instant::never();
+  due_ = touch_due_ = time_due_ = Instant::never();
   state_ = State::finished;
 }
 
@@ -81,40 +86,47 @@ void Worker::start_next(Instant now) {
     due_ = work_.slowdown.next_start();
     return;
   }
-  if (!link_.is_open()) {
-    if (!link_.open(work_.address, std::min(work_.patience, kConnectPatienceMax))) {
-      return lose(link_.failure(), now);
-    }
-    asked_.clear();
-    for (const std::string& tube : work_.plan.tubes) ask(Asked::watching, "watch " + tube, now);
-    const auto& tubes = work_.plan.tubes;
-    if (std::find(tubes.begin(), tubes.end(), "default") == tubes.end()) {
-      ask(Asked::watching, "ignore default", now);
-    }
-  }
-  ask_for_job(now);
+  const bool is_new = !link_.is_open();
+  if (is_new) link_.open(std::min(work_.patience, kConnectPatienceMax), now);
+  ask_for_job(now, is_new);
 }
 
-void Worker::ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s) {
-  asked_.push_back(what);
-  answer_due_ = now + sum(work_.patience, more_s);
-  link_.send(command);
+// Sends commands whose answers the method takes. The server may take `more_s` longer to answer.
+template <void (Worker::*kMethod)(const Answer& answer, Instant now)>
+void Worker::ask(Asked& what, std::string commands, Instant now, std::uint64_t more_s) {
+  const auto take = [](void* self, Request& /*request*/, const Answer* answer) {
+    auto& worker = *static_cast<Worker*>(self);
+    // Without an answer the connection is closed, and perhaps lose() follows.
+    if (answer != nullptr) (worker.*kMethod)(*answer, worker.link_.pipeline().received());
+  };
+  what.commands = std::move(commands);
+  what.request.commands = what.commands;
+  what.request.take = {take, this};
+  what.request.patience = sum(work_.patience, more_s);
+  link_.ask(what.request, now);
 }
 
-void Worker::ask_for_job(Instant now) {
+void Worker::ask_for_job(Instant now, bool has_to_watch) {
   CHECK(!is_held_ && !program_.is_running());
   state_ = State::reserving;
   ++work_.reserving;
   work_.slowdown.count_start(now);
   turn_s_ = work_.plan.wait_s ? std::min(left_s_, kTurnS) : kTurnS;
-  ask(Asked::job, "reserve-with-timeout " + std::to_string(turn_s_), now, turn_s_);
+  std::string commands;
+  begin_.request.answers = 1;
+  if (has_to_watch) {
+    const auto& tubes = work_.plan.tubes;
+    for (const std::string& tube : tubes) commands += "watch " + tube + "\r\n";
+    const bool ignores = std::find(tubes.begin(), tubes.end(), "default") == tubes.end();
+    if (ignores) commands += "ignore default\r\n";
+    begin_.request.answers += tubes.size() + (ignores ? 1 : 0);
+  }
+  commands += "reserve-with-timeout " + std::to_string(turn_s_) + "\r\n";
+  ask<&Worker::take_begin>(begin_, std::move(commands), now, turn_s_);
 }
 
 void Worker::add_wanted(std::vector<pollfd>& wanted, bool reads_output) const {
-  if (link_.is_open()) {
-    const int events = POLLIN | (link_.has_more_to_send() ? POLLOUT : 0);
-    wanted.push_back({link_.descriptor(), static_cast<short>(events), 0});
-  }
+  wanted.push_back({link_.descriptor(), link_.wanted_events(), 0});
   if (!reads_output) return;
   for (const os::Descriptor* pipe : {&program_.output(), &program_.error()}) {
     if (*pipe) wanted.push_back({pipe->get(), POLLIN, 0});
@@ -122,27 +134,16 @@ void Worker::add_wanted(std::vector<pollfd>& wanted, bool reads_output) const {
 }
 
 Instant Worker::next_event() const {
-  return std::min({due_, touch_due_, time_due_, asked_.empty() ? Instant::never() : answer_due_});
+  return std::min({due_, touch_due_, time_due_, link_.next_event()});
 }
 
-void Worker::handle(Instant now) {
-  while (link_.is_open()) {
-    Answer answer;
-    const Link::Event event = link_.next(answer);
-    if (event == Link::Event::nothing) break;
-    if (event == Link::Event::lost) {
-      lose(link_.failure(), now);
-    } else if (asked_.empty()) {
-      lose("unexpected answer: " + std::string(answer.line), now);
-    } else {
-      take_answer(answer, now);
-    }
-  }
+void Worker::handle(short events) {
+  link_.handle(static_cast<std::uint16_t>(events));
   read_output(false);
 }
 
 void Worker::advance(Instant now) {
-  if (!asked_.empty() && now >= answer_due_) return lose("the server sent nothing in time", now);
+  link_.advance(now);
   if (now >= due_) {
     due_ = Instant::never();
     return start_next(now);
@@ -151,27 +152,15 @@ void Worker::advance(Instant now) {
   if (now >= touch_due_) {
     // Touch again after half of the TTR.
     touch_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(job_.ttr_s) * 500);
-    ask(Asked::touch, "touch " + std::to_string(job_.id), now);
+    if (touch_.request.is_pending()) return;
+    ask<&Worker::take_touch>(touch_, "touch " + std::to_string(job_.id) + "\r\n", now);
   }
 }
 
-void Worker::take_answer(const Answer& answer, Instant now) {
-  CHECK(!asked_.empty());
-  const Asked what = asked_.front();
-  asked_.pop_front();
-  // Answers arrive in order, so answer_due_ belongs to the last command.
-  switch (what) {
-    case Asked::watching:
-      if (answer.code == ReplyCode::watching) return;
-      return lose("watch was answered: " + std::string(answer.line), now);
-    case Asked::job:
-      return take_job(answer, now);
-    case Asked::stats:
-      return take_stats(answer, now);
-    case Asked::touch:
-      return take_touch(answer);
-    case Asked::ending:
-      return take_ending(answer, now);
+void Worker::take_begin(const Answer& answer, Instant now) {
+  if (!begin_.request.is_pending()) return take_job(answer, now);
+  if (answer.code != ReplyCode::watching) {
+    lose("watch was answered: " + std::string(answer.line), now);
   }
 }
 
@@ -191,7 +180,7 @@ void Worker::take_job(const Answer& answer, Instant now) {
   is_held_ = true;
   job_.id = answer.number;
   job_.body = std::string(answer.body);
-  ask(Asked::stats, "stats-job " + std::to_string(job_.id), now);
+  ask<&Worker::take_stats>(stats_, "stats-job " + std::to_string(job_.id) + "\r\n", now);
 }
 
 void Worker::take_no_job(Instant now) {
@@ -248,7 +237,7 @@ void Worker::run_program(Instant now) {
   touch_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(job_.ttr_s) * 500);
 }
 
-void Worker::take_touch(const Answer& answer) {
+void Worker::take_touch(const Answer& answer, Instant /*now*/) {
   if (answer.code == ReplyCode::touched || state_ == State::ending) return;
   touch_due_ = Instant::never();
   is_held_ = false;
@@ -366,9 +355,10 @@ void Worker::ask_for_end(Fate fate, std::uint64_t delay_s, Instant now) {
   state_ = State::ending;
   wanted_end_ = fate;
   was_kicked_ = false;
-  if (fate == Fate::done) return ask(Asked::ending, "delete " + id, now);
-  if (fate == Fate::buried) return ask(Asked::ending, "bury " + id + and_priority, now);
-  ask(Asked::ending, "release " + id + and_priority + " " + std::to_string(delay_s), now);
+  std::string command = "release " + id + and_priority + " " + std::to_string(delay_s) + "\r\n";
+  if (fate == Fate::done) command = "delete " + id + "\r\n";
+  if (fate == Fate::buried) command = "bury " + id + and_priority + "\r\n";
+  ask<&Worker::take_ending>(ending_, std::move(command), now);
 }
 
 void Worker::take_ending(const Answer& answer, Instant now) {
@@ -382,7 +372,7 @@ void Worker::take_ending(const Answer& answer, Instant now) {
   if (answer.code == ReplyCode::buried && wanted_end_ == Fate::given_back) {
     // The job had no try left. A kick grants one more.
     was_kicked_ = true;
-    return ask(Asked::ending, "kick-job " + std::to_string(job_.id), now);
+    return ask<&Worker::take_ending>(ending_, "kick-job " + std::to_string(job_.id) + "\r\n", now);
   }
   if (answer.code == ReplyCode::buried || was_kicked_) {
     count(Fate::buried);
@@ -428,7 +418,6 @@ void Worker::count(Fate fate) {
 // Handles the loss of the connection. The server releases the job that the connection held.
 void Worker::lose(const std::string& reason, Instant now) {
   link_.close();
-  asked_.clear();
   const std::string what = work_.address.name() + ": " + reason;
   if (state_ == State::working) {
     is_held_ = false;
@@ -481,85 +470,6 @@ void Worker::change_phase(Instant now) {
 
 void Worker::kill() {
   program_.send_signal(SIGKILL);
-}
-
-namespace {
-
-constexpr std::size_t kBufferBytes = 64 * 1024;
-constexpr std::size_t kForeignBytesShown = 60;
-
-}  // namespace
-
-bool Link::open(const Address& address, Duration patience) {
-  close();
-  failure_.clear();
-  socket_ = address.connect(failure_, patience);
-  parser_.restart();
-  parser_.keep_bodies();
-  buffer_.resize(kBufferBytes);
-  return is_open();
-}
-
-void Link::close() {
-  socket_.reset();
-  unsent_.clear();
-  received_ = {};
-}
-
-Link::Event Link::lose(std::string reason) {
-  failure_ = std::move(reason);
-  close();
-  return Event::lost;
-}
-
-void Link::send(std::string_view command) {
-  CHECK(command.find_first_of("\r\n") == std::string_view::npos);
-  unsent_ += command;
-  unsent_ += "\r\n";
-  send_some();
-}
-
-void Link::send_some() {
-  while (is_open() && !unsent_.empty()) {
-    const ssize_t sent = ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    // next() reports a failure when it receives.
-    if (sent < 0) return;
-    CHECK(static_cast<std::size_t>(sent) <= unsent_.size());
-    unsent_.erase(0, static_cast<std::size_t>(sent));
-  }
-}
-
-// Returns false if there is no input or the connection is lost.
-bool Link::receive() {
-  CHECK(received_.empty());
-  const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
-  if (count > 0) {
-    received_ = {buffer_.data(), static_cast<std::size_t>(count)};
-    return true;
-  }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  lose(count == 0 ? "the server closed the connection"
-                  : std::string("cannot receive: ") + std::strerror(errno));
-  return false;
-}
-
-Link::Event Link::next(Answer& answer) {
-  if (!is_open()) return Event::lost;
-  send_some();
-  while (true) {
-    if (received_.empty() && !receive()) return is_open() ? Event::nothing : Event::lost;
-    switch (parser_.next(received_)) {
-      case AnswerParser::Result::answer:
-        answer = parser_.answer();
-        return Event::answer;
-      case AnswerParser::Result::more:
-        break;
-      case AnswerParser::Result::malformed:
-        return lose("not a beanstalk server; it sent: " +
-                    safe_word(parser_.answer().line.substr(0, kForeignBytesShown)));
-    }
-  }
 }
 
 }  // namespace haricot::tool

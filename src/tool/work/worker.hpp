@@ -1,63 +1,24 @@
-// A worker of `haricot work`, and its connection.
+// A worker of `haricot work`.
 
 #pragma once
 
 #include <poll.h>
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "haricot/base/time.hpp"
-#include "os/descriptor.hpp"
-#include "tool/client/address.hpp"
 #include "tool/client/answer_parser.hpp"
+#include "tool/client/link.hpp"
+#include "tool/client/pipeline.hpp"
 #include "tool/work/program.hpp"
 #include "tool/work/work_plan.hpp"
 #include "tool/work/work_run.hpp"
 
 namespace haricot::tool {
-
-// A connection that sends commands and receives answers without blocking.
-class Link final {
- public:
-  enum class Event : unsigned char {
-    nothing,  // No complete answer has arrived.
-    answer,
-    lost,  // The connection is closed; failure() has the reason.
-  };
-
-  // Connects, for at most `patience`. Returns false on failure; failure() has the reason.
-  [[nodiscard]] bool open(const Address& address, Duration patience);
-  void close();
-  bool is_open() const { return static_cast<bool>(socket_); }
-
-  // Queues a command without CR LF, and sends as much as the socket accepts.
-  void send(std::string_view command);
-  // Sends pending commands, receives available input, and takes the next answer. Never blocks. Must
-  // be called until it returns an event other than `answer`. The answer is valid until the next
-  // call.
-  Event next(Answer& answer);
-
-  int descriptor() const { return socket_.get(); }
-  bool has_more_to_send() const { return !unsent_.empty(); }
-  const std::string& failure() const { return failure_; }
-
- private:
-  void send_some();
-  bool receive();
-  Event lose(std::string reason);
-
-  os::Descriptor socket_;
-  AnswerParser parser_;
-  std::string unsent_;
-  std::string buffer_;
-  std::string_view received_;  // Unparsed part of the buffer.
-  std::string failure_;
-};
 
 // A worker: reserves a job, runs the program for it, and deletes, releases or buries the job.
 //
@@ -66,19 +27,21 @@ class Link final {
 // calls it when a descriptor is ready or a time is reached.
 class Worker final {
  public:
-  explicit Worker(WorkRun& run);
+  // Workers share the receive buffer, which must outlive the object.
+  Worker(WorkRun& run, std::span<char> buffer);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   // Connects and asks for the first job.
   void begin(Instant now);
 
-  // Adds the descriptors to wait for, including the output of its program if `reads_output`.
+  // Adds the descriptors to wait for: first that of the connection, which may be -1, then the
+  // output of its program if `reads_output`.
   void add_wanted(std::vector<pollfd>& wanted, bool reads_output) const;
   Instant next_event() const;
 
-  // Handles descriptors that may be ready.
-  void handle(Instant now);
+  // Handles descriptors that may be ready. `events` are those of the connection.
+  void handle(short events);
   // Handles times that are reached.
   void advance(Instant now);
   // Handles the end of its program, if it has ended.
@@ -99,18 +62,24 @@ class Worker final {
     ending,     // The command that ends the reservation is sent.
     finished,
   };
-  enum class Asked : std::uint8_t { watching, job, stats, touch, ending };
   // Fate of a job, intended or actual.
   enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
+  // A kind of request, and its commands.
+  struct Asked {
+    Request request;
+    std::string commands;
+  };
+
   void start_next(Instant now);  // Proceeds to the next job.
-  void ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s = 0);
-  void ask_for_job(Instant now);
-  void take_answer(const Answer& answer, Instant now);
+  template <void (Worker::*kMethod)(const Answer& answer, Instant now)>
+  void ask(Asked& what, std::string commands, Instant now, std::uint64_t more_s = 0);
+  void ask_for_job(Instant now, bool has_to_watch);
+  void take_begin(const Answer& answer, Instant now);
   void take_job(const Answer& answer, Instant now);
   void take_no_job(Instant now);
   void take_stats(const Answer& answer, Instant now);
-  void take_touch(const Answer& answer);
+  void take_touch(const Answer& answer, Instant now);
   void take_ending(const Answer& answer, Instant now);
   void run_program(Instant now);
   void end_time(Instant now);
@@ -127,10 +96,12 @@ class Worker final {
   std::string job_name() const { return "job " + std::to_string(job_.id); }
 
   WorkRun& work_;
+  Asked begin_;  // The tubes, if the connection is new, and a reserve.
+  Asked stats_;
+  Asked touch_;
+  Asked ending_;
   Link link_;
   State state_ = State::resting;
-  std::deque<Asked> asked_;  // Commands without an answer yet.
-  Instant answer_due_ = Instant::never();
   Instant due_ = Instant::never();  // End of the pause.
   Duration rest_;
   std::optional<Instant> lost_since_;

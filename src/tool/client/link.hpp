@@ -1,0 +1,135 @@
+// A connection to a server that never blocks.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "haricot/base/time.hpp"
+#include "os/descriptor.hpp"
+#include "os/poller.hpp"
+#include "tool/client/address.hpp"
+#include "tool/client/pipeline.hpp"
+
+namespace haricot::tool {
+
+// The reason why a connection ended, or could not be made.
+struct Loss {
+  enum class Kind : std::uint8_t {
+    unreachable,  // No address of the host accepts connections.
+    failed,       // A call of the system failed.
+    closed,       // By the server.
+    late,         // An answer did not arrive in time.
+    foreign,      // The server does not speak the protocol.
+    unasked,      // The server sent more than answers.
+  };
+  Kind kind = Kind::closed;
+  bool was_in_answer = false;  // A part of an answer has arrived.
+  // A sentence about the first two kinds. Otherwise the last words of the server, unescaped: an
+  // unfinished line, the foreign one, or the unasked bytes. May be empty.
+  std::string text = {};
+};
+
+// Returns the first line of the server's words, without its line end.
+std::string_view first_line(std::string_view words);
+// Returns the beginning of the server's words, safe to print.
+std::string shown_words(std::string_view words);
+// Returns a message without the name of the server. `late` is the message about a late answer.
+std::string to_sentence(const Loss& loss, std::string_view late);
+
+// A connection to a server. It has no policy: its user decides when to open it again.
+//
+// With a poller it is registered there while it is open. Otherwise its user polls descriptor() for
+// wanted_events() and passes the result to handle(). In both cases the user calls advance() after
+// handle(), and again at next_event().
+class Link final {
+ public:
+  struct Hooks {
+    std::function<void(Instant now)> opened = {};
+    // Called after all handlers of requests got null. May open the link again.
+    std::function<void(Instant now, const Loss& loss)> lost = {};
+  };
+
+  // Borrows the address and the receive buffer, which must outlive the object. Links of one thread
+  // may share a buffer. `answers_max` limits the answers under way; see Pipeline.
+  Link(const Address& address, std::span<char> buffer, Hooks hooks,
+       std::uint64_t answers_max = Pipeline::kUnlimited);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  // Forgets pending requests without a call of their handlers.
+  ~Link();
+
+  // Registers later connections with this poller, which must outlive them.
+  void set_poller(os::Poller& poller) { poller_ = &poller; }
+
+  // Connects to the addresses of the host in turn, to each within `patience`, from the next
+  // advance() on. Requests may be asked at once. Requires: !is_open().
+  void open(Duration patience, Instant now);
+  // Closes the connection and calls the handlers of pending requests with null, but no hook. May be
+  // called by a handler.
+  void close();
+  // Closes the connection as one whose server is late, for a user that gives up.
+  void lose_as_late(Instant now);
+  // Returns true while the link is connecting or connected.
+  bool is_open() const { return state_ != State::closed; }
+  bool is_connected() const { return state_ == State::connected; }
+
+  // Sends the request at once if connected, and otherwise later. Calls no handler and no hook.
+  void ask(Request& request, Instant now);
+  Pipeline& pipeline() { return pipeline_; }
+  const Pipeline& pipeline() const { return pipeline_; }
+  // Hands the connection over to the caller, and closes the link. Requires: it is connected, and
+  // its pipeline is idle.
+  os::Descriptor release();
+
+  // Return the descriptor and its events for poll(); the descriptor is -1 if there is none.
+  int descriptor() const { return is_watched_ ? socket_.get() : -1; }
+  short wanted_events() const;
+  // Returns the time of the next advance().
+  Instant next_event() const;
+  // Sends and receives. `events` are those of poll() or epoll, which have the same values. Reads
+  // the clock, because an answer may be the end of a long wait.
+  void handle(std::uint32_t events);
+  // Connects, sends pending requests, and closes a connection whose server is late.
+  void advance(Instant now);
+
+ private:
+  enum class State : std::uint8_t { closed, connecting, connected };
+
+  void handle_source(os::EventSource& source, std::uint32_t events);
+  void try_endpoints(Instant now);
+  void end_attempt(int error);
+  bool watch();
+  void unwatch();
+  void end_connect(Instant now);
+  void send(Instant now);
+  void set_waits_for_room(bool waits);
+  void receive(Instant now);
+  void lose(Instant now, Loss loss);
+  void drop_connection();
+
+  const Address& address_;
+  std::span<char> buffer_;
+  Hooks hooks_;
+  Pipeline pipeline_;
+  os::Poller* poller_ = nullptr;
+  os::EventHandler handler_;
+  os::EventSource source_;
+  State state_ = State::closed;
+  os::Descriptor socket_;
+  bool is_watched_ = false;      // A connect is under way, or the link is connected.
+  bool is_handling_ = false;     // Requests of handlers are sent at the end of handle().
+  bool waits_for_room_ = false;  // The socket did not accept all bytes.
+  int send_error_ = 0;           // advance() reports it.
+  Duration patience_;            // For each address of the host.
+  std::size_t endpoint_ = 0;     // Index of the address that is tried.
+  Instant connect_end_;          // Deadline for this address.
+  Instant retry_;                // Time of the next attempt while the server's queue is full.
+  Loss attempt_loss_;            // Reason why the last address failed.
+};
+
+}  // namespace haricot::tool
