@@ -11,35 +11,54 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::string_view kUsualPort = ":11300";
 
-// Pending answers of several questions, and the coroutine that awaits them.
-struct Round {
-  Server::Take take;
-  std::size_t left = 0;
-  bool is_whole = true;
-  std::coroutine_handle<> waiting;
+// Larger than any useful report or body: the names of 100,000 tubes take 20 MB at most.
+constexpr std::uint64_t kBodyBytesMax = 32 * 1024 * 1024;
+
+// Awaitable for the answers to a request. Returns false if the connection was lost.
+struct Answers {
+  tool::Request request;
+  tool::Pipeline& pipeline;
+  const Server::Take& take;
+  std::size_t first;  // Index of the first command.
+  bool was_lost = false;
+  std::coroutine_handle<> waiting = {};
+
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> handle) {
+    waiting = handle;
+    request.take = tool::AnswerHandler::to<&Answers::receive>(*this);
+    pipeline.ask(request);
+  }
+  bool await_resume() const { return !was_lost; }
+
+  void receive(tool::Request& /*request*/, const tool::Answer* answer) {
+    was_lost = answer == nullptr;
+    if (!was_lost && take) take(first + request.answered, *answer);
+    // Must come last, because it ends this object.
+    if (!request.is_pending()) waiting.resume();
+  }
 };
 
 }  // namespace
 
 Server::Server(tool::Address address, const SamplerOptions& options, std::span<char> buffer)
     : address_(std::move(address)),
-      sampler_(pipeline_, facts_, options),
-      link_(Link::Kind::permanent, address_, pipeline_, buffer),
-      user_link_(Link::Kind::on_demand, address_, user_pipeline_, buffer) {
+      link_(KeptLink::Kind::permanent, address_, buffer,
+            {.opened = [this](Instant now) { sampler_.restart(now); },
+             .lost = [this](Instant now, const std::string& why) { lost(now, why); }}),
+      sampler_(link_.pipeline(), facts_, options),
+      user_link_(KeptLink::Kind::on_demand, address_, buffer, {}) {
   facts_.name = address_.name();
 }
 
 void Server::open(os::Poller& poller) {
-  link_.open(poller, {.opened = [this](Instant now) { sampler_.restart(now); },
-                      .lost = [this](Instant now, const std::string& why) { lost(now, why); }});
-  user_link_.open(poller, {.opened = [](Instant) {}, .lost = [](Instant, const std::string&) {}});
+  link_.open(poller);
+  user_link_.open(poller);
 }
 
 void Server::close() {
   link_.close();
-  pipeline_.abort();
   user_link_.close();
-  user_pipeline_.abort();
 }
 
 void Server::lost(Instant now, const std::string& reason) {
@@ -63,30 +82,28 @@ void Server::advance(Instant now) {
 
 Part<bool> Server::ask_all(std::vector<std::string> commands, Take take,
                            std::uint64_t body_bytes_max, Duration patience) {
-  if (!link_.is_connected() || !user_pipeline_.can_ask(commands.size())) co_return false;
-  Round round{.take = std::move(take), .left = commands.size(), .is_whole = true, .waiting = {}};
+  if (!link_.is_connected() || user_commands_ + commands.size() > kCommandsMax) co_return false;
+  user_commands_ += commands.size();
   const bool is_in_tube = !commands.empty() && commands.front().starts_with("use ");
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    user_pipeline_.ask({.command = std::move(commands[i]),
-                        .take =
-                            [&round, i](const tool::Answer* answer) {
-                              round.is_whole = round.is_whole && answer != nullptr;
-                              if (answer != nullptr && round.take) round.take(i, *answer);
-                              // Must come last, because it ends this round.
-                              if (--round.left == 0) round.waiting.resume();
-                            },
-                        .body_bytes_max = body_bytes_max,
-                        .patience = patience,
-                        .followers = is_in_tube && i == 0 ? commands.size() - 1 : 0});
+  const std::size_t at_once = is_in_tube ? commands.size() : KeptLink::kAnswersMax;
+  bool is_whole = true;
+  for (std::size_t first = 0; is_whole && first < commands.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, commands.size() - first);
+    std::string text = std::move(commands[first]);
+    const std::size_t first_bytes = text.size();
+    for (std::size_t i = 1; i < count; ++i) text += commands[first + i];
+    Answers answers{.request = {.commands = text,
+                                .answers = count,
+                                .patience = patience,
+                                .body_bytes_max = std::min(body_bytes_max, kBodyBytesMax),
+                                .gate_bytes = is_in_tube && count > 1 ? first_bytes : 0},
+                    .pipeline = user_link_.pipeline(),
+                    .take = take,
+                    .first = first};
+    is_whole = co_await answers;
   }
-  struct Rest {
-    Round& round;
-    bool await_ready() const { return round.left == 0; }
-    void await_suspend(std::coroutine_handle<> handle) { round.waiting = handle; }
-    void await_resume() const {}
-  };
-  co_await Rest{round};
-  co_return round.is_whole;
+  user_commands_ -= commands.size();
+  co_return is_whole;
 }
 
 Part<Server::Responses> Server::ask_together(std::vector<std::string> commands,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -19,7 +20,7 @@
 #include "tool/client/address.hpp"
 #include "tool/client/remote.hpp"
 #include "web/observe/coroutines.hpp"
-#include "web/observe/link.hpp"
+#include "web/observe/kept_link.hpp"
 #include "web/observe/name_pattern.hpp"
 #include "web/observe/sampler.hpp"
 
@@ -31,6 +32,10 @@ namespace haricot::web {
 // a second connection, which is open only when needed.
 class Server final {
  public:
+  // Default time limit for an answer.
+  static constexpr Duration kPatience = Duration::seconds(5);
+  // Largest number of commands of users that are pending.
+  static constexpr std::size_t kCommandsMax = 8192;
   static constexpr std::size_t kSearchesMax = 4;
   static constexpr std::size_t kSearchesWaitingMax = 100;
 
@@ -49,24 +54,24 @@ class Server final {
   // worker or a producer.
   void end_action() { user_link_.close_when_idle(); }
 
-  // Sends the commands and passes each answer, valid during the call, to `take` in order. Stores at
-  // most `body_bytes_max` bytes of each body. Returns false if the server was lost or too many
-  // questions are pending; some answers may have arrived. If the first command is a `use`, the
-  // others need its tube: see Question::followers.
+  // Sends the commands, some at a time, and passes each answer, valid during the call, to `take` in
+  // order. Stores at most `body_bytes_max` bytes of each body. Returns false if the server was lost
+  // or too many commands are pending; some answers may have arrived. If the first command is a
+  // `use`, the others need its tube and are sent together: see tool::Request::gate_bytes.
   using Take = std::function<void(std::size_t index, const tool::Answer& answer)>;
   Part<bool> ask_all(std::vector<std::string> commands, Take take, std::uint64_t body_bytes_max,
-                     Duration patience = Question::kPatience);
+                     Duration patience = kPatience);
   // Sends a few commands and returns copies of their answers. Returns nothing in the failure cases
   // of ask_all().
   using Responses = std::optional<std::vector<tool::Response>>;
   Part<Responses> ask_together(std::vector<std::string> commands,
                                std::uint64_t body_bytes_max = 1024 * 1024,
-                               Duration patience = Question::kPatience);
+                               Duration patience = kPatience);
   // Sends one command and returns a copy of its answer. Returns nothing in the failure cases of
   // ask_all().
   Part<std::optional<tool::Response>> ask(std::string command,
                                           std::uint64_t body_bytes_max = 1024 * 1024,
-                                          Duration patience = Question::kPatience);
+                                          Duration patience = kPatience);
 
   void open(os::Poller& poller);
   // Closes the connections, and answers all pending questions with null. Must be called last.
@@ -79,11 +84,10 @@ class Server final {
 
   tool::Address address_;
   Facts facts_;
-  Pipeline pipeline_;
+  KeptLink link_;
   Sampler sampler_;
-  Link link_;
-  Pipeline user_pipeline_;
-  Link user_link_;
+  KeptLink user_link_;
+  std::size_t user_commands_ = 0;  // Commands of unfinished calls of ask_all().
   Semaphore searches_{kSearchesMax, kSearchesWaitingMax};
   std::uint64_t losses_ = 0;
 };

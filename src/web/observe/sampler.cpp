@@ -1,5 +1,6 @@
 #include "web/observe/sampler.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -14,9 +15,8 @@ constexpr std::string_view kTubesOfPage = "50";
 constexpr std::string_view kPages = "stats-tubes";
 constexpr std::size_t kPageBytesMax = 1024 * 1024;
 constexpr std::size_t kListBytesMax = 24 * 1024 * 1024;
-// beanstalkd searches all tubes for each command, and runs all pending commands of a connection
-// before it turns to the next one. So other clients wait for this many.
-constexpr std::size_t kTubesAtOnce = 8;
+// Time limit for an answer.
+constexpr Duration kPatience = Duration::seconds(5);
 
 // Requires: before <= now.
 std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
@@ -91,20 +91,44 @@ Instant Sampler::tubes_due(Instant now) const {
   return due_again(tubes_began_, tubes_ended_, has_demand(now) ? options_.interval : kIdleInterval);
 }
 
+Sampler::Sampler(tool::Pipeline& pipeline, Facts& facts, const SamplerOptions& options)
+    : pipeline_(pipeline),
+      facts_(facts),
+      options_(options),
+      capabilities_request_(request<&Sampler::take_capabilities>(kStatsBytesMax)),
+      stats_request_(request<&Sampler::take_stats>(kStatsBytesMax)),
+      page_request_(request<&Sampler::take_page>(kPageBytesMax)),
+      list_request_(request<&Sampler::take_list>(kListBytesMax)),
+      tubes_request_(request<&Sampler::take_tube>(kPageBytesMax)) {
+  capabilities_request_.commands = "capabilities\r\n";
+  stats_request_.commands = "stats\r\n";
+  list_request_.commands = "list-tubes\r\n";
+}
+
+// Returns a request whose answers the method takes.
+template <void (Sampler::*kMethod)(const tool::Answer& answer)>
+tool::Request Sampler::request(std::uint64_t body_bytes_max) {
+  const auto take = [](void* self, tool::Request& /*request*/, const tool::Answer* answer) {
+    auto& sampler = *static_cast<Sampler*>(self);
+    if (answer == nullptr) return;  // The connection is lost, so stop() follows.
+    sampler.now_ = std::max(sampler.now_, sampler.pipeline_.received());
+    (sampler.*kMethod)(*answer);
+  };
+  return {.take = {take, this}, .patience = kPatience, .body_bytes_max = body_bytes_max};
+}
+
 void Sampler::restart(Instant now) {
-  ++connection_;
   now_ = now;
   is_running_ = true;
   is_asking_stats_ = false;
   stats_due_ = now;
   tubes_began_ = tubes_ended_ = Instant::at(std::numeric_limits<std::int64_t>::min());  // Due now.
   building_.reset();
-  ask_capabilities();
+  pipeline_.ask(capabilities_request_);
   ask_stats();
 }
 
 void Sampler::stop() {
-  ++connection_;
   is_running_ = false;
   building_.reset();
   before_.reset();
@@ -136,7 +160,6 @@ void Sampler::advance(Instant now) {
     fail_stats("the server did not send its statistics in time");
   }
   if (!building_ && wants_tubes(now) && now >= tubes_due(now)) begin_tubes();
-  if (building_ && !names_.empty()) ask_some();
 }
 
 void Sampler::fail_stats(std::string reason) {
@@ -146,30 +169,16 @@ void Sampler::fail_stats(std::string reason) {
   facts_.rates = {};
 }
 
-void Sampler::ask_capabilities() {
-  const std::uint64_t connection = connection_;
-  pipeline_.ask({.command = "capabilities\r\n",
-                 .take =
-                     [this, connection](const tool::Answer* answer) {
-                       if (!is_for(connection, answer)) return;
-                       facts_.capabilities.clear();
-                       if (answer->code != ReplyCode::ok) return;
-                       facts_.capabilities =
-                           tool::parse_list(answer->body).value_or(std::vector<std::string>{});
-                     },
-                 .body_bytes_max = kStatsBytesMax});
-}
-
 void Sampler::ask_stats() {
   is_asking_stats_ = true;
   stats_asked_ = now_;
-  const std::uint64_t connection = connection_;
-  pipeline_.ask({.command = "stats\r\n",
-                 .take =
-                     [this, connection](const tool::Answer* answer) {
-                       if (is_for(connection, answer)) take_stats(*answer);
-                     },
-                 .body_bytes_max = kStatsBytesMax});
+  pipeline_.ask(stats_request_);
+}
+
+void Sampler::take_capabilities(const tool::Answer& answer) {
+  facts_.capabilities.clear();
+  if (answer.code != ReplyCode::ok) return;
+  facts_.capabilities = tool::parse_list(answer.body).value_or(std::vector<std::string>{});
 }
 
 void Sampler::take_stats(const tool::Answer& answer) {
@@ -185,7 +194,9 @@ void Sampler::take_stats(const tool::Answer& answer) {
   if (facts_.sample) facts_.rates = tool::rates_between(*facts_.sample, sample);
   // A new server process may have taken over the connection, with other commands.
   const bool is_up = facts_.state == ServerState::up;
-  if (is_up && process_of(facts_.sample->server) != process_of(sample.server)) ask_capabilities();
+  if (is_up && process_of(facts_.sample->server) != process_of(sample.server)) {
+    pipeline_.ask(capabilities_request_);
+  }
   facts_.sample = std::move(sample);
   if (facts_.state != ServerState::up) facts_.since = now_;
   facts_.state = ServerState::up;
@@ -213,7 +224,6 @@ void Sampler::begin_tubes() {
   // Without a previous sample, increments are unknown, so the counters start again.
   if (!facts_.tubes) facts_.labels.clear();
   facts_.labels.resize(options_.labels.names().size());
-  tubes_asked_ = 0;
   names_.clear();
   names_read_ = 0;
   next_ = "*";
@@ -221,29 +231,18 @@ void Sampler::begin_tubes() {
     ask_page();
     return;
   }
-  const std::uint64_t connection = connection_;
-  pipeline_.ask({.command = "list-tubes\r\n",
-                 .take =
-                     [this, connection](const tool::Answer* answer) {
-                       if (is_for(connection, answer)) take_list(*answer);
-                     },
-                 .body_bytes_max = kListBytesMax});
+  pipeline_.ask(list_request_);
 }
 
 void Sampler::ask_page() {
-  const std::uint64_t connection = connection_;
-  std::string command(kPages);
-  command += ' ';
-  command += next_;
-  command += ' ';
-  command += kTubesOfPage;
-  command += "\r\n";
-  pipeline_.ask({.command = std::move(command),
-                 .take =
-                     [this, connection](const tool::Answer* answer) {
-                       if (is_for(connection, answer)) take_page(*answer);
-                     },
-                 .body_bytes_max = kPageBytesMax});
+  page_command_ = kPages;
+  page_command_ += ' ';
+  page_command_ += next_;
+  page_command_ += ' ';
+  page_command_ += kTubesOfPage;
+  page_command_ += "\r\n";
+  page_request_.commands = page_command_;
+  pipeline_.ask(page_request_);
 }
 
 void Sampler::take_page(const tool::Answer& answer) {
@@ -274,27 +273,25 @@ void Sampler::take_list(const tool::Answer& answer) {
   ask_some();
 }
 
-// Asks for as many tubes of the list as may be pending.
+// Asks for the next tubes of the list.
 void Sampler::ask_some() {
-  while (tubes_asked_ < kTubesAtOnce && pipeline_.has_room() && names_read_ < names_.size() &&
-         !is_too_much()) {
+  tubes_asked_.clear();
+  tubes_commands_.clear();
+  while (tubes_asked_.size() < kTubesAtOnce && names_read_ < names_.size() && !is_too_much()) {
     const std::size_t end = std::min(names_.find('\n', names_read_), names_.size());
     std::string_view name = std::string_view(names_).substr(names_read_, end - names_read_);
     names_read_ = end + 1;
     if (name.starts_with("- ")) name.remove_prefix(2);
     if (!tool::can_be_asked_for(name)) continue;
-    const auto begin = static_cast<std::size_t>(name.data() - names_.data());
-    const std::size_t length = name.size();
-    ++tubes_asked_;
-    const std::uint64_t connection = connection_;
-    pipeline_.ask({.command = "stats-tube " + std::string(name) + "\r\n",
-                   .take =
-                       [=, this](const tool::Answer* got) {
-                         if (is_for(connection, got)) take_tube(begin, length, *got);
-                       },
-                   .body_bytes_max = kPageBytesMax});
+    tubes_asked_.push_back(name);
+    tubes_commands_ += "stats-tube ";
+    tubes_commands_ += name;
+    tubes_commands_ += "\r\n";
   }
-  if (tubes_asked_ == 0 && (names_read_ >= names_.size() || is_too_much())) finish_tubes();
+  if (tubes_asked_.empty()) return finish_tubes();
+  tubes_request_.commands = tubes_commands_;
+  tubes_request_.answers = tubes_asked_.size();
+  pipeline_.ask(tubes_request_);
 }
 
 // Returns true and sets the warning if the sample exceeds a bound.
@@ -305,13 +302,12 @@ bool Sampler::is_too_much() {
   return true;
 }
 
-void Sampler::take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer) {
-  --tubes_asked_;
+void Sampler::take_tube(const tool::Answer& answer) {
   TubeRow row;
-  row.name = std::string_view(names_).substr(begin, length);
+  row.name = tubes_asked_[tubes_request_.answered];
   // Skips tubes that were deleted meanwhile.
   if (answer.code == ReplyCode::ok && read_tube(answer.body, row)) add(row);
-  ask_some();
+  if (!tubes_request_.is_pending()) ask_some();
 }
 
 void Sampler::add(TubeRow& row) {

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,8 +12,8 @@
 
 #include "haricot/base/time.hpp"
 #include "tool/client/answer_parser.hpp"
+#include "tool/client/pipeline.hpp"
 #include "tool/client/sample.hpp"
-#include "web/observe/link.hpp"
 #include "web/observe/name_pattern.hpp"
 #include "web/observe/tube_rows.hpp"
 
@@ -104,14 +103,18 @@ class Sampler final {
   static constexpr std::size_t kTubesMax = 200'000;
   static constexpr std::size_t kTubeBytesMax = 16 * 1024 * 1024;
   static constexpr std::size_t kPagesMax = 20'000;
+  // Number of tubes that beanstalkd is asked for at once. It searches all tubes for each command,
+  // and runs all pending commands of a connection before it turns to the next one, so other clients
+  // wait for this many.
+  static constexpr std::size_t kTubesAtOnce = 8;
   // Time without demand after which the tubes are forgotten.
   static constexpr Duration kTubesKeptFor = Duration::seconds(300);
 
-  // Borrows all arguments, which must outlive the object.
-  Sampler(Pipeline& pipeline, Facts& facts, const SamplerOptions& options)
-      : pipeline_(pipeline), facts_(facts), options_(options) {}
+  // Borrows all arguments, which must outlive the object. No request may be pending when it is
+  // destroyed.
+  Sampler(tool::Pipeline& pipeline, Facts& facts, const SamplerOptions& options);
 
-  // Starts on a new connection, and ignores answers to earlier questions.
+  // Starts on a new connection. Requires: no request of an earlier one is pending.
   void restart(Instant now);
   // Stops, because the connection is lost.
   void stop();
@@ -119,7 +122,7 @@ class Sampler final {
   void demand_tubes(Instant now);
 
   Instant next_event() const;
-  // Sends the questions that are due.
+  // Sends the requests that are due.
   void advance(Instant now);
   // Returns the number of answers to `stats`.
   std::uint64_t samples() const { return samples_; }
@@ -131,30 +134,26 @@ class Sampler final {
   Instant tubes_due(Instant now) const;
   void fail_stats(std::string reason);
   bool is_too_much();
-  void ask_capabilities();
+  template <void (Sampler::*kMethod)(const tool::Answer& answer)>
+  tool::Request request(std::uint64_t body_bytes_max);
   void ask_stats();
+  void take_capabilities(const tool::Answer& answer);
   void take_stats(const tool::Answer& answer);
   void begin_tubes();
   void ask_page();
   void take_page(const tool::Answer& answer);
   void take_list(const tool::Answer& answer);
   void ask_some();
-  void take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer);
+  void take_tube(const tool::Answer& answer);
   void add(TubeRow& row);
   void finish_tubes();
   void abort_tubes();
-  // Returns true if the question has an answer and belongs to this connection.
-  bool is_for(std::uint64_t connection, const tool::Answer* answer) {
-    now_ = std::max(now_, pipeline_.received());
-    return answer != nullptr && connection == connection_;
-  }
 
-  Pipeline& pipeline_;
+  tool::Pipeline& pipeline_;
   Facts& facts_;
   SamplerOptions options_;
 
   Instant now_;
-  std::uint64_t connection_ = 0;
   bool is_running_ = false;
   std::uint64_t samples_ = 0;
 
@@ -173,7 +172,15 @@ class Sampler final {
   std::string next_;                          // First name of the next page.
   std::string names_;                         // The answer to list-tubes.
   std::size_t names_read_ = 0;                // Bytes of names_ that were read.
-  std::size_t tubes_asked_ = 0;               // Tubes without an answer yet.
+
+  tool::Request capabilities_request_;
+  tool::Request stats_request_;
+  tool::Request page_request_;
+  tool::Request list_request_;
+  tool::Request tubes_request_;
+  std::string page_command_;
+  std::string tubes_commands_;
+  std::vector<std::string_view> tubes_asked_;  // Names of tubes_request_, parts of names_.
 };
 
 }  // namespace haricot::web

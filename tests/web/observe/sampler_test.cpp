@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace haricot::web {
@@ -84,7 +86,26 @@ class SamplerTest : public ::testing::Test {
     EXPECT_TRUE(labels_.add("emails-.*=emails", error));
   }
 
+  ~SamplerTest() override { pipeline_.abort(); }
+
   void restart() { sampler_.restart(now_); }
+  // Returns the commands to send, and takes them as sent.
+  std::string take_output() {
+    std::string output;
+    std::string_view pieces[4];
+    while (const std::size_t count = pipeline_.gather(pieces, now_)) {
+      std::size_t bytes = 0;
+      for (const std::string_view piece : std::span(pieces).first(count)) {
+        output += piece;
+        bytes += piece.size();
+      }
+      pipeline_.sent(bytes, now_);
+    }
+    return output;
+  }
+  bool receive(std::string_view answers) {
+    return pipeline_.receive(answers, now_) == tool::Pipeline::Read::good;
+  }
   // Runs all due work, until there are no more commands and answers.
   void run() {
     for (int i = 0; i < 1000; ++i) {
@@ -95,8 +116,7 @@ class SamplerTest : public ::testing::Test {
   // Answers the pending commands. Returns false if there are none.
   bool step() {
     sampler_.advance(now_);
-    const std::string output(pipeline_.output(now_));
-    pipeline_.sent(output.size());
+    const std::string output = take_output();
     if (output.empty()) return false;
     std::string answers;
     std::size_t about_tubes = 0;
@@ -108,7 +128,7 @@ class SamplerTest : public ::testing::Test {
     }
     at_once_ = std::max(at_once_, about_tubes);
     now_ = now_ + answer_time_;
-    EXPECT_TRUE(pipeline_.receive(answers, now_));
+    EXPECT_TRUE(receive(answers));
     return true;
   }
   // Takes the next sample of tubes, `seconds` later.
@@ -124,7 +144,7 @@ class SamplerTest : public ::testing::Test {
   }
 
   TubeLabels labels_;
-  Pipeline pipeline_;
+  tool::Pipeline pipeline_;
   Facts facts_;
   ScriptedServer server_;
   Instant now_ = Instant::at(1'000'000'000);
@@ -339,11 +359,8 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
   sampler_.demand_tubes(now_);
   // Only the first page.
   sampler_.advance(now_);
-  const std::string output(pipeline_.output(now_));
-  pipeline_.sent(output.size());
-  ASSERT_EQ(output, "stats\r\nstats-tubes * 50\r\n");
-  ASSERT_TRUE(
-      pipeline_.receive(server_.answer("stats") + server_.answer("stats-tubes * 50"), now_));
+  ASSERT_EQ(take_output(), "stats\r\nstats-tubes * 50\r\n");
+  ASSERT_TRUE(receive(server_.answer("stats") + server_.answer("stats-tubes * 50")));
   EXPECT_EQ(facts_.tubes, before);
   // The connection ends, and its unfinished sample with it.
   sampler_.stop();
@@ -358,8 +375,8 @@ TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
 TEST_F(SamplerTest, AServerWithoutStatisticsIsNotUp) {
   restart();
   sampler_.advance(now_);
-  pipeline_.sent(pipeline_.output(now_).size());
-  ASSERT_TRUE(pipeline_.receive("UNKNOWN_COMMAND\r\nOUT_OF_MEMORY\r\n", now_));
+  take_output();
+  ASSERT_TRUE(receive("UNKNOWN_COMMAND\r\nOUT_OF_MEMORY\r\n"));
   EXPECT_EQ(facts_.state, ServerState::down);
   EXPECT_FALSE(facts_.error.empty());
   // No work becomes due without being done.
