@@ -67,15 +67,15 @@ class Background final {
   [[nodiscard]] bool clear(std::string& error);
 
  private:
-  bool put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t count, std::uint32_t delay,
+  bool put_jobs(Remote& server, std::uint64_t tube, std::uint64_t count, std::uint32_t delay,
                 std::string& error);
-  bool put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
+  bool put_batch(Remote& server, std::string_view name, std::string_view commands,
                  std::uint64_t answers, bool keeps_ids, std::string& error);
-  bool make_idle_tubes(Dialogue& dialogue, std::string& error);
+  bool make_idle_tubes(Remote& server, std::string& error);
   bool make_connections(std::string& error);
   bool add_waiting(const std::string& tube, std::string& error);
-  bool delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string& error);
-  bool empty_load_tubes(Dialogue& dialogue, std::string& error);
+  bool delete_jobs(Remote& server, const JobIds& ids, std::string& error);
+  bool empty_load_tubes(Remote& server, std::string& error);
   Duration patience() const;
 
   const BenchOptions& options_;
@@ -88,6 +88,7 @@ class Background final {
 
 constexpr std::uint64_t kCommandsAtOnce = 1000;
 constexpr std::uint64_t kBytesAtOnce = 256 * 1024;
+constexpr Duration kConnectPatience = Duration::seconds(30);  // For an idle connection.
 // Too far away to become ready during the run. The delays differ, so that jobs are not ordered by
 // their arrival.
 constexpr std::uint32_t kDelaySeconds = 100'000;
@@ -111,8 +112,8 @@ Duration Background::patience() const {
 
 bool Background::build(std::string& error) {
   const Surroundings& wanted = options_.surroundings;
-  Dialogue dialogue(patience());
-  if (!dialogue.open(address_, error)) return false;
+  Remote server(address_, patience());
+  if (!server.open(error)) return false;
   for (std::uint64_t tube = 0; tube < options_.tubes; ++tube) {
     const auto share = [this, tube](std::uint64_t total) {
       return share_of(total, options_.tubes, tube);
@@ -121,19 +122,19 @@ bool Background::build(std::string& error) {
     // Each tube needs as many ready jobs as the load will take from it.
     if (options_.workload == Workload::take)
       ready += share(options_.count) + share(options_.warm_up);
-    if (!put_jobs(dialogue, tube, ready, 0, error) ||
-        !put_jobs(dialogue, tube, share(wanted.delayed), kDelaySeconds, error)) {
+    if (!put_jobs(server, tube, ready, 0, error) ||
+        !put_jobs(server, tube, share(wanted.delayed), kDelaySeconds, error)) {
       return false;
     }
   }
-  return make_idle_tubes(dialogue, error) && make_connections(error);
+  return make_idle_tubes(server, error) && make_connections(error);
 }
 
-bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t count,
+bool Background::put_jobs(Remote& server, std::uint64_t tube, std::uint64_t count,
                           std::uint32_t delay, std::string& error) {
   if (count == 0) return true;
   const std::string use = "use " + tubes_.load(tube) + "\r\n";
-  if (!dialogue.run("use", use, 1, ReplyCode::now_using, error)) return false;
+  if (!server.run("use", use, 1, ReplyCode::now_using, error)) return false;
   const std::uint64_t at_once =
       std::clamp<std::uint64_t>(kBytesAtOnce / (body_.size() + 40), 1, kCommandsAtOnce);
   std::string commands;
@@ -147,7 +148,7 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
         commands += put_command(delay == 0 ? 0 : delay + (done + i) * 7 % kDelaySpread, body_);
       }
     }
-    if (!put_batch(dialogue, "put", commands, batch, delay > 0, error)) return false;
+    if (!put_batch(server, "put", commands, batch, delay > 0, error)) return false;
     done += batch;
   }
   return true;
@@ -156,7 +157,7 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
 // Puts a batch. Records the ids that have to be deleted in the end, even after a refusal. With
 // `keeps_ids` these are all ids. Otherwise the load takes the ready jobs, so only jobs that the
 // server buried for lack of memory are recorded.
-bool Background::put_batch(Dialogue& dialogue, std::string_view name, std::string_view commands,
+bool Background::put_batch(Remote& server, std::string_view name, std::string_view commands,
                            std::uint64_t answers, bool keeps_ids, std::string& error) {
   std::string odd;
   const auto check = [&](const Answer& answer) {
@@ -167,12 +168,12 @@ bool Background::put_batch(Dialogue& dialogue, std::string_view name, std::strin
     if (!is_good && odd.empty()) odd = describe_unexpected(name, answer);
     return true;
   };
-  if (!dialogue.run(name, commands, answers, check, error)) return false;
+  if (!server.run(name, commands, answers, check, error)) return false;
   if (!odd.empty()) error = odd;
   return odd.empty();
 }
 
-bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
+bool Background::make_idle_tubes(Remote& server, std::string& error) {
   const std::uint64_t count = options_.surroundings.idle_tubes;
   const std::string put = put_command(0, "x");
   for (std::uint64_t done = 0; done < count;) {
@@ -181,7 +182,7 @@ bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
     for (std::uint64_t i = 0; i < batch; ++i) {
       commands += "use " + tubes_.idle(done + i) + "\r\n" + put;
     }
-    if (!put_batch(dialogue, "use and put", commands, 2 * batch, true, error)) return false;
+    if (!put_batch(server, "use and put", commands, 2 * batch, true, error)) return false;
     done += batch;
   }
   return true;
@@ -190,14 +191,14 @@ bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
 bool Background::make_connections(std::string& error) {
   const Surroundings& wanted = options_.surroundings;
   for (std::uint64_t i = 0; i < wanted.idle_connections; ++i) {
-    os::Descriptor socket = address_.connect(error);
-    if (!socket) return false;
-    silent_.push_back(std::move(socket));
+    Remote idle(address_, kConnectPatience);
+    if (!idle.open(error)) return false;
+    silent_.push_back(idle.release());
   }
   // Connections are accepted in order, so an answer on a later one shows that all are accepted.
-  Dialogue last(patience());
+  Remote last(address_, patience());
   if (wanted.idle_connections > 0 &&
-      (!last.open(address_, error) ||
+      (!last.open(error) ||
        !last.run("list-tube-used", "list-tube-used\r\n", 1, ReplyCode::now_using, error))) {
     return false;
   }
@@ -211,24 +212,23 @@ bool Background::make_connections(std::string& error) {
 }
 
 bool Background::add_waiting(const std::string& tube, std::string& error) {
-  Dialogue worker(patience());
-  if (!worker.open(address_, error)) return false;
+  Remote worker(address_, patience());
+  if (!worker.open(error)) return false;
   // The reserve gets no answer, because that tube never gets a job.
   const std::string commands = "watch " + tube + "\r\nignore default\r\nreserve\r\n";
   if (!worker.run("watch and ignore", commands, 2, ReplyCode::watching, error)) return false;
-  silent_.push_back(worker.take_socket());
+  silent_.push_back(worker.release());
   return true;
 }
 
 bool Background::clear(std::string& error) {
   silent_.clear();
   if (options_.keep) return true;
-  Dialogue dialogue(patience());
-  return dialogue.open(address_, error) && delete_jobs(dialogue, ids_, error) &&
-         empty_load_tubes(dialogue, error);
+  Remote server(address_, patience());
+  return server.open(error) && delete_jobs(server, ids_, error) && empty_load_tubes(server, error);
 }
 
-bool Background::delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string& error) {
+bool Background::delete_jobs(Remote& server, const JobIds& ids, std::string& error) {
   // The job may be deleted already.
   const auto check = [](const Answer& answer) {
     return answer.code == ReplyCode::deleted || answer.code == ReplyCode::not_found;
@@ -240,20 +240,20 @@ bool Background::delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string&
     for (std::uint64_t i = 0; i < count; ++i) {
       commands += "delete " + std::to_string(range.first + i) + "\r\n";
       if (++batch < kCommandsAtOnce) continue;
-      if (!dialogue.run("delete", commands, batch, check, error)) return false;
+      if (!server.run("delete", commands, batch, check, error)) return false;
       commands.clear();
       batch = 0;
     }
   }
-  return dialogue.run("delete", commands, batch, check, error);
+  return server.run("delete", commands, batch, check, error);
 }
 
 // Reserves and deletes all ready jobs of the load's tubes.
-bool Background::empty_load_tubes(Dialogue& dialogue, std::string& error) {
+bool Background::empty_load_tubes(Remote& server, std::string& error) {
   for (std::uint64_t tube = 0; tube < options_.tubes; ++tube) {
     const std::string watch = "watch " + tubes_.load(tube) + "\r\nignore " +
                               (tube == 0 ? "default" : tubes_.load(tube - 1)) + "\r\n";
-    if (!dialogue.run("watch", watch, 2, ReplyCode::watching, error)) return false;
+    if (!server.run("watch", watch, 2, ReplyCode::watching, error)) return false;
     // Begin with one, because usually there are none.
     for (std::uint64_t at_once = 1; at_once > 0;) {
       std::string commands;
@@ -266,8 +266,8 @@ bool Background::empty_load_tubes(Dialogue& dialogue, std::string& error) {
         ++count;
         return true;
       };
-      if (!dialogue.run("reserve-with-timeout", commands, at_once, check, error) ||
-          !delete_jobs(dialogue, taken, error)) {
+      if (!server.run("reserve-with-timeout", commands, at_once, check, error) ||
+          !delete_jobs(server, taken, error)) {
         return false;
       }
       at_once = count == at_once ? kCommandsAtOnce : 0;
@@ -360,10 +360,8 @@ std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
     return fail("there is no process " + std::to_string(options.pid));
   }
   if (!fits_limit(options, error)) return fail(error, kExitLocal);
-  if (!address->connect(error,
-                        Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms)))) {
-    return fail(error, kExitNoServer);
-  }
+  const auto patience = Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms));
+  if (!Remote(*address, patience).open(error)) return fail(error, kExitNoServer);
   const std::string body = make_body(options.body_bytes);
   const BenchTubes tubes;
   Background background(options, *address, tubes, body);

@@ -1,5 +1,6 @@
 #include "tool/bench/load.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,6 +33,21 @@ Duration patience_of(const BenchOptions& options) {
 void append_number(std::string& text, std::uint64_t number) {
   char digits[20];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+// Shuts down the sending side and reads until the server closes the connection, or until the
+// deadline.
+void drain_to_end(int socket, Instant deadline) {
+  ::shutdown(socket, SHUT_WR);
+  char ignored[4096];
+  while (true) {
+    const ssize_t received = ::recv(socket, ignored, sizeof ignored, 0);
+    if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return;
+    const Duration left = deadline - os::read_clock();
+    if (left.count() <= 0) return;
+    pollfd wanted{socket, POLLIN, 0};
+    if (received < 0) ::poll(&wanted, 1, static_cast<int>(left.whole_milliseconds()) + 1);
+  }
 }
 
 }  // namespace
@@ -85,14 +101,14 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
   Connection& connection = connections_[index];
   connection.tube = index % options_.tubes;
   connection.parser.expect_body(body_);
-  Dialogue dialogue(patience_of(options_));
-  if (!dialogue.open(address, error)) return false;
+  Remote server(address, patience_of(options_));
+  if (!server.open(error)) return false;
   const std::string tube = tubes_.load(connection.tube);
-  if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::now_using, error) ||
-      !choose_tubes(dialogue, tube, error)) {
+  if (!server.run("use", "use " + tube + "\r\n", 1, ReplyCode::now_using, error) ||
+      !choose_tubes(server, tube, error)) {
     return false;
   }
-  connection.socket = dialogue.take_socket();
+  connection.socket = server.release();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = index;
@@ -102,7 +118,7 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
 }
 
 // Watches the tubes that the connection will reserve from, and sets the mode if there is one.
-bool Load::choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error) {
+bool Load::choose_tubes(Remote& server, const std::string& own, std::string& error) {
   const bool has_mode = options_.reserve_mode != ReserveMode::own_tube;
   std::uint64_t watches = 1;
   std::string commands = "watch " + own + "\r\n";
@@ -114,10 +130,10 @@ bool Load::choose_tubes(Dialogue& dialogue, const std::string& own, std::string&
   for (std::uint64_t i = 0; i < options_.watched_tubes; ++i, ++watches) {
     commands += "watch " + tubes_.watched(i) + "\r\n";
   }
-  if (!dialogue.run("watch", commands, watches, ReplyCode::watching, error)) return false;
+  if (!server.run("watch", commands, watches, ReplyCode::watching, error)) return false;
   if (!has_mode) return true;
   const std::string mode = "reserve-mode " + std::string(name_of(options_.reserve_mode)) + "\r\n";
-  return dialogue.run("reserve-mode", mode, 1, ReplyCode::now_using, error);
+  return server.run("reserve-mode", mode, 1, ReplyCode::now_using, error);
 }
 
 bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& error) {

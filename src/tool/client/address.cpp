@@ -1,10 +1,8 @@
 #include "tool/client/address.hpp"
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -121,56 +119,6 @@ bool Address::is_same(const Address& other) const {
   return name_ == other.name_ ||
          std::equal(endpoints_.begin(), endpoints_.end(), other.endpoints_.begin(),
                     other.endpoints_.end(), is_one);
-}
-
-os::Descriptor Address::begin_connect(std::size_t endpoint, std::string& error) const {
-  CHECK(endpoint < endpoints_.size());
-  const Endpoint& to = endpoints_[endpoint];
-  os::Descriptor socket(
-      ::socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) {
-    error = std::string("cannot create a socket: ") + std::strerror(errno);
-    return {};
-  }
-  if (to.bytes.ss_family != AF_UNIX) {
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  const auto* generic = reinterpret_cast<const sockaddr*>(&to.bytes);
-  if (::connect(socket.get(), generic, to.length) != 0 && errno != EINPROGRESS) {
-    error = "cannot connect to " + name_ + ": " + std::strerror(errno);
-    return {};
-  }
-  return socket;
-}
-
-os::Descriptor Address::connect(std::string& error, Duration patience) const {
-  for (const Endpoint& endpoint : endpoints_) {
-    os::Descriptor socket(::socket(endpoint.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket) {
-      error = std::string("cannot create a socket: ") + std::strerror(errno);
-      continue;
-    }
-    // Limits connecting, too. A non-blocking connect would fail on a unix socket when many clients
-    // connect at once.
-    timeval limit{};
-    limit.tv_sec = static_cast<time_t>(patience.count() / 1'000'000'000);
-    limit.tv_usec = static_cast<suseconds_t>(patience.count() / 1'000 % 1'000'000);
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    const auto* generic = reinterpret_cast<const sockaddr*>(&endpoint.bytes);
-    if (::connect(socket.get(), generic, endpoint.length) != 0) {
-      const bool is_late = errno == EINPROGRESS || errno == EAGAIN;
-      error = "cannot connect to " + name_ + ": " + std::strerror(is_late ? ETIMEDOUT : errno);
-      continue;
-    }
-    if (endpoint.bytes.ss_family != AF_UNIX) {
-      const int on = 1;
-      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    }
-    ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-    return socket;
-  }
-  return {};
 }
 
 os::Descriptor Address::make_socket(std::size_t endpoint) const {

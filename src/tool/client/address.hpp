@@ -1,4 +1,4 @@
-// The address of a server, and connections to it.
+// The address of a server.
 
 #pragma once
 
@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::tool {
@@ -24,18 +23,8 @@ class Address {
   // `error` on failure.
   static std::optional<Address> find(std::string_view text, std::string& error);
 
-  static constexpr Duration kConnectPatience = Duration::seconds(30);
-
-  // Returns a connected, non-blocking socket with TCP_NODELAY. Tries the addresses of the host in
-  // turn, each for at most `patience`: localhost is often ::1 and 127.0.0.1, and the server listens
-  // on one of them. Returns an empty descriptor and sets `error` on failure.
-  os::Descriptor connect(std::string& error, Duration patience = kConnectPatience) const;
-
-  // Begins to connect to one address of the host, without waiting. The connection is established,
-  // or has failed, when the socket becomes writable. Returns an empty descriptor and sets `error`
-  // on failure. Requires: endpoint < endpoints().
-  os::Descriptor begin_connect(std::size_t endpoint, std::string& error) const;
-  // Returns the number of addresses of the host, at least 1.
+  // Returns the number of addresses of the host, at least 1: localhost is often ::1 and 127.0.0.1,
+  // and the server listens on one of them.
   std::size_t endpoints() const { return endpoints_.size(); }
   // Returns a non-blocking socket with TCP_NODELAY for one address of the host. Returns an empty
   // descriptor and sets errno on failure. Requires: endpoint < endpoints().

@@ -1,7 +1,6 @@
 #include "tool/client/remote.hpp"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +16,7 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::size_t kBytesOfForeign = 60;
+constexpr std::size_t kBufferBytes = 256 * 1024;
 
 // Explains to an operator why a command was refused; empty if there is nothing to add.
 std::string_view explanation(ReplyCode code) {
@@ -40,7 +39,56 @@ std::string_view explanation(ReplyCode code) {
   }
 }
 
+// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
+bool begins_answer(std::string_view line) {
+  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
+  return line.find_first_not_of(kBytes) == std::string_view::npos;
+}
+
+// Returns words of the server that show that it is no beanstalk server; empty if there are none.
+std::string_view foreign_words(const Loss& loss) {
+  const std::string_view line = first_line(loss.text);
+  ReplyLine reply;
+  switch (loss.kind) {
+    case Loss::Kind::unreachable:
+    case Loss::Kind::failed:
+      return {};
+    case Loss::Kind::closed:
+    case Loss::Kind::foreign:
+      return loss.text;
+    case Loss::Kind::late:
+      return begins_answer(loss.text) ? std::string_view{} : loss.text;
+    case Loss::Kind::unasked:
+      return read_reply_line(line, reply) ? std::string_view{} : line;
+  }
+  return {};
+}
+
+// Rounds up, because a wait that ends too early would have to be repeated.
+int timeout_ms(Duration left) {
+  constexpr std::uint64_t kMax = 1'000'000'000;
+  return static_cast<int>(std::min(left.whole_milliseconds() + 1, kMax));
+}
+
 }  // namespace
+
+std::string describe_unexpected(std::string_view command, const Answer& answer) {
+  std::string text(command);
+  if (answer.code == ReplyCode::reserved && !answer.body_matches) {
+    return text + " returned another body than was put";
+  }
+  if (answer.line.empty()) return text + " was answered with an empty line";
+  text += " was answered: ";
+  for (const char c : answer.line.substr(0, 100)) text += c >= ' ' && c <= '~' ? c : '?';
+  return text;
+}
+
+Remote::Remote(Address address, Duration patience)
+    : address_(std::move(address)),
+      patience_(patience),
+      buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)),
+      link_(address_, {buffer_.get(), kBufferBytes},
+            {.lost = [this](Instant /*now*/, const Loss& loss) { loss_ = loss; }}) {}
 
 bool Remote::fail(std::string reason, int status) {
   failure_ = {std::move(reason), status};
@@ -48,38 +96,119 @@ bool Remote::fail(std::string reason, int status) {
   return false;
 }
 
-void Remote::set_patience(Duration patience) {
-  patience_ = patience;
-  if (dialogue_) dialogue_->set_patience(patience);
-}
-
 bool Remote::open() {
-  dialogue_.emplace(patience_);
-  dialogue_->keep_bodies();
-  if (!watched_.empty()) dialogue_->also_watch(watched_, on_ready_);
-  std::string error;
-  return dialogue_->open(address_, error) || fail(error, kExitNoServer);
+  close();
+  gave_up_.clear();
+  link_.open(patience_, os::read_clock());
+  while (link_.is_open() && !link_.is_connected()) wait_once();
+  if (link_.is_connected()) return true;
+  return fail(
+      gave_up_.empty() ? loss_.text : "cannot connect to " + address_.name() + ": " + gave_up_,
+      kExitNoServer);
 }
 
-void Remote::also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
-  watched_ = std::move(descriptors);
-  on_ready_ = std::move(on_ready);
-  if (dialogue_) dialogue_->also_watch(watched_, on_ready_);
+// Waits until the connection or another descriptor is ready, or an answer is late, and handles it.
+void Remote::wait_once() {
+  link_.advance(os::read_clock());
+  if (!link_.is_open()) return;
+  std::vector<pollfd> wanted = {{link_.descriptor(), link_.wanted_events(), 0}};
+  for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
+  // Input that arrived while this process was not scheduled is read even after the deadline.
+  const Duration left = std::max(link_.next_event() - os::read_clock(), Duration{});
+  const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
+  if (ready < 0 && (errno != EINTR || is_interrupted())) give_up(std::strerror(errno));
+  if (ready <= 0) return;
+  if (wanted[0].revents != 0) {
+    link_.handle(static_cast<std::uint16_t>(wanted[0].revents));
+  } else if (!on_ready_()) {
+    give_up("aborted");
+  }
+}
+
+void Remote::give_up(std::string_view reason) {
+  gave_up_ = reason;
+  link_.lose_as_late(os::read_clock());
+}
+
+// Sends the request and waits for its answers. Returns false if the connection is closed.
+bool Remote::exchange(Request& request) {
+  CHECK(is_open());
+  gave_up_.clear();
+  request.patience = patience_;
+  link_.ask(request, os::read_clock());
+  // The answers may arrive before all commands are sent.
+  while (link_.is_open() && !link_.pipeline().is_idle()) wait_once();
+  return link_.is_open();
+}
+
+// Returns a message about the lost connection. `name` describes the commands.
+std::string Remote::describe_loss(std::string_view name) const {
+  Answer odd;
+  switch (loss_.kind) {
+    case Loss::Kind::unreachable:
+    case Loss::Kind::failed:
+      break;
+    case Loss::Kind::closed:
+      return "the server closed the connection during " + std::string(name);
+    case Loss::Kind::late: {
+      std::string_view reason = loss_.was_in_answer
+                                    ? "the server stopped in the middle of the answer"
+                                    : "the server sent nothing in time";
+      if (!gave_up_.empty()) reason = gave_up_;
+      return "no answer to " + std::string(name) + ": " + std::string(reason);
+    }
+    case Loss::Kind::foreign:
+    case Loss::Kind::unasked:
+      odd.line = first_line(loss_.text);
+      return describe_unexpected(name, odd);
+  }
+  return loss_.text;
 }
 
 bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t answers,
                  const std::function<void(const Answer&)>& take) {
-  std::string error;
-  const auto check = [&take](const Answer& answer) {
-    take(answer);
-    return true;
+  if (answers == 0) return true;
+  auto pass_on = [&take](const Request& /*request*/, const Answer* answer) {
+    if (answer != nullptr) take(*answer);
   };
-  if (dialogue_->run(name, commands, answers, check, error)) return true;
-  const std::string& foreign = dialogue_->foreign_words();
-  if (foreign.empty()) return fail(address_.name() + ": " + error, kExitNoServer);
-  return fail(address_.name() + " is not a beanstalk server; it sent: " +
-                  safe_word(std::string_view(foreign).substr(0, kBytesOfForeign)),
+  Request request{.commands = commands, .answers = answers, .take = AnswerHandler::of(pass_on)};
+  if (exchange(request)) return true;
+  const std::string_view foreign = foreign_words(loss_);
+  if (foreign.empty()) return fail(address_.name() + ": " + describe_loss(name), kExitNoServer);
+  return fail(address_.name() + " is not a beanstalk server; it sent: " + shown_words(foreign),
               kExitNoServer);
+}
+
+bool Remote::open(std::string& error) {
+  if (open()) return true;
+  error = failure_.reason;
+  return false;
+}
+
+bool Remote::run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                 const Check& check, std::string& error) {
+  if (answers == 0) return true;
+  std::string odd;
+  auto pass_on = [&](const Request& /*request*/, const Answer* answer) {
+    if (answer == nullptr || check(*answer)) return;
+    Answer unwanted = *answer;
+    unwanted.body_matches = true;  // Bodies are not compared here.
+    odd = describe_unexpected(name, unwanted);
+    close();
+  };
+  Request request{.commands = commands,
+                  .answers = answers,
+                  .take = AnswerHandler::of(pass_on),
+                  .body_bytes_max = 0};
+  if (exchange(request)) return true;
+  error = odd.empty() ? describe_loss(name) : odd;
+  return false;
+}
+
+bool Remote::run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                 ReplyCode code, std::string& error) {
+  const auto check = [code](const Answer& answer) { return answer.code == code; };
+  return run(name, commands, answers, check, error);
 }
 
 std::optional<std::vector<Response>> Remote::ask_together(std::string_view name,
@@ -155,158 +284,6 @@ std::optional<std::vector<std::string>> Remote::ask_list() {
   std::optional<std::vector<std::string>> names = parse_list(response->body);
   if (!names) cannot_read("list-tubes");
   return names;
-}
-
-namespace {
-
-constexpr std::size_t kBufferBytes = 256 * 1024;
-// Progress in bytes that renews the deadline: a peer that moves them in time is slow, not stuck.
-constexpr std::size_t kBytesOfProgress = 64 * 1024;
-
-// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
-bool begins_answer(std::string_view line) {
-  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
-  return line.find_first_not_of(kBytes) == std::string_view::npos;
-}
-
-int timeout_ms(Duration patience) {
-  constexpr std::int64_t kMax = 1'000'000'000;
-  return static_cast<int>(std::min(patience.count() / 1'000'000, kMax));
-}
-
-}  // namespace
-
-std::string describe_unexpected(std::string_view command, const Answer& answer) {
-  std::string text(command);
-  if (answer.code == ReplyCode::reserved && !answer.body_matches) {
-    return text + " returned another body than was put";
-  }
-  if (answer.line.empty()) return text + " was answered with an empty line";
-  text += " was answered: ";
-  for (const char c : answer.line.substr(0, 100)) text += c >= ' ' && c <= '~' ? c : '?';
-  return text;
-}
-
-bool Dialogue::open(const Address& address, std::string& error) {
-  socket_ = address.connect(error, patience_);
-  parser_.restart();
-  foreign_words_.clear();
-  buffer_.resize(kBufferBytes);
-  return static_cast<bool>(socket_);
-}
-
-bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
-                   const Check& check, std::string& error) {
-  CHECK(socket_);
-  mark_progress(0, true);
-  is_answering_ = false;
-  while (!commands.empty() || answers > 0) {
-    if (!commands.empty() && !send_some(commands, error)) return false;
-    if (!wait(!commands.empty(), error)) {
-      error.insert(0, "no answer to " + std::string(name) + ": ");
-      return false;
-    }
-    if (!receive(name, answers, check, error)) return false;
-  }
-  return true;
-}
-
-bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
-                   ReplyCode code, std::string& error) {
-  return run(
-      name, commands, answers, [code](const Answer& answer) { return answer.code == code; }, error);
-}
-
-void Dialogue::mark_progress(std::size_t bytes, bool is_answer) {
-  bytes_moved_ += bytes;
-  if (!is_answer && bytes_moved_ < kBytesOfProgress) return;
-  bytes_moved_ = 0;
-  deadline_ = os::read_clock() + patience_;
-}
-
-bool Dialogue::send_some(std::string_view& commands, std::string& error) {
-  const ssize_t sent = ::send(socket_.get(), commands.data(), commands.size(), MSG_NOSIGNAL);
-  if (sent > 0) {
-    CHECK(static_cast<std::size_t>(sent) <= commands.size());
-    commands.remove_prefix(static_cast<std::size_t>(sent));
-    mark_progress(static_cast<std::size_t>(sent), false);
-  }
-  if (sent >= 0 || errno == EAGAIN || errno == EINTR) return true;
-  error = std::string("cannot send: ") + std::strerror(errno);
-  return false;
-}
-
-// Waits until the socket is readable, or also writable if `to_send` is set.
-bool Dialogue::wait(bool to_send, std::string& error) {
-  std::vector<pollfd> wanted = {
-      {socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0}};
-  for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
-  while (true) {
-    // Reads input that arrived while this process was not scheduled, even after the deadline.
-    const Duration left = std::max(deadline_ - os::read_clock(), Duration{});
-    const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
-    if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
-    if (ready <= 0) {
-      error = is_answering_ ? "the server stopped in the middle of the answer"
-                            : "the server sent nothing in time";
-      if (ready < 0) error = std::strerror(errno);
-      if (!begins_answer(parser_.unfinished_line())) foreign_words_ = parser_.unfinished_line();
-      return false;
-    }
-    if (wanted[0].revents != 0) return true;
-    if (!on_ready_()) {
-      error = "aborted";
-      return false;
-    }
-  }
-}
-
-bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Check& check,
-                       std::string& error) {
-  const ssize_t received = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
-  if (received < 0) {
-    if (errno == EAGAIN || errno == EINTR) return true;
-    error = std::string("cannot receive: ") + std::strerror(errno);
-    return false;
-  }
-  if (received == 0) {
-    foreign_words_ = parser_.unfinished_line();
-    error = "the server closed the connection during " + std::string(name);
-    return false;
-  }
-  std::string_view bytes(buffer_.data(), static_cast<std::size_t>(received));
-  const std::uint64_t answers_before = answers;
-  is_answering_ = false;
-  while (!bytes.empty()) {
-    const AnswerParser::Result result = parser_.next(bytes);
-    is_answering_ = result == AnswerParser::Result::more;
-    if (is_answering_) break;
-    const Answer& answer = parser_.answer();
-    if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
-    if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
-      Answer odd = answer;
-      odd.body_matches = true;  // Bodies are not compared here.
-      error = describe_unexpected(name, odd);
-      return false;
-    }
-    --answers;
-  }
-  CHECK(answers <= answers_before);
-  mark_progress(static_cast<std::size_t>(received), answers < answers_before);
-  return true;
-}
-
-void drain_to_end(int socket, Instant deadline) {
-  ::shutdown(socket, SHUT_WR);
-  char ignored[4096];
-  while (true) {
-    const ssize_t received = ::recv(socket, ignored, sizeof ignored, 0);
-    if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return;
-    const Duration left = deadline - os::read_clock();
-    if (left.count() <= 0) return;
-    pollfd wanted{socket, POLLIN, 0};
-    if (received < 0) ::poll(&wanted, 1, timeout_ms(left) + 1);
-  }
 }
 
 }  // namespace haricot::tool

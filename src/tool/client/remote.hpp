@@ -1,10 +1,10 @@
-// Connections to a server that wait for the answers: Dialogue sends many commands at once, and
-// Remote sends one or a few and returns their answers in full.
+// A connection to a server that waits for the answers.
 
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,74 +16,14 @@
 #include "os/descriptor.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/answer_parser.hpp"
+#include "tool/client/link.hpp"
+#include "tool/client/pipeline.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::tool {
 
 // Returns a message about an unexpected answer to the command.
 std::string describe_unexpected(std::string_view command, const Answer& answer);
-
-// A connection that sends many commands at once and checks each answer. Used before and after
-// measurements, and by Remote.
-class Dialogue final {
- public:
-  // Returns true if the answer is acceptable. The answer is valid during the call.
-  using Check = std::function<bool(const Answer& answer)>;
-
-  // Sets the time limit for an answer, and for each 64 KiB that are sent or received until it is
-  // complete. Smaller progress does not renew it, so a server that trickles bytes times out too.
-  explicit Dialogue(Duration patience) : patience_(patience) {}
-
-  void set_patience(Duration patience) { patience_ = patience; }
-
-  // Stores the bodies of answers for the checks.
-  void keep_bodies() { parser_.keep_bodies(); }
-  // While run() waits for an answer, calls `on_ready` when one of the descriptors is readable. If
-  // it returns false, run() gives up and returns false.
-  void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
-    watched_ = std::move(descriptors);
-    on_ready_ = std::move(on_ready);
-  }
-
-  [[nodiscard]] bool open(const Address& address, std::string& error);
-
-  // Sends the commands and checks `answers` answers to them. `name` describes the commands in
-  // messages. On failure returns false and sets `error`; the connection must not be used again.
-  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
-                         const Check& check, std::string& error);
-
-  // Sends commands that must all be answered with this code.
-  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
-                         ReplyCode code, std::string& error);
-
-  // Returns received bytes that are not an answer of a beanstalk server; empty if there were none.
-  const std::string& foreign_words() const { return foreign_words_; }
-
-  // Hands the open connection over to the caller.
-  os::Descriptor take_socket() { return std::move(socket_); }
-
- private:
-  void mark_progress(std::size_t bytes, bool is_answer);
-  bool send_some(std::string_view& commands, std::string& error);
-  bool receive(std::string_view name, std::uint64_t& answers, const Check& check,
-               std::string& error);
-  bool wait(bool to_send, std::string& error);
-
-  Duration patience_;
-  Instant deadline_;             // For the next answer or the next 64 KiB.
-  std::size_t bytes_moved_ = 0;  // Since the deadline was set.
-  bool is_answering_ = false;    // A part of an answer has arrived.
-  os::Descriptor socket_;
-  AnswerParser parser_;
-  std::string buffer_;
-  std::string foreign_words_;
-  std::vector<int> watched_;
-  std::function<bool()> on_ready_;
-};
-
-// Shuts down the sending side and reads until the server closes the connection, or until the
-// deadline.
-void drain_to_end(int socket, Instant deadline);
 
 // An answer that owns its texts.
 struct Response {
@@ -99,27 +39,35 @@ struct Failure {
   int status = 0;
 };
 
-// A server as operators' subcommands use it: they send one command or a few at a time, and get
-// whole answers.
+// A server as operators' subcommands use it: they send commands, and wait for the answers.
 //
 // Each call that returns false or nothing has set failure(). If the server was unreachable or sent
 // something unintelligible, the connection is closed.
 class Remote final {
  public:
-  // `patience` limits the time for each answer.
-  Remote(Address address, Duration patience) : address_(std::move(address)), patience_(patience) {}
+  // `patience` limits the time for each answer, and for each 64 KiB that are sent or received until
+  // it is complete. Smaller progress does not count, so a server that trickles bytes is late too.
+  Remote(Address address, Duration patience);
 
   // Changes the time limit, also of an open connection.
-  void set_patience(Duration patience);
+  void set_patience(Duration patience) { patience_ = patience; }
 
+  // Connects, within the time limit for each address of the host.
   [[nodiscard]] bool open();
-  bool is_open() const { return dialogue_.has_value(); }
-  void close() { dialogue_.reset(); }
+  bool is_open() const { return link_.is_connected(); }
+  void close() { link_.close(); }
+  // Hands the open connection over to the caller.
+  os::Descriptor release() { return link_.release(); }
 
-  // See Dialogue::also_watch. Applies to later connections, too.
-  void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready);
+  // While a call waits for the server, calls `on_ready` when one of the descriptors is readable. If
+  // it returns false, the call gives up.
+  void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
+    watched_ = std::move(descriptors);
+    on_ready_ = std::move(on_ready);
+  }
 
-  // Sends commands, each with its CR LF, and passes their answers to `take` in order.
+  // Sends commands, each with its CR LF, and passes their answers to `take` in order. `name`
+  // describes the commands in messages.
   [[nodiscard]] bool ask(std::string_view name, std::string_view commands, std::uint64_t answers,
                          const std::function<void(const Answer&)>& take);
 
@@ -137,6 +85,16 @@ class Remote final {
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);
   std::optional<std::vector<std::string>> ask_list();
 
+  // For a benchmark. On failure they set `error`, which does not name the server, and close the
+  // connection. run() stores no bodies; `check` returns true if the answer is acceptable.
+  [[nodiscard]] bool open(std::string& error);
+  using Check = std::function<bool(const Answer& answer)>;
+  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                         const Check& check, std::string& error);
+  // Sends commands that must all be answered with this code.
+  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                         ReplyCode code, std::string& error);
+
   // Sets failure() for an unwanted answer: the server does not know the command, or refuses it.
   void refuse(std::string_view command, ReplyCode code, std::string_view line);
   // Sets failure() for an answer that cannot be parsed: the server is no beanstalk server.
@@ -147,10 +105,17 @@ class Remote final {
 
  private:
   bool fail(std::string reason, int status);
+  bool exchange(Request& request);
+  void wait_once();
+  void give_up(std::string_view reason);
+  std::string describe_loss(std::string_view name) const;
 
   Address address_;
   Duration patience_;
-  std::optional<Dialogue> dialogue_;
+  std::unique_ptr<char[]> buffer_;
+  Link link_;
+  Loss loss_;            // End of the last connection that was lost.
+  std::string gave_up_;  // Reason why a call stopped waiting; empty if it did not.
   std::vector<int> watched_;
   std::function<bool()> on_ready_;
   Failure failure_;

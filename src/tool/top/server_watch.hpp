@@ -32,7 +32,7 @@ struct Finding {
 // the samples of other servers.
 class ServerWatch final {
  public:
-  // Time limit for connecting, which also bounds the destructor.
+  // Time limit for connecting.
   static constexpr Duration kConnectPatience = Duration::seconds(2);
 
   // Leaves out tubes that match none of the patterns. `patience` limits the time for each answer.
