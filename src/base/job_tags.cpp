@@ -10,36 +10,40 @@
 namespace haricot {
 namespace {
 
-bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& value) {
+bool read_tag_number(std::string_view text, const TagNumber& form, JobTags& tags) {
   const auto number = read_number(text);
-  if (!number || *number > max) return false;
-  value = static_cast<std::uint32_t>(*number);
+  if (!number || *number == 0 || *number > form.max) return false;
+  tags.*form.field = static_cast<std::uint32_t>(*number);
   return true;
 }
 
 // Parses a value. Returns false if it does not have the form; then its fields are undefined.
-bool read_value(const TagValue& form, std::string_view value, JobTags& tags) {
-  std::string_view number = value;
-  if (!form.is_number()) {
-    const std::size_t colon = value.find(':');  // A key has none.
-    tags.*form.key = value.substr(0, colon);
-    if (!is_tag_key(tags.*form.key)) return false;
-    if (form.number == nullptr) return colon == std::string_view::npos;
-    tags.*form.number = form.number_default;
-    if (colon == std::string_view::npos) return true;
-    number = value.substr(colon + 1);
+bool read_value(const TagRow& row, std::string_view value, JobTags& tags) {
+  const TagValue& form = row.value;
+  const std::size_t colon = value.find(':');  // A key and a number have none.
+  const std::string_view head = value.substr(0, colon);
+  if (form.key != nullptr) {
+    tags.*form.key = head;
+    if (!is_tag_key(head)) return false;
+  } else if (!read_tag_number(head, form.head, tags)) {
+    return false;
   }
-  return read_number_up_to(number, form.number_max, tags.*form.number) && tags.*form.number > 0;
+  tags.set.add(row.tag);
+  if (form.tail.exists()) tags.*form.tail.field = form.tail.otherwise;
+  if (colon == std::string_view::npos) return true;
+  return form.tail.exists() && read_tag_number(value.substr(colon + 1), form.tail, tags);
 }
 
 // Appends a value. The key in `tags` refers to `text` afterwards. Requires: the tag has a value.
 void write_value(const TagValue& form, JobTags& tags, TagText& text) {
-  if (!form.is_number()) {
+  if (form.key != nullptr) {
     tags.*form.key = text.add(tags.*form.key);
-    if (form.number == nullptr || tags.*form.number == form.number_default) return;
-    text.add(":");
+  } else {
+    text.add(tags.*form.head.field);
   }
-  text.add(tags.*form.number);
+  if (!form.tail.exists() || tags.*form.tail.field == form.tail.otherwise) return;
+  text.add(":");
+  text.add(tags.*form.tail.field);
 }
 
 // Removes the first tag of a text and returns it.
@@ -65,7 +69,7 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
   while (!text.empty()) {
     std::string_view value;
     const TagRow* row = find_row(next_tag(text), value);
-    if (row == nullptr || row->value.is_set(tags) || !read_value(row->value, value, tags)) {
+    if (row == nullptr || tags.set.has(row->tag) || !read_value(*row, value, tags)) {
       return false;
     }
   }
@@ -79,6 +83,7 @@ bool read_tags(std::string_view text, JobTags& tags) {
   // Common case: only a key, which has no blank.
   if (text.starts_with(kKeyPrefix) && is_tag_key(text.substr(kKeyPrefix.size()))) {
     tags = JobTags{};
+    tags.set = {Tag::unique};
     tags.unique_key = text.substr(kKeyPrefix.size());
     return true;
   }
@@ -92,7 +97,7 @@ JobTags tags_in(std::string_view text) {
     const TagRow* row = find_row(next_tag(text), value);
     if (row == nullptr) continue;
     JobTags with = tags;
-    if (read_value(row->value, value, with)) tags = with;
+    if (read_value(*row, value, with)) tags = with;
   }
   return tags;
 }
@@ -103,7 +108,7 @@ std::string_view value_in(std::string_view text, Tag tag) {
     std::string_view value;
     const TagRow* row = find_row(next_tag(text), value);
     JobTags tags;
-    if (row == &row_of(tag) && read_value(row->value, value, tags)) found = value;
+    if (row == &row_of(tag) && read_value(*row, value, tags)) found = value;
   }
   return found;
 }
@@ -111,8 +116,7 @@ std::string_view value_in(std::string_view text, Tag tag) {
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
-  const TagSet set = set_of(tags);
-  if (set == TagSet{Tag::unique} && tags.tombstone_s == 0) {
+  if (tags.set == TagSet{Tag::unique} && tags.tombstone_s == 0) {
     // The text that was read has it in the same form.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();
@@ -120,7 +124,7 @@ JobTags TagText::write(const JobTags& tags) {
     return written;
   }
   for (const TagRow& row : kTagTable) {
-    if (!set.has(row.tag)) continue;
+    if (!tags.set.has(row.tag)) continue;
     if (!empty()) add(" ");
     add(row.word);
     add(":");
@@ -132,7 +136,7 @@ JobTags TagText::write(const JobTags& tags) {
 JobTags TagText::write_tombstone_key(std::string_view key, std::uint32_t seconds) {
   clear();
   add(kKeyPrefix);
-  JobTags tags{.tombstone_s = seconds, .unique_key = key};
+  JobTags tags{.set = {Tag::unique}, .tombstone_s = seconds, .unique_key = key};
   write_value(row_of(Tag::unique).value, tags, *this);
   return tags;
 }

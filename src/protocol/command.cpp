@@ -89,9 +89,10 @@ class Cursor {
   bool at_end() const { return rest_.empty(); }
 
   // Reads a decimal number. Skips blanks before it, accepts no sign, and fails on overflow.
-  // std::from_chars took more than twice the instructions for numbers of a few digits.
+  // std::from_chars took more than twice the instructions for numbers of a few digits. Inlined,
+  // because a call would slow down each command with an id.
   template <typename Integer>
-  bool number(Integer& value) {
+  [[gnu::always_inline]] bool number(Integer& value) {
     const char* const first = after_blanks();
     const char* const end = rest_.data() + rest_.size();
     const char* at = first;

@@ -179,6 +179,7 @@ BlobRef JobStore::body_blob(JobRef ref) const {
     KeyNode& node = tags.node<Tag::unique>();
     node.key_offset = static_cast<std::uint8_t>(key.data() - read.text.data());
     node.key_bytes = static_cast<std::uint8_t>(key.size());
+    node.outlives_job = read.tags.tombstone_s > 0;
   }
 }
 

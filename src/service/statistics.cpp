@@ -291,9 +291,9 @@ constexpr std::array kJobFactRows = {
 template <Tag kTag>
 constexpr Statistic<JobFacts> tag_statistic(std::string_view meaning) {
   constexpr auto kIsShown = [](const JobFacts& j) { return !value_in(j.tags, kTag).empty(); };
-  if constexpr (row_of(kTag).value.is_number()) {
+  if constexpr (row_of(kTag).value.is_plain_number()) {
     const auto number = [](const JobFacts& j) {
-      return tags_in(j.tags).*row_of(kTag).value.number;
+      return tags_in(j.tags).*row_of(kTag).value.head.field;
     };
     return OfJob::integer(row_of(kTag).word, meaning, kIsShown, number);
   } else {

@@ -62,10 +62,10 @@ TEST(JobTags, OfALaterVersionArePassedOver) {
 
 // Values of a form: the shortest and longest ones, in the form in which a text of a job has them.
 std::vector<std::string> values_of(const TagValue& form) {
-  const std::string max = std::to_string(form.number_max);
-  if (form.is_number()) return {"1", max};
   std::vector<std::string> values = {"a", std::string(kKeyBytesMax, 'k')};
-  if (form.number != nullptr) values.insert(values.end(), {"a:" + max, "a:2"});
+  if (form.key == nullptr) values = {"1", std::to_string(form.head.max)};
+  const std::string max = std::to_string(form.tail.max);
+  if (form.tail.exists()) values.insert(values.end(), {values[0] + ":" + max, values[0] + ":2"});
   return values;
 }
 
@@ -75,17 +75,20 @@ TEST(TagTable, EachRowReadsAndWritesTheValuesOfItsForm) {
       const std::string text = std::string(row.word) + ":" + value;
       JobTags tags;
       ASSERT_TRUE(read_tags(text, tags)) << text;
-      EXPECT_EQ(set_of(tags), TagSet{row.tag}) << text;
+      EXPECT_EQ(tags.set, TagSet{row.tag}) << text;
       EXPECT_EQ(TagText(tags).view(), text);
-      EXPECT_EQ(set_of(tags_in(text)), TagSet{row.tag}) << text;
+      EXPECT_EQ(tags_in(text).set, TagSet{row.tag}) << text;
       EXPECT_EQ(value_in(text, row.tag), value);
       EXPECT_FALSE(read_tags(text + " " + text, tags)) << text;
     }
-    const std::string beyond = std::to_string(std::uint64_t{row.value.number_max} + 1);
-    for (const std::string& value : {std::string(), std::string("a b"), std::string(":"),
-                                     std::string("0"), "a:" + beyond, std::string("a:0")}) {
+    const auto beyond = [](const TagNumber& n) { return std::to_string(std::uint64_t{n.max} + 1); };
+    const bool has_key = row.value.key != nullptr;
+    const std::string head = has_key ? "a" : "1";
+    const std::string bad_head = has_key ? "" : beyond(row.value.head);
+    for (const std::string& value :
+         {std::string(), std::string("a b"), std::string(":"), std::string(has_key ? "" : "0"),
+          bad_head, head + ":" + beyond(row.value.tail), head + ":0", head + ":"}) {
       JobTags tags;
-      if (value == "0" && !row.value.is_number()) continue;  // A key.
       EXPECT_FALSE(read_tags(std::string(row.word) + ":" + value, tags)) << row.word << value;
     }
   }

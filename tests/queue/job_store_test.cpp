@@ -386,7 +386,7 @@ std::string text_of(unsigned bits) {
   for (const TagRow& row : kTagTable) {
     if ((bits >> static_cast<unsigned>(row.tag) & 1) == 0) continue;
     text += (text.empty() ? "" : " ") + std::string(row.word) + ":";
-    text += row.value.is_number() ? "7" : "key-of-" + std::string(row.word);
+    text += row.value.is_plain_number() ? "7" : "key-of-" + std::string(row.word);
   }
   return text;
 }
@@ -422,7 +422,7 @@ TEST(StoredTags, NodesOfAllSetsStandInFrontOfTheTextAndApart) {
   for (unsigned bits = 1; bits < 1U << kTags; ++bits) {
     const std::string text = text_of(bits);
     const ReadTags read{text, tags_in(text)};
-    ASSERT_EQ(set_of(read.tags).bits(), bits);
+    ASSERT_EQ(read.tags.set.bits(), bits);
     for (std::size_t end_at = 480; end_at < 488; ++end_at) {
       SCOPED_TRACE(text + " at " + std::to_string(end_at));
       memory.fill(std::byte{0xff});
@@ -444,9 +444,11 @@ TEST(StoredTags, NodesOfAllSetsStandInFrontOfTheTextAndApart) {
 }
 
 TEST(StoredTags, HaveAMarkOfAKeyThatOutlivesItsJob) {
-  std::array<std::byte, 64> memory{};
-  const std::string_view text = "idp:k:60";
-  EXPECT_TRUE(StoredTags::write(&memory[60], {text, tags_in(text)}).leaves_key());
+  JobStore store(false);
+  for (const std::string_view text : {"idp:k:60", "try:3 idp:k:60 grp:g", "idp:k", "try:3"}) {
+    const JobRef ref = store.create(store.size() + 1, {}, text);
+    EXPECT_EQ(store.leaves_tombstone(ref), tags_in(text).tombstone_s > 0) << text;
+  }
 }
 
 TEST(StoredTags, OfATagWithoutANodeTakeItsTextAlone) {

@@ -37,8 +37,31 @@ inline constexpr std::size_t kTags =
     }
         .size();
 
+// A set of tags, in one byte.
+class TagSet {
+ public:
+  constexpr TagSet() = default;
+  constexpr explicit TagSet(std::uint8_t bits) : bits_(bits) {}
+  constexpr TagSet(std::initializer_list<Tag> tags) {
+    for (const Tag tag : tags) add(tag);
+  }
+
+  constexpr void add(Tag tag) { bits_ = static_cast<std::uint8_t>(bits_ | bit(tag)); }
+  constexpr bool has(Tag tag) const { return (bits_ & bit(tag)) != 0; }
+  constexpr bool has_any(TagSet others) const { return (bits_ & others.bits_) != 0; }
+  constexpr std::uint8_t bits() const { return bits_; }
+  constexpr bool operator==(const TagSet&) const = default;
+
+ private:
+  static constexpr unsigned bit(Tag tag) { return 1U << static_cast<unsigned>(tag); }
+  static_assert(kTags <= 8, "more tags need a second byte, in StoredTags too");
+
+  std::uint8_t bits_ = 0;
+};
+
 // Values of the tags of a job. A field for each part of a value; a new tag adds its own.
 struct JobTags {
+  TagSet set = {};          // The tags that have a value.
   std::uint32_t tries = 0;  // try:<n>, 1 to kTriesMax. 0: no such tag.
   // con:<key>[:<n>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view lane = {};
@@ -53,25 +76,31 @@ struct JobTags {
   std::string_view after = {};
 };
 
-// Form of the value of a tag, its limits, and the fields that hold it.
-struct TagValue {
-  std::string_view JobTags::*key = nullptr;  // Null: the value is a number.
-  std::uint32_t JobTags::*number = nullptr;  // Null: the value is only a key. Optional after a key.
-  std::uint32_t number_max = 0;              // The smallest number is 1.
-  std::uint32_t number_default = 0;          // Number of a value that has only a key.
-  bool is_seconds = false;                   // The number is a time.
+// A number in the value of a tag. The smallest one is 1.
+struct TagNumber {
+  std::uint32_t JobTags::*field = nullptr;
+  std::uint32_t max = 0;
+  std::uint32_t otherwise = 0;  // Value of the field if a value lacks the number.
+  bool is_seconds = false;
 
-  constexpr bool is_number() const { return key == nullptr; }
-  constexpr bool is_set(const JobTags& tags) const {
-    return is_number() ? tags.*number > 0 : !(tags.*key).empty();
-  }
+  constexpr bool exists() const { return field != nullptr; }
+};
+
+// Form of the value of a tag: a key or a number, and perhaps a colon and a number behind it.
+struct TagValue {
+  std::string_view JobTags::*key = nullptr;  // Null: the value begins with the number `head`.
+  TagNumber head = {};
+  TagNumber tail = {};
+
+  // Returns true if each value is a single number.
+  constexpr bool is_plain_number() const { return key == nullptr && !tail.exists(); }
 };
 
 // Forms of values, for the rows. A key has 1 to kKeyBytesMax bytes that a tube's name may have.
 namespace tag_forms {
 // <n>
 constexpr TagValue number(std::uint32_t JobTags::*number, std::uint32_t max) {
-  return {.number = number, .number_max = max};
+  return {.head = {.field = number, .max = max}};
 }
 // <key>
 constexpr TagValue key(std::string_view JobTags::*key) {
@@ -80,12 +109,12 @@ constexpr TagValue key(std::string_view JobTags::*key) {
 // <key>[:<n>]
 constexpr TagValue key_and_number(std::string_view JobTags::*key, std::uint32_t JobTags::*number,
                                   std::uint32_t max, std::uint32_t otherwise) {
-  return {.key = key, .number = number, .number_max = max, .number_default = otherwise};
+  return {.key = key, .tail = {.field = number, .max = max, .otherwise = otherwise}};
 }
 // <key>[:<seconds>]; without a time the field is 0.
 constexpr TagValue key_and_seconds(std::string_view JobTags::*key, std::uint32_t JobTags::*seconds,
                                    std::uint32_t max) {
-  return {.key = key, .number = seconds, .number_max = max, .is_seconds = true};
+  return {.key = key, .tail = {.field = seconds, .max = max, .is_seconds = true}};
 }
 }  // namespace tag_forms
 
@@ -123,40 +152,6 @@ constexpr const TagRow* find_tag(std::string_view word) {
   return nullptr;
 }
 
-// A set of tags, in one byte.
-class TagSet {
- public:
-  constexpr TagSet() = default;
-  constexpr explicit TagSet(std::uint8_t bits) : bits_(bits) {}
-  constexpr TagSet(std::initializer_list<Tag> tags) {
-    for (const Tag tag : tags) add(tag);
-  }
-
-  constexpr void add(Tag tag) { bits_ = static_cast<std::uint8_t>(bits_ | bit(tag)); }
-  constexpr bool has(Tag tag) const { return (bits_ & bit(tag)) != 0; }
-  constexpr bool has_any(TagSet others) const { return (bits_ & others.bits_) != 0; }
-  constexpr std::uint8_t bits() const { return bits_; }
-  constexpr bool operator==(const TagSet&) const = default;
-
- private:
-  static constexpr unsigned bit(Tag tag) { return 1U << static_cast<unsigned>(tag); }
-  static_assert(kTags <= 8, "a set of more tags needs more bits");
-
-  std::uint8_t bits_ = 0;
-};
-
-// Returns the tags that have a value.
-constexpr TagSet set_of(const JobTags& tags) {
-  unsigned bits = 0;
-#define HARICOT_TAG(tag, word, value, ...)                                   \
-  {                                                                          \
-    constexpr TagValue kForm = tag_forms::value;                             \
-    bits |= unsigned{kForm.is_set(tags)} << static_cast<unsigned>(Tag::tag); \
-  }
-#include "haricot/base/tag_rows.inc"
-  return TagSet(static_cast<std::uint8_t>(bits));
-}
-
 // Prefix of the key of `idp`, the most frequent tag.
 inline constexpr std::string_view kKeyPrefix = "idp:";
 static_assert(kKeyPrefix.substr(0, kKeyPrefix.size() - 1) == row_of(Tag::unique).word);
@@ -165,12 +160,10 @@ static_assert(kKeyPrefix.substr(0, kKeyPrefix.size() - 1) == row_of(Tag::unique)
 struct ReadTags {
   ReadTags() = default;
   // `tags_` refers to `text_`.
-  ReadTags(std::string_view text_, const JobTags& tags_)
-      : text(text_), tags(tags_), set(set_of(tags_)) {}
+  ReadTags(std::string_view text_, const JobTags& tags_) : text(text_), tags(tags_) {}
 
   std::string_view text;
   JobTags tags;
-  TagSet set;  // The tags that have a value.
 };
 
 // Returns true if a parsed text is a single `idp` without seconds. Such a text needs no sorting.

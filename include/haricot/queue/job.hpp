@@ -151,6 +151,7 @@ struct KeyNode {
   JobRef job;  // none: the job does not own its key.
   std::uint8_t key_offset;
   std::uint8_t key_bytes;
+  bool outlives_job;
 };
 static_assert(sizeof(KeyNode) == 24 && alignof(KeyNode) == 8);
 

@@ -40,8 +40,8 @@ namespace haricot {
 //
 //   node of the last tag ... node of the first tag, text, kinds, length of the text
 //
-// Each node is at a multiple of its alignment. The kinds are the bits of a TagSet, and one for a
-// key that outlives the job; kinds and length have a byte each.
+// Each node is at a multiple of its alignment. The kinds are the bits of a TagSet; kinds and length
+// have a byte each.
 // Type of the node of a tag: NoNode for a tag without one.
 template <Tag kTag>
 struct NodeOfTag;
@@ -65,20 +65,19 @@ class StoredTags {
   // Returns the bytes that tags take, without kEndBytes: their text, their nodes, and the gaps that
   // the alignment of the nodes may need.
   static constexpr std::size_t bytes_of(const ReadTags& tags) {
-    return tags.text.size() + node_bytes(tags.set);
+    return tags.text.size() + node_bytes(tags.tags.set);
   }
   // Returns an upper bound of bytes_of().
   static constexpr std::size_t bytes_max() {
-    return kTagTextBytesMax + node_bytes(TagSet(static_cast<std::uint8_t>(kTagBits)));
+    return kTagTextBytesMax + node_bytes(TagSet(std::uint8_t{(1U << kTags) - 1}));
   }
 
   // Writes a text that ends at `end`, its nodes and the kEndBytes. Requires: there is room for
   // them, and the text is not empty.
   static StoredTags write(std::byte* end, const ReadTags& read) {
-    const TagSet tags = read.set;
+    const TagSet tags = read.tags.set;
     std::memcpy(end - read.text.size(), read.text.data(), read.text.size());
-    const bool leaves_key = read.tags.tombstone_s > 0 && tags.has(Tag::unique);
-    end[0] = static_cast<std::byte>(tags.bits() | (leaves_key ? kLeavesKey : 0));
+    end[0] = static_cast<std::byte>(tags.bits());
     end[1] = static_cast<std::byte>(read.text.size());
     make_nodes(end - read.text.size(), tags);
     return StoredTags(end);
@@ -87,10 +86,10 @@ class StoredTags {
   std::string_view text() const {
     return {reinterpret_cast<const char*>(end_ - text_bytes()), text_bytes()};
   }
-  TagSet set() const { return TagSet(static_cast<std::uint8_t>(kinds() & kTagBits)); }
+  TagSet set() const { return TagSet(std::to_integer<std::uint8_t>(end_[0])); }
   bool has(Tag tag) const { return set().has(tag); }
   // Returns true if the key of the job outlives it.
-  bool leaves_key() const { return (kinds() & kLeavesKey) != 0; }
+  bool leaves_key() const { return has(Tag::unique) && node<Tag::unique>().outlives_job; }
   // Returns the node of a tag, all zero at first. Requires: the job has the tag.
   template <Tag kTag>
   TagNode<kTag>& node() const {
@@ -98,10 +97,6 @@ class StoredTags {
   }
 
  private:
-  static constexpr unsigned kTagBits = (1U << kTags) - 1;
-  static constexpr unsigned kLeavesKey = 128;
-  static_assert((kTagBits & kLeavesKey) == 0, "more tags need another byte for the kinds");
-
   // The smallest alignment of a node.
   static constexpr std::size_t kAlign = 4;
 
@@ -162,9 +157,6 @@ class StoredTags {
     }
   }
 
-  unsigned kinds() const {
-    return std::to_integer<unsigned>(end_[0]);
-  }
   std::size_t text_bytes() const {
     return std::to_integer<std::size_t>(end_[1]);
   }

@@ -173,7 +173,7 @@ class Keys {
 
   // Returns true if the job leaves a tombstone when it is deleted.
   bool outlives(JobRef ref) const {
-    return state_.jobs[ref].has_tags != 0 && state_.jobs.leaves_tombstone(ref) && owned_.owns(ref);
+    return owned_.owns(ref) && state_.jobs.node<Tag::unique>(ref).outlives_job;
   }
   // Makes the tombstones of those jobs whose keys outlive them. Appends to `tombstone_refs` an
   // element for each job, JobRef::none if it leaves no key; nothing if no job leaves one. Returns

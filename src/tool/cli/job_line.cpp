@@ -92,7 +92,7 @@ std::string to_json(const JobLine& job) {
     const auto [word, value] = take_tag(tags);
     // Only this value is always a number; a key may consist of digits.
     const TagRow* const row = find_tag(word);
-    const bool is_number = row != nullptr && row->value.is_number() && is_json_number(value);
+    const bool is_number = row != nullptr && row->value.is_plain_number() && is_json_number(value);
     text += "," + json_string(word) + ":" + (is_number ? std::string(value) : json_string(value));
   }
   if (job.is_held) text += ",\"held\":true";

@@ -21,7 +21,7 @@ constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "v
 
 bool is_text_key(std::string_view key) {
   const TagRow* const tag = find_tag(key);
-  if (tag != nullptr) return !tag->value.is_number();
+  if (tag != nullptr) return !tag->value.is_plain_number();
   return std::find(std::begin(kTextKeys), std::end(kTextKeys), key) != std::end(kTextKeys);
 }
 

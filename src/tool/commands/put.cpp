@@ -172,31 +172,41 @@ bool set_tags(Choice& choice) {
   return true;
 }
 
-// Returns the value of a tag for the value of its flag, where a number may have a unit; empty if
-// the number is invalid.
-std::string value_of(const TagValue& form, std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (form.number == nullptr || (!form.is_number() && colon == std::string_view::npos)) {
-    return std::string(text);
-  }
-  std::string value(form.is_number() ? std::string_view{} : text.substr(0, colon + 1));
-  text.remove_prefix(value.size());
+// Appends a number that may have a unit. Returns false if it is invalid.
+bool append_number(const TagNumber& form, std::string_view text, std::string& value) {
   const std::optional<std::uint64_t> number =
       form.is_seconds ? read_seconds(text) : read_count(text);
-  if (!number) return {};
-  return value += std::to_string(*number);
+  if (number) value += std::to_string(*number);
+  return number.has_value();
+}
+
+// Returns the value of a tag for the value of its flag, where numbers may have units; empty if a
+// number is invalid.
+std::string value_of(const TagValue& form, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const bool has_tail = form.tail.exists() && colon != std::string_view::npos;
+  const std::string_view head = has_tail ? text.substr(0, colon) : text;
+  std::string value;
+  if (form.key != nullptr) {
+    value = head;
+  } else if (!append_number(form.head, head, value)) {
+    return {};
+  }
+  if (!has_tail) return value;
+  value += ":";
+  return append_number(form.tail, text.substr(colon + 1), value) ? value : std::string();
 }
 
 // Returns a description of good values of a tag's flag.
 std::string wanted_by(const TagRow& row) {
   const TagValue& form = row.value;
   const std::string name(row.metavar);
-  const std::string numbers = " from 1 to " + std::to_string(form.number_max);
-  if (form.is_number()) return (form.is_seconds ? "a time" : "a number") + numbers;
-  std::string key = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
-  if (form.number == nullptr) return key;
-  const char* const letter = form.is_seconds ? "S" : "N";
-  return key + ", or " + name + ":" + letter + " with " + letter + numbers;
+  const auto range = [](const TagNumber& of) { return " from 1 to " + std::to_string(of.max); };
+  std::string head = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
+  if (form.key == nullptr) head = (form.head.is_seconds ? "a time" : "a number") + range(form.head);
+  if (!form.tail.exists()) return head;
+  const char* const letter = form.tail.is_seconds ? "S" : "N";
+  return head + ", or " + name + ":" + letter + " with " + letter + range(form.tail);
 }
 
 void add_tag_flags(Errand& errand, Choice& choice) {

@@ -30,7 +30,7 @@ TEST(JobJson, HasEachTagOfTheTable) {
   for (const TagRow& row : kTagTable) {
     lines.append(row.word).append(": 7\n");
     tags.append(tags.empty() ? "\"" : ",\"").append(row.word);
-    tags.append(row.value.is_number() ? "\":7" : "\":\"7\"");
+    tags.append(row.value.is_plain_number() ? "\":7" : "\":\"7\"");
   }
   EXPECT_EQ(job(lines), "\"tags\":{" + tags + R"(},"is_held":false,"holder":null})");
 }
