@@ -309,10 +309,7 @@ TaskState Backlog::do_piece(Task& task, tasks::Kick& kick, const Budget& budget)
     if (room == JournalStatus::later) return TaskState::waits;
     is_refused = room != JournalStatus::ok;
     if (is_refused) continue;
-    state_.jobs.count(ref, JobEvent::kick);
-    places_.to_ready(ref, kick.of_buried ? Place::buried : Place::delayed);
-    state_.journal.record(JobChange::update, flushes_.journaled(ref));
-    serving_.serve(tube);
+    serving_.kick(ref, kick.of_buried ? Place::buried : Place::delayed);
     state_.steps += QueueState::kStepsPerJob;
     --kick.left;
     ++kick.kicked;

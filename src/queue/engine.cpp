@@ -38,7 +38,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       places_(state_, times_, extras_, job_waits_),
       restoring_(state_, keys_, groups_, extras_, places_),
       watching_(state_),
-      serving_(state_, tries_, groups_, places_, watching_),
+      serving_(state_, flushes_, tries_, groups_, places_, watching_),
       backlog_(state_, flushes_, tries_, keys_, groups_, places_, watching_, serving_, lanes_,
                job_waits_),
       serializer_(state_, lanes_, keys_, groups_, places_, restoring_, watching_, serving_,
@@ -361,14 +361,10 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   if (ref == JobRef::none) return Outcome::not_found;
   const Place from = places_.of(ref);
   if (from != Place::buried && from != Place::delayed) return Outcome::not_found;
-  Tube& tube = state_.tube_of(ref);
-  if (!Places::allocate_ready(tube)) return Outcome::out_of_memory;
+  if (!Places::allocate_ready(state_.tube_of(ref))) return Outcome::out_of_memory;
   const JournalStatus room = tries_.take_room_for_unburial(ref);
   if (room != JournalStatus::ok) return refused_change(room);
-  state_.jobs.count(ref, JobEvent::kick);
-  places_.to_ready(ref, from);
-  state_.journal.record(JobChange::update, flushes_.journaled(ref));
-  serving_.serve(tube);
+  serving_.kick(ref, from);
   return Outcome::done;
 }
 

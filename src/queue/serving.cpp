@@ -83,19 +83,34 @@ void Serving::end_delay(Tube& tube) {
   }
 }
 
+void Serving::kick(JobRef ref, Place from) {
+  state_.jobs.count(ref, JobEvent::kick);
+  places_.to_ready(ref, from);
+  state_.journal.record(JobChange::update, flushes_.journaled(ref));
+  serve(state_.tube_of(ref));
+}
+
 void Serving::bury_spent(JobRef ref) {
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved);
   tries_.count_spent(ref);
 }
 
-void Serving::take_back(JobRef ref) {
-  if (tries_.is_spent(ref)) [[unlikely]] {
+void Serving::end_limited_try(JobRef ref) {
+  if (tries_.is_spent(ref)) {
     bury_spent(ref);
     tries_.record_burial(ref);
   } else {
     places_.to_ready(ref, Place::reserved);
     tries_.record_end(ref);
+  }
+}
+
+void Serving::take_back(JobRef ref) {
+  if (tries_.may_limit(state_.jobs[ref])) [[unlikely]] {
+    end_limited_try(ref);
+  } else {
+    places_.to_ready(ref, Place::reserved);
   }
   // If the job was in a lane, another job may be open now, even if this one was buried.
   serve(state_.tube_of(ref));

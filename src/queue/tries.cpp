@@ -26,7 +26,7 @@ bool Tries::has_room_for_burial(JobRef ref) {
   return state_.journal.take_promised_room({.burial = &job}) == JournalStatus::ok;
 }
 
-void Tries::record_end_of_limited(JobRef ref) {
+void Tries::record_end(JobRef ref) {
   if (!is_limited(ref)) return;
   if (state_.journal.take_room_for_update(Promise::nothing) != JournalStatus::ok) return;
   state_.journal.record(JobChange::update, flushes_.journaled(ref));

@@ -113,7 +113,7 @@ class Parts : public ::testing::Test {
   Places places{state, times, extras, waits};
   Restoring restoring{state, keys, groups, extras, places};
   Watching watching{state};
-  Serving serving{state, tries, groups, places, watching};
+  Serving serving{state, flushes, tries, groups, places, watching};
   Backlog backlog{state, flushes, tries, keys, groups, places, watching, serving, lanes, waits};
   Tube& tube = *state.default_tube;
 

@@ -87,7 +87,7 @@ PARTS = {
         "watching": {"queue_state"},
         "engine_serializer": {"queue_state", "lanes", "times", "keys", "groups", "places", "restoring", "watching",
                            "serving", "job_waits"},
-        "serving": {"queue_state", "tries", "groups", "places", "watching"},
+        "serving": {"queue_state", "flushes", "tries", "groups", "places", "watching"},
         "backlog": {"queue_state", "flushes", "tries", "keys", "groups", "places", "watching", "serving",
                     "lanes", "job_waits"},
     },

@@ -9,6 +9,7 @@
 
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
+#include "haricot/queue/flushes.hpp"
 #include "haricot/queue/groups.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/places.hpp"
@@ -21,8 +22,14 @@ namespace haricot {
 
 class Serving {
  public:
-  Serving(QueueState& state, Tries& tries, Groups& groups, Places& places, Watching& watching)
-      : state_(state), tries_(tries), groups_(groups), places_(places), watching_(watching) {}
+  Serving(QueueState& state, const Flushes& flushes, Tries& tries, Groups& groups, Places& places,
+          Watching& watching)
+      : state_(state),
+        flushes_(flushes),
+        tries_(tries),
+        groups_(groups),
+        places_(places),
+        watching_(watching) {}
 
   // Gives the first job of the tube to the client. Requires: the job is open, there is room in the
   // client's heap, and the client does not wait.
@@ -59,6 +66,9 @@ class Serving {
   // Makes the first delayed job of the tube ready, and serves the tube. If the ready heap cannot
   // grow, the job stays delayed for a moment.
   void end_delay(Tube& tube);
+  // Makes a buried or delayed job ready by a kick, and records that. Requires: room in the ready
+  // heap and, by Tries::take_room_for_unburial(), in the journal.
+  void kick(JobRef ref, Place from);
   // Buries a reserved job whose tries are used up. The caller records the burial.
   void bury_spent(JobRef ref);
   // Returns to its tube a reserved job that its holder has not finished, and records that.
@@ -67,8 +77,11 @@ class Serving {
  private:
   void serve_watchers(Tube& tube);
   bool serve_one(Tube& tube);
+  // Ends the try of a job that may have a limit, and records that.
+  [[gnu::cold, gnu::noinline]] void end_limited_try(JobRef ref);
 
   QueueState& state_;
+  const Flushes& flushes_;
   Tries& tries_;
   Groups& groups_;
   Places& places_;

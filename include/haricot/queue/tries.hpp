@@ -45,11 +45,9 @@ class Tries {
   JournalStatus take_room_for_unburial(JobRef ref);
   // Counts a job that was buried because its tries are used up.
   void count_spent(JobRef ref);
-  // Records the end of a try without a burial. Requires: the job is in its place.
-  void record_end(JobRef ref) {
-    if (may_limit(state_.jobs[ref])) [[unlikely]]
-      record_end_of_limited(ref);
-  }
+  // Records the end of a try without a burial if the job has a limit. Requires: the job is in its
+  // place.
+  void record_end(JobRef ref);
   void record_burial(JobRef ref);
 
   // Returns true if a burial has yet to be recorded.
@@ -65,7 +63,6 @@ class Tries {
   };
 
   [[gnu::cold, gnu::noinline]] bool is_limit_reached(JobRef ref) const;
-  [[gnu::cold, gnu::noinline]] void record_end_of_limited(JobRef ref);
   std::uint64_t burials_of(JobRef ref) const { return state_.jobs.counted(ref, JobEvent::bury); }
   bool has_room_for_burial(JobRef ref);
 
