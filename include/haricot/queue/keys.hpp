@@ -60,8 +60,12 @@ class UniqueKeys {
   // changed then. Requires: the job has a tag `idp` and does not own its key, and its tube is set
   // before the next find().
   [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
-  bool owns(JobRef ref) const {
-    return jobs_.has(ref, Tag::unique) && jobs_.node<Tag::unique>(ref).job != JobRef::none;
+  bool owns(JobRef ref) const { return owned_node(ref) != nullptr; }
+  // Returns the node of the key that the job owns; null if it owns none.
+  const KeyNode* owned_node(JobRef ref) const {
+    if (!jobs_.has(ref, Tag::unique)) return nullptr;
+    const KeyNode& node = jobs_.node<Tag::unique>(ref);
+    return node.job == JobRef::none ? nullptr : &node;
   }
   // Releases the key of the job, if it owns one. Requires: the job has tags.
   void release(JobRef ref);
@@ -173,7 +177,8 @@ class Keys {
 
   // Returns true if the job leaves a tombstone when it is deleted.
   bool outlives(JobRef ref) const {
-    return owned_.owns(ref) && state_.jobs.node<Tag::unique>(ref).outlives_job;
+    const KeyNode* const node = owned_.owned_node(ref);
+    return node != nullptr && node->outlives_job;
   }
   // Makes the tombstones of those jobs whose keys outlive them. Appends to `tombstone_refs` an
   // element for each job, JobRef::none if it leaves no key; nothing if no job leaves one. Returns
