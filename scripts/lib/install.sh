@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Functions that install the tools for building (Debian 12, 13) and testing (Debian 12). To be sourced:
+# Functions that install the tools for building and testing (Debian 12, 13). To be sourced:
 #
 #   install_build_tools    Debian packages to build haricotd
 #   install_test_build_tools   Debian packages to build haricotd and the tests
