@@ -104,6 +104,15 @@ struct PartsWorld {
     stream.jobs().append_full(job);
     return ref;
   }
+  // Restores a key that has outlived its job, with the id 77, without a record.
+  JobRef restore_key() {
+    return engine.restoring().restore_tombstone({.ref = JobRef::none,
+                                                 .id = 77,
+                                                 .tube_name = "default",
+                                                 .key = "key",
+                                                 .seconds = 60,
+                                                 .end = state.now + Duration::seconds(60)});
+  }
   void delete_job(JobRef ref) {
     const JournaledJob job = engine.journaled(ref);
     const JobId id = job.job.id;

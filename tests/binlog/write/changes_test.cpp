@@ -134,13 +134,7 @@ TEST(RestoredJobs, JobsInNoFileAreRecordedInTheirOrder) {
 TEST(RestoredJobs, AKeyInNoFileIsRecordedWithoutADeletion) {
   PartsWorld world;
   world.begin();
-  const JobRef ref =
-      world.engine.restoring().restore_tombstone({.ref = JobRef::none,
-                                                  .id = 77,
-                                                  .tube_name = "default",
-                                                  .key = "key",
-                                                  .seconds = 60,
-                                                  .end = world.state.now + Duration::seconds(60)});
+  const JobRef ref = world.restore_key();
   ASSERT_NE(ref, JobRef::none);
   ASSERT_TRUE(world.restored.record_all());
   ASSERT_NE(world.state.segments->of(ref), nullptr);

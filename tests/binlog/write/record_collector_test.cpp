@@ -198,13 +198,7 @@ TEST(JobRecorder, AKeyComesInFrontOfTheDeletionOfItsJob) {
   for (const bool is_alone : {false, true}) {
     PartsWorld world;
     world.begin();
-    const JobRef ref = world.engine.restoring().restore_tombstone(
-        {.ref = JobRef::none,
-         .id = 77,
-         .tube_name = "default",
-         .key = "key",
-         .seconds = 60,
-         .end = world.state.now + Duration::seconds(60)});
+    const JobRef ref = world.restore_key();
     ASSERT_NE(ref, JobRef::none);
     const Tombstone left = world.engine.tombstone(ref);
     ASSERT_TRUE(world.stream.records().prepare(tombstone_record_bytes(left), 0));
