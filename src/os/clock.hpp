@@ -1,9 +1,11 @@
-// The only code that reads the clocks.
+// The only code that reads the clocks, and time limits for poll() and epoll_wait().
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <limits>
 
 #include "haricot/base/time.hpp"
 
@@ -32,6 +34,16 @@ inline Duration read_wall_offset() {
 // Returns nanoseconds since the machine was booted, including the time that it was suspended.
 inline std::int64_t read_boot_clock() {
   return read_system_clock(CLOCK_BOOTTIME);
+}
+
+// Returns the milliseconds to wait for poll() or epoll_wait(), rounded up: a wait that ends too
+// early would have to be repeated. -1, without a limit, if `until` is never().
+inline int timeout_ms(Instant now, Instant until) {
+  if (until == Instant::never()) return -1;
+  if (until <= now) return 0;
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  const std::int64_t rounded = ((until - now).count() - 1) / kMillisecond + 1;
+  return static_cast<int>(std::min<std::int64_t>(rounded, std::numeric_limits<int>::max()));
 }
 
 }  // namespace haricot::os

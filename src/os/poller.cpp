@@ -1,24 +1,11 @@
 #include "os/poller.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "haricot/base/check.hpp"
+#include "os/clock.hpp"
 
 namespace haricot::os {
-namespace {
-
-// Returns milliseconds for epoll_wait, rounded up: a wait that ends too early would have to be
-// repeated.
-int timeout_ms(Instant now, Instant until) {
-  if (until == Instant::never()) return -1;
-  if (until <= now) return 0;
-  constexpr std::int64_t kMillisecond = 1'000'000;
-  const std::int64_t rounded = ((until - now).count() - 1) / kMillisecond + 1;
-  return static_cast<int>(std::min<std::int64_t>(rounded, std::numeric_limits<int>::max()));
-}
-
-}  // namespace
 
 bool Poller::open() {
   epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));

@@ -181,8 +181,7 @@ bool Notifier::wait_for(int descriptor, Duration patience) {
   for (Instant now = read_clock(); now < end; now = read_clock()) {
     keep_alive(now);
     pollfd poll{.fd = descriptor, .events = POLLIN, .revents = 0};
-    const Duration left = std::min(end, next_keep_alive_) - now;
-    if (::poll(&poll, 1, static_cast<int>(left.whole_milliseconds()) + 1) == 1) return true;
+    if (::poll(&poll, 1, timeout_ms(now, std::min(end, next_keep_alive_))) == 1) return true;
   }
   return false;
 }

@@ -43,10 +43,10 @@ void drain_to_end(int socket, Instant deadline) {
   while (true) {
     const ssize_t received = ::recv(socket, ignored, sizeof ignored, 0);
     if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return;
-    const Duration left = deadline - os::read_clock();
-    if (left.count() <= 0) return;
+    const int timeout = os::timeout_ms(os::read_clock(), deadline);
+    if (timeout == 0) return;
     pollfd wanted{socket, POLLIN, 0};
-    if (received < 0) ::poll(&wanted, 1, static_cast<int>(left.whole_milliseconds()) + 1);
+    if (received < 0) ::poll(&wanted, 1, timeout);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -64,12 +63,6 @@ std::string_view foreign_words(const Loss& loss) {
   return {};
 }
 
-// Rounds up, because a wait that ends too early would have to be repeated.
-int timeout_ms(Duration left) {
-  constexpr std::uint64_t kMax = 1'000'000'000;
-  return static_cast<int>(std::min(left.whole_milliseconds() + 1, kMax));
-}
-
 }  // namespace
 
 std::string describe_unexpected(std::string_view command, const Answer& answer) {
@@ -114,8 +107,8 @@ void Remote::wait_once() {
   std::vector<pollfd> wanted = {{link_.descriptor(), link_.wanted_events(), 0}};
   for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
   // Input that arrived while this process was not scheduled is read even after the deadline.
-  const Duration left = std::max(link_.next_event() - os::read_clock(), Duration{});
-  const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
+  const int timeout = os::timeout_ms(os::read_clock(), link_.next_event());
+  const int ready = ::poll(wanted.data(), wanted.size(), timeout);
   if (ready < 0 && (errno != EINTR || is_interrupted())) give_up(std::strerror(errno));
   if (ready <= 0) return;
   if (wanted[0].revents != 0) {

@@ -33,11 +33,7 @@ constexpr ErrandText kText = {
 
 void sleep_for(Duration time) {
   const Instant end = os::read_clock() + time;
-  while (true) {
-    const Duration left = end - os::read_clock();
-    if (left.count() <= 0) return;
-    ::poll(nullptr, 0, static_cast<int>(left.count() / 1'000'000) + 1);
-  }
+  for (int left = 0; (left = os::timeout_ms(os::read_clock(), end)) > 0;) ::poll(nullptr, 0, left);
 }
 
 void print_table(const std::vector<TubeStats>& tubes) {

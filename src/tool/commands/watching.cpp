@@ -36,8 +36,8 @@ std::optional<Duration> watch(Errand& errand, const Watching& choice,
     if (seen->is_over || now >= end || !is_read) return now - begin;
     most = std::max(most, seen->jobs_left);
     progress.show_share(now, seen->jobs_left, most - seen->jobs_left, most);
-    const Duration pause = std::min(milliseconds(choice.interval_ms), end - now);
-    ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
+    const Instant next = std::min(now + milliseconds(choice.interval_ms), end);
+    ::poll(nullptr, 0, os::timeout_ms(now, next));
   }
   return std::nullopt;
 }

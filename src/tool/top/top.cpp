@@ -302,8 +302,8 @@ int Top::run_batch() {
   for (std::uint64_t i = 0; i < choice_.count; ++i) {
     const Instant end =
         os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
-    for (Duration left; (left = end - os::read_clock()).count() > 0;) {
-      ::poll(nullptr, 0, static_cast<int>(left.count() / 1'000'000) + 1);
+    for (int left = 0; (left = os::timeout_ms(os::read_clock(), end)) > 0;) {
+      ::poll(nullptr, 0, left);
     }
     if (!ask_each_once()) return failed();
     if (first() > 0) {
@@ -377,10 +377,7 @@ void Top::wait(Instant until) {
   if (terminal_ != nullptr) {
     for (const int descriptor : terminal_->descriptors()) wanted.push_back({descriptor, POLLIN, 0});
   }
-  constexpr std::int64_t kLongestMs = 1'000'000;
-  const Duration left = std::max(until - os::read_clock(), Duration{});
-  ::poll(wanted.data(), wanted.size(),
-         static_cast<int>(std::min(left.count() / 1'000'000 + 1, kLongestMs)));
+  ::poll(wanted.data(), wanted.size(), os::timeout_ms(os::read_clock(), until));
   if (terminal_ == nullptr) return;
   if (keys_.may_be_escape() && os::read_clock() >= escape_end_) handle_keys(keys_.take_escape());
   handle_events(terminal_->read());

@@ -155,12 +155,6 @@ class Crew final {
 constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kLastWordsMs = 10'000;
 
-int milliseconds_until(Instant then, Instant now) {
-  constexpr std::int64_t kMax = 3'600'000;
-  if (then <= now) return 0;
-  return static_cast<int>(std::min((then - now).count() / 1'000'000 + 1, kMax));
-}
-
 bool Crew::open(std::string& error) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -231,7 +225,7 @@ void Crew::wait(Instant now) {
     next = std::min(next, worker.next_event());
   }
   begins_.push_back(watched_.size());
-  ::poll(watched_.data(), watched_.size(), milliseconds_until(next, now));
+  ::poll(watched_.data(), watched_.size(), os::timeout_ms(now, next));
 }
 
 void Crew::serve_workers(Instant now) {
