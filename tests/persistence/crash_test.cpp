@@ -2,7 +2,12 @@
 
 #include <poll.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "binlog_folder.hpp"
 #include "job_facts.hpp"
@@ -90,6 +95,74 @@ TEST_F(Crash, AServerThatIsKilledWhileItReadsItsFilesLosesNothing) {
   ASSERT_TRUE(start(flags)) << server_.failure();
   EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
   EXPECT_EQ(load.nonsense(), "");
+}
+
+// Kills of a start. The default run tries every fifth call; HARICOT_CALLS_APART=1 tries each.
+class CrashOfAStart : public PersistenceTest {
+ protected:
+  // Starts a server that is killed in front of that system call. Returns true if it was, false if
+  // it serves clients before.
+  bool start_until(std::uint64_t call) {
+    const auto binary = find_server_binary(ServerKind::haricot);
+    const TemporaryFolder beside;
+    const std::string report = beside.file("report");
+    ServerOptions options{
+        .binary = STOP_AT_CALL,
+        .arguments = {report, std::to_string(call), "kill", binary.value_or(""), "-l",
+                      "unix:" + beside.file("socket"), "-b", folder_.path()}};
+    options.arguments.insert(options.arguments.end(), kFlags.begin(), kFlags.end());
+    EXPECT_TRUE(server_.launch(options)) << server_.failure();
+    EXPECT_TRUE(eventually([&] { return !read_file(report).empty(); }));
+    const std::string end = read_file(report);
+    EXPECT_TRUE(end == "stopped" || end == "serves") << end << ": " << server_.standard_error();
+    kill();
+    return end == "stopped";
+  }
+  // Copies the files of a folder, and removes all others.
+  void restore(const TemporaryFolder& from) {
+    namespace fs = std::filesystem;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) fs::remove(entry.path());
+    for (const auto& entry : fs::directory_iterator(from.path())) {
+      fs::copy(entry.path(), folder_.path());
+    }
+  }
+  static std::uint64_t calls_apart() {
+    const char* given = std::getenv("HARICOT_CALLS_APART");
+    return given == nullptr ? 5 : std::max(std::strtoull(given, nullptr, 10), 1ULL);
+  }
+
+  const std::vector<std::string> kFlags = {"-s", "20000", "-f", "0"};
+};
+
+// A second start on the same folder is killed in front of any call. The third one serves.
+TEST_F(CrashOfAStart, AStartKilledInFrontOfAnyCallLosesNothing) {
+  constexpr std::uint64_t kCallsMax = 2000;
+  RecordedLoad load(seed_of_this_run(), 5);
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  ASSERT_TRUE(load.connect(server_));
+  load.send(60);
+  ASSERT_TRUE(load.read_all());
+  kill();
+  ASSERT_GT(file_numbers(folder_.path()).size(), 1U);
+  const TemporaryFolder before;
+  std::filesystem::copy(folder_.path(), before.path());
+  bool was_killed = true;
+  std::uint64_t call = 1;
+  for (; was_killed && !HasFailure(); call += calls_apart()) {
+    ASSERT_LT(call, kCallsMax);
+    restore(before);
+    was_killed = start_until(call);
+    const std::uint64_t second = 1 + load.below(call);
+    SCOPED_TRACE("call " + std::to_string(call) + ", then " + std::to_string(second));
+    start_until(second);
+    ASSERT_TRUE(start(kFlags)) << server_.failure();
+    EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
+    EXPECT_EQ(server_.standard_error().find("damage"), std::string::npos)
+        << server_.standard_error();
+    kill();
+  }
+  EXPECT_EQ(load.nonsense(), "");
+  EXPECT_GT(call, 100U);
 }
 
 }  // namespace
