@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "binlog_world.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 #include "support/log_maker.hpp"
 
 namespace haricot::binlog {
@@ -189,6 +191,70 @@ TEST(PowerCut, UnsyncedFilesAreDurableAfterTheNextStart) {
   const World again(*crashed, kSmallFiles, world.wall());
   EXPECT_NE(again.engine.peek(id), JobRef::none) << again.replay_text();
 }
+
+// Files that were begun in vain ---------------------------------------------------------------
+
+// Numbers of images with a leftover of files without a durable record.
+struct BegunInVain {
+  int headless_first = 0;       // The oldest file has lost its head.
+  int headless_behind_gap = 0;  // A file has lost its head, and the one before it its name.
+  int empty_behind_gap = 0;     // A file has lost all bytes, and the one before it its name.
+};
+
+void count(const SimDisk& disk, std::uint64_t newest, BegunInVain& seen) {
+  std::uint64_t before = 0;
+  for (std::uint64_t number = 1; number <= newest; ++number) {
+    if (!disk.has(binlog_file_name(number))) continue;
+    const std::string bytes = disk.bytes_of(binlog_file_name(number));
+    const bool is_empty = find_nonzero(bytes, 0) == bytes.size();
+    const bool is_headless = !is_empty && has_lost_its_head(bytes);
+    if (before == 0 && is_headless) ++seen.headless_first;
+    if (before != 0 && before + 1 < number) {
+      seen.headless_behind_gap += is_headless ? 1 : 0;
+      seen.empty_behind_gap += is_empty ? 1 : 0;
+    }
+    before = number;
+  }
+}
+
+class PowerCutOfBegunFiles : public ::testing::TestWithParam<bool> {};
+
+// A server loses the power before anything is durable. The next one records something, so its note
+// names a newer file, and is killed. The one after it has to read all files as the second one did.
+TEST_P(PowerCutOfBegunFiles, LeavesNoDamageAfterALaterServer) {
+  constexpr int kImages = 600;
+  constexpr std::uint64_t kNewest = 4;
+  const bool has_epochs = GetParam();
+  SimDisk disk;
+  World world(disk, kSmallFiles, kWallBegin, false, nullptr, has_epochs ? 1 : 0);
+  disk.set_sync_mode(SyncMode::when_told);
+  while (world.binlog.numbers().current_index < kNewest) {
+    ASSERT_EQ(world.put_at_once({.body_bytes = 3000}), Outcome::done);
+    world.end_turn();
+  }
+  BegunInVain seen;
+  for (int image = 0; image < kImages && !HasFailure(); ++image) {
+    SCOPED_TRACE("image " + std::to_string(image));
+    auto left = disk.crash(chance());
+    count(*left, kNewest, seen);
+    JobId id = 0;
+    {
+      World next(*left, kSmallFiles, world.wall(), false, nullptr, has_epochs ? 2 : 0);
+      EXPECT_TRUE(next.binlog.replayed().is_sound()) << next.replay_text();
+      id = next.put();
+      next.end_turn();
+    }
+    left = left->crash(chance());
+    const World last(*left, kSmallFiles, world.wall(), false, nullptr, has_epochs ? 3 : 0);
+    EXPECT_TRUE(last.binlog.replayed().is_sound()) << last.replay_text();
+    EXPECT_NE(last.engine.peek(id), JobRef::none);
+  }
+  EXPECT_GT(seen.headless_first, 0);
+  EXPECT_GT(seen.headless_behind_gap, 0);
+  EXPECT_GT(seen.empty_behind_gap, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(WithEpochs, PowerCutOfBegunFiles, ::testing::Bool());
 
 // Half a record ------------------------------------------------------------------------------
 
