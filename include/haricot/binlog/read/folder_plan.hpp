@@ -1,10 +1,10 @@
 // The files of a folder that are read, in order: a pure function of facts, which are the note and
 // the statements of the files about themselves in their first and last bytes.
 //
-// A server accepts every state of a folder that a server, a cluster volume or beanstalkd can leave:
-// each file has the name that it was written under, in the folder that it was written in. A file
-// that a server began after it had lost the folder is set aside. Any other file makes the folder
-// unfit; `haricot binlog repair` sorts such folders.
+// A server accepts the states of a folder that a crash, a loss of power or a failover leaves, and
+// folders of beanstalkd: each file has the name that it was written under, in the folder that it
+// was written in. A file that a server began after it had lost the folder is set aside. Any other
+// file makes the folder unfit; `haricot binlog repair` sorts such folders.
 
 #pragma once
 
