@@ -8,6 +8,7 @@
 
 #include "binlog_world.hpp"
 #include "support/random.hpp"
+#include "support/sanitized.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -177,11 +178,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, bool& is_sound, test::R
 
 TEST(BinlogCrash, KeepsPromisesAtEveryStep) {
   test::Random random;
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr int kDisks = 4;  // Each takes about four times as long.
-#else
-  constexpr int kDisks = 12;
-#endif
+  constexpr int kDisks = test::kIsSanitized ? 2 : 12;
   constexpr int kLives = 3;
   for (int i = 0; i < kDisks && !HasFailure(); ++i) {
     auto disk = std::make_unique<SimDisk>();

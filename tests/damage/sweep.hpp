@@ -11,24 +11,13 @@
 #include <utility>
 
 #include "judge.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HARICOT_IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HARICOT_IS_SANITIZED 1
-#endif
-#endif
+#include "support/sanitized.hpp"
 
 namespace haricot::damage {
 
 // A sanitized build checks one in kStride cases of large sweeps: some bits of each field. The
 // release build checks all.
-#if defined(HARICOT_IS_SANITIZED)
-inline constexpr std::uint64_t kStride = 23;
-#else
-inline constexpr std::uint64_t kStride = 1;
-#endif
+inline constexpr std::uint64_t kStride = test::kIsSanitized ? 23 : 1;
 
 class Sweep {
  public:
