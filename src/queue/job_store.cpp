@@ -13,6 +13,13 @@ constexpr std::uint32_t kBodyBytesMask = (std::uint32_t{1} << 31) - 1;
 
 }  // namespace
 
+// Data of a job that few jobs have, in a piece of its own.
+struct JobExtra {
+  Job unused;  // All zero: the piece has no large body.
+  // The part of each counter above twelve bits, in units of 4096.
+  JobCounts carries;
+};
+
 JobStore::JobStore(bool with_journal_fields)
     : field_bytes_(with_journal_fields ? sizeof(JournalFields) : 0), chunks_(1) {
   static_assert(kHeaderBytes == 52, "every byte here is paid for by every job");
@@ -142,7 +149,7 @@ void JobStore::destroy_tombstone(JobRef ref) {
 void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
-  if (job.history.carried != 0) carries_.erase(job.id);
+  if (job.history.has_extra != 0) drop_extra(job.id);
   if (job.has_tags != 0 && with_tries_ > 0) [[unlikely]]
     forget_tags(ref);
   if (job.body_bytes > kInlineBodyBytesMax) {
@@ -296,6 +303,33 @@ void JobStore::unlink_chunk(std::uint32_t number) {
   chunk.previous = chunk.next = 0;
 }
 
+// Extras ------------------------------------------------------------------------------------------
+
+JobExtra& JobStore::extra(const Job& job) const {
+  return *reinterpret_cast<JobExtra*>(piece(extras_.find(job.id)));
+}
+
+JobExtra* JobStore::find_or_add_extra(Job& job) {
+  if (job.history.has_extra != 0) return &extra(job);
+  const JobRef ref = allocate((sizeof(JobExtra) + kGrainBytes - 1) / kGrainBytes * kGrainBytes);
+  if (ref == JobRef::none) return nullptr;
+  auto* const added = new (piece(ref)) JobExtra{};
+  if (!extras_.insert(job.id, ref)) {
+    free(ref);
+    return nullptr;
+  }
+  ++extras_size_;
+  job.history.has_extra = 1;
+  return added;
+}
+
+void JobStore::drop_extra(JobId id) {
+  const JobRef ref = extras_.find(id);
+  extras_.erase(id);
+  free(ref);
+  --extras_size_;
+}
+
 // Counters ----------------------------------------------------------------------------------------
 
 namespace {
@@ -345,19 +379,17 @@ void JobStore::count(JobRef ref, JobEvent event) {
     set_low_part(job.history, event, low);
     return;
   }
-  try {
-    ++carries_[job.id][static_cast<std::size_t>(event)];
-    job.history.carried = 1;
-    set_low_part(job.history, event, 0);
-  } catch (const std::bad_alloc&) {
-    // Without memory for a map entry the count stops at 4095. It is only a number in a report.
-  }
+  // Without memory the count stops at 4095. It is only a number in a report.
+  JobExtra* const extra = find_or_add_extra(job);
+  if (extra == nullptr) return;
+  ++extra->carries[static_cast<std::size_t>(event)];
+  set_low_part(job.history, event, 0);
 }
 
 void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
   Job& job = (*this)[ref];
   JobCounts low = counts;
-  if (bits_of(counts) >= kCounterUnits || job.history.carried != 0) [[unlikely]]
+  if (bits_of(counts) >= kCounterUnits || job.history.has_extra != 0) [[unlikely]]
     carry(job, low);
   JobHistory history = job.history;
   history.reserves = low[0] & 0xfff;
@@ -368,26 +400,25 @@ void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
   job.history = history;
 }
 
-// Moves the upper part of the counters to the table of carries. Without memory for that, the
-// counters stop at 4095, as in count().
+// Moves the upper part of the counters to the job's extra. Without memory for that, the counters
+// stop at 4095, as in count().
 void JobStore::carry(Job& job, JobCounts& counts) {
-  try {
-    JobCounts& carries = carries_[job.id];
-    for (std::size_t i = 0; i < kJobEvents; ++i) {
-      carries[i] = static_cast<std::uint32_t>(counts[i] / kCounterUnits);
-    }
-    job.history.carried = 1;
-  } catch (const std::bad_alloc&) {
+  JobExtra* const extra = find_or_add_extra(job);
+  if (extra == nullptr) {
     constexpr auto kLast = static_cast<std::uint32_t>(kCounterUnits - 1);
     for (std::uint32_t& count : counts) count = std::min(count, kLast);
+    return;
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    extra->carries[i] = static_cast<std::uint32_t>(counts[i] / kCounterUnits);
   }
 }
 
 std::uint64_t JobStore::counted(JobRef ref, JobEvent event) const {
   const Job& job = (*this)[ref];
   std::uint64_t value = low_part(job.history, event);
-  if (job.history.carried != 0) {
-    value += kCounterUnits * carries_.at(job.id)[static_cast<std::size_t>(event)];
+  if (job.history.has_extra != 0) {
+    value += kCounterUnits * extra(job).carries[static_cast<std::size_t>(event)];
   }
   return value;
 }

@@ -203,12 +203,27 @@ TEST(JobStore, CountersThatAreSetAreReported) {
   }
   EXPECT_EQ(store[ref].state(), JobState::buried);
   {
-    const JobRef other = create(store, 2, "body");
+    const JobRef other = create(store, 200, "body");
     const test::AllocationFailure failure;
     store.set_counted(other, {7, 5000, 0, 0, 0});
     EXPECT_EQ(store.counted(other, JobEvent::reserve), 7U);
     EXPECT_EQ(store.counted(other, JobEvent::timeout), 4095U);
   }
+}
+
+TEST(JobStore, CountersBeyondTheRangeOfAJobTakeMemoryWhileTheJobExists) {
+  constexpr std::uint64_t kPieceAndIndexBytes = 80 + 5;
+  JobStore store;
+  const JobRef first = create(store, 1, "body");
+  const JobRef second = create(store, 2, "body");
+  const std::uint64_t before = store.memory_bytes();
+  for (const JobRef ref : {first, second}) store.set_counted(ref, {4095, 4096, 4097, 0, 0});
+  store.set_counted(first, {1, 2, 3, 4, 5000});
+  EXPECT_EQ(store.memory_bytes(), before + 2 * kPieceAndIndexBytes);
+  store.destroy(first);
+  EXPECT_EQ(store.counted(second, JobEvent::release), 4097u);
+  store.destroy(second);
+  EXPECT_EQ(store.memory_bytes(), 0u);
 }
 
 TEST(JobStore, AJobThatTakesAnotherOnesPlaceDoesNotInheritItsCounters) {

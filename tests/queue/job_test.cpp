@@ -21,7 +21,7 @@ TEST(Job, KeepsItsStateBesideItsCounters) {
   EXPECT_EQ(job.history.releases, 4095u);
   EXPECT_EQ(job.history.buries, 4095u);
   EXPECT_EQ(job.history.kicks, 4095u);
-  EXPECT_EQ(job.history.carried, 0u);
+  EXPECT_EQ(job.history.has_extra, 0u);
 }
 
 TEST(Job, IsUrgentBelowPriority1024) {

@@ -83,8 +83,7 @@ constexpr std::uint32_t bits_of(const JobCounts& counts) {
 }
 
 // The five counters and the state of a job in eight bytes, twelve bits for each counter. A counter
-// above 4095 carries into the job store's table of carries; `carried` is set if the table has an
-// entry for the job.
+// above 4095 carries into the job's JobExtra (job_store.cpp); `has_extra` is set if there is one.
 struct JobHistory {
   std::uint64_t reserves : 12;
   std::uint64_t timeouts : 12;
@@ -93,7 +92,7 @@ struct JobHistory {
   std::uint64_t kicks : 12;
   std::uint64_t state : 2;
   std::uint64_t burial_side : 1;  // Buried jobs only: see Tube::burial_side.
-  std::uint64_t carried : 1;
+  std::uint64_t has_extra : 1;
 };
 static_assert(sizeof(JobHistory) == 8);
 

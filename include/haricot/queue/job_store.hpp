@@ -11,6 +11,9 @@
 // job: it is in an id index of its own, its body is the name of the tube, and its only tag is the
 // key.
 //
+// The extra of a job (JobExtra) is a third kind of piece, in an id index of its own: data that few
+// jobs have.
+//
 // The store does not interpret tubes and states; the engine does.
 //
 // Limit: 2^19 chunks, that is 128 GiB of jobs, without bodies above kInlineBodyBytesMax.
@@ -24,7 +27,6 @@
 #include <new>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -173,6 +175,8 @@ struct NewBody {
   std::size_t size() const { return blob ? blob.size() : bytes.size(); }
 };
 
+struct JobExtra;
+
 class JobStore {
  public:
   static constexpr std::size_t kInlineBodyBytesMax = 1024;
@@ -222,10 +226,11 @@ class JobStore {
   // Number of jobs with a tag `try`.
   std::uint64_t with_tries() const { return with_tries_; }
 
-  // Returns the bytes of all jobs and tombstones: their pieces, their large bodies, and for each an
-  // entry of a heap and its share of the id index. Free pieces in chunks do not count.
+  // Returns the bytes of all jobs and tombstones: their pieces and extras, their large bodies, and
+  // for each an entry of a heap and its share of the id index. Free pieces in chunks do not count.
   std::uint64_t memory_bytes() const {
-    return piece_bytes_ + blob_bytes_ + (size_ + tombstones_size_) * kHeapAndIndexBytes;
+    return piece_bytes_ + blob_bytes_ + (size_ + tombstones_size_) * kHeapAndIndexBytes +
+           extras_size_ * kIndexBytes;
   }
   // Returns the bytes by which another job would increase memory_bytes(). `tag_bytes` is the result
   // of tag_bytes_of().
@@ -321,8 +326,9 @@ class JobStore {
 
   static constexpr std::uint16_t kNoPiece = 0xffff;
 
-  // Bytes of an entry of a heap, and of a job's share of the id index.
-  static constexpr std::uint64_t kHeapAndIndexBytes = 16 + 5;
+  // Bytes of a job's share of an id index, and with them an entry of a heap.
+  static constexpr std::uint64_t kIndexBytes = 5;
+  static constexpr std::uint64_t kHeapAndIndexBytes = 16 + kIndexBytes;
 
   struct Chunk {
     std::byte* pieces;  // Null: this number is not in use.
@@ -343,6 +349,11 @@ class JobStore {
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
   [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
+  // Requires: the job has an extra.
+  JobExtra& extra(const Job& job) const;
+  // Returns the job's extra, a new one if it has none; null if memory is short.
+  JobExtra* find_or_add_extra(Job& job);
+  [[gnu::noinline]] void drop_extra(JobId id);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
@@ -367,8 +378,8 @@ class JobStore {
   std::uint64_t with_tries_ = 0;
   std::uint64_t piece_bytes_ = 0;  // In pieces in use.
   std::uint64_t blob_bytes_ = 0;   // In large bodies.
-  // The part of each counter above twelve bits, in units of 4096. Almost always empty.
-  std::unordered_map<JobId, JobCounts> carries_;
+  IdIndex extras_;
+  std::uint64_t extras_size_ = 0;
 };
 
 }  // namespace haricot
