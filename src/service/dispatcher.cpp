@@ -74,8 +74,11 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   plan.id = context_.engine.take_id();
   plan.refusal = find_room(plan, command);
   if (!command.tags.empty() && plan.refusal == ReplyCode::none) [[unlikely]] {
-    plan.has_tags = tags_.keep(plan.id, command.tags, *command.read_tags);
-    if (!plan.has_tags) plan.refusal = ReplyCode::out_of_memory;
+    if (tags_.keep(plan.id, command.tags, *command.read_tags)) {
+      plan.kind = PutPlan::Kind::tagged_put;
+    } else {
+      plan.refusal = ReplyCode::out_of_memory;
+    }
   }
   return plan;
 }
@@ -125,7 +128,7 @@ Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body,
   if (is_draining()) return {ReplyCode::draining};
   NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};
-  if (plan.has_tags) [[unlikely]] {
+  if (plan.kind != PutPlan::Kind::put) [[unlikely]] {
     const ReadTags& tags = tags_.find(plan.id);
     job.tags = tags.text;
     job.read_tags = &tags;
@@ -155,11 +158,11 @@ Reply Dispatcher::inserted_again() {
 }
 
 std::string_view Dispatcher::tags_of(const PutPlan& plan) {
-  return plan.has_tags ? tags_.find(plan.id).text : std::string_view{};
+  return plan.kind == PutPlan::Kind::tagged_put ? tags_.find(plan.id).text : std::string_view{};
 }
 
 bool Dispatcher::keep_tags(const PutPlan& plan, std::string_view text) {
-  if (!plan.has_tags) return true;
+  if (plan.kind != PutPlan::Kind::tagged_put) return true;
   const bool are_kept = tags_.keep(plan.id, text, tags_in(text));
   if (are_kept) tags_.release_line();
   return are_kept;

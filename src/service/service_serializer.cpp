@@ -117,7 +117,8 @@ bool ServiceSerializer::read_fields(StateReader& from, Session& session) {
   from.value(tags);
   PutPlan& plan = session.requests.reader.put();
   if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
-  if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return refuse(session);
+  const bool has_tags = plan.kind == PutPlan::Kind::tagged_put;
+  if (!from.is_good() || !has_bytes || has_tags == tags.empty()) return refuse(session);
   if (!is_tag_text(tags)) return refuse(session);
   // A session with an incomplete list does not wait for input.
   const bool waits = session.stopped() == Session::Stopped::needs_input;
@@ -139,7 +140,7 @@ bool ServiceSerializer::check_id(PutPlan& plan) {
 // Prepares a session with impossible values to be closed. Returns false.
 bool ServiceSerializer::refuse(Session& session) {
   session.stop(Session::Stopped::needs_input);
-  session.requests.reader.put().has_tags = false;
+  session.requests.reader.put().kind = PutPlan::Kind::put;
   return false;
 }
 

@@ -97,7 +97,7 @@ class Dispatcher {
   // Copies the tags of the last put out of its line, which the caller is about to overwrite.
   void release_line() { tags_.release_line(); }
   void forget_put(const PutPlan& plan) {
-    if (plan.has_tags) [[unlikely]]
+    if (plan.kind == PutPlan::Kind::tagged_put) [[unlikely]]
       tags_.forget(plan.id);
   }
 

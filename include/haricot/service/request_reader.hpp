@@ -25,6 +25,12 @@ namespace haricot {
 
 // A put whose body is not complete.
 struct PutPlan {
+  enum class Kind : std::uint8_t {
+    put,
+    tagged_put,  // The dispatcher keeps its tags: see Dispatcher::forget_put().
+  };
+  friend constexpr Kind last_of(Kind) { return Kind::tagged_put; }
+
   JobId id = 0;
   // Memory of a large body; null: the body is small, or refused.
   BlobRef body = {};
@@ -34,11 +40,11 @@ struct PutPlan {
   std::uint32_t body_bytes = 0;
   // Answer to a put whose body is discarded; none: the put is not refused.
   ReplyCode refusal = ReplyCode::none;
-  bool has_tags = false;  // The dispatcher keeps its tags: see Dispatcher::forget_put().
+  Kind kind = Kind::put;
 
   // All fields except the body.
   using Fields = FieldList<&PutPlan::id, &PutPlan::priority, &PutPlan::delay_s, &PutPlan::ttr_s,
-                           &PutPlan::body_bytes, &PutPlan::refusal, &PutPlan::has_tags>;
+                           &PutPlan::body_bytes, &PutPlan::refusal, &PutPlan::kind>;
 };
 static_assert(sizeof(PutPlan) == 40, "a new field belongs into the list");
 
