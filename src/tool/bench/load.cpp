@@ -308,9 +308,7 @@ bool Load::take_answers(Connection& connection, std::string_view bytes) {
     if (result == AnswerParser::Result::more) break;
     const Answer& answer = connection.parser.answer();
     if (result == AnswerParser::Result::malformed) {
-      Answer odd = answer;
-      odd.body_matches = true;  // The line is wrong, or the end of the body.
-      return fail(describe_unexpected(name_of(connection.operation), odd) + " (malformed)");
+      return fail(describe_unexpected(name_of(connection.operation), answer) + " (malformed)");
     }
     if (connection.answers_due == 0)
       return fail("more answers than commands: " + std::string(answer.line));
@@ -339,7 +337,11 @@ bool Load::check(Connection& connection, const Answer& answer) {
     }
     return false;
   };
-  return is_good() || fail(describe_unexpected(name_of(connection.operation), answer));
+  if (is_good()) return true;
+  const std::string name(name_of(connection.operation));
+  const bool is_job = answer.code == ReplyCode::reserved && !answer.body_matches;
+  return fail(is_job ? name + " returned another body than was put"
+                     : describe_unexpected(name, answer));
 }
 
 bool Load::end_operation(Connection& connection) {

@@ -121,20 +121,18 @@ bool Address::is_same(const Address& other) const {
                     other.endpoints_.end(), is_one);
 }
 
-os::Descriptor Address::make_socket(std::size_t endpoint) const {
-  CHECK(endpoint < endpoints_.size());
-  const int family = endpoints_[endpoint].bytes.ss_family;
-  os::Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1;
-  if (socket && family != AF_UNIX) {
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  return socket;
-}
-
-int Address::connect(const os::Descriptor& socket, std::size_t endpoint) const {
+int Address::connect(os::Descriptor& socket, std::size_t endpoint) const {
   CHECK(endpoint < endpoints_.size());
   const Endpoint& to = endpoints_[endpoint];
+  const int family = to.bytes.ss_family;
+  if (!socket) {
+    socket = os::Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket) return errno;
+    const int on = 1;
+    if (family != AF_UNIX) {
+      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+  }
   const auto* generic = reinterpret_cast<const sockaddr*>(&to.bytes);
   return ::connect(socket.get(), generic, to.length) == 0 ? 0 : errno;
 }

@@ -26,13 +26,11 @@ class Address {
   // Returns the number of addresses of the host, at least 1: localhost is often ::1 and 127.0.0.1,
   // and the server listens on one of them.
   std::size_t endpoints() const { return endpoints_.size(); }
-  // Returns a non-blocking socket with TCP_NODELAY for one address of the host. Returns an empty
-  // descriptor and sets errno on failure. Requires: endpoint < endpoints().
-  os::Descriptor make_socket(std::size_t endpoint) const;
-  // Connects the socket to that address, without waiting. Returns 0, or the errno. With EINPROGRESS
-  // the connection is established, or has failed, when the socket becomes writable. With EAGAIN the
-  // queue of a unix socket is full, and the call may be repeated.
-  int connect(const os::Descriptor& socket, std::size_t endpoint) const;
+  // Connects to one address of the host, without waiting. If the descriptor is empty, first makes
+  // it a non-blocking socket, with TCP_NODELAY. Returns 0, or the errno. With EINPROGRESS the
+  // connection is established, or has failed, when the socket becomes writable. With EAGAIN the
+  // queue of a unix socket is full, and the call may be repeated. Requires: endpoint < endpoints().
+  int connect(os::Descriptor& socket, std::size_t endpoint) const;
 
   // Returns the address as given, with default host and port filled in.
   const std::string& name() const { return name_; }

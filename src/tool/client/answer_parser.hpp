@@ -44,6 +44,8 @@ class AnswerParser {
     kept_bytes_max_ = most;
   }
 
+  // Returns true if a part of an answer has arrived.
+  bool is_in_answer() const { return in_body_ || !unfinished_line().empty(); }
   // Returns the part of a line that has arrived without its end; empty after a complete line.
   std::string_view unfinished_line() const {
     return kept_is_used_ ? std::string_view{} : std::string_view(kept_.data(), kept_bytes_);

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/protocol/reply.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/output.hpp"
 
@@ -42,42 +41,31 @@ ssize_t send_pieces(int socket, std::span<const std::string_view> pieces) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-Loss failure_of(const char* call, int error) {
-  return {.kind = Loss::Kind::failed, .text = std::string(call) + ": " + std::strerror(error)};
+// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
+bool begins_answer(std::string_view line) {
+  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
+  return line.find_first_not_of(kBytes) == std::string_view::npos;
 }
 
 }  // namespace
 
-std::string_view first_line(std::string_view words) {
-  std::string_view line = words.substr(0, words.find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-std::string shown_words(std::string_view words) {
-  return safe_word(words.substr(0, kForeignBytesShown));
-}
-
-std::string to_sentence(const Loss& loss, std::string_view late) {
-  std::string_view words = loss.text;
+std::string to_sentence(const Loss& loss, std::string_view late, std::string_view name) {
   switch (loss.kind) {
-    case Loss::Kind::unreachable:
     case Loss::Kind::failed:
       return loss.text;
     case Loss::Kind::closed:
-      return "the server closed the connection";
+      return "the server closed the connection" +
+             (name.empty() ? std::string() : " during " + std::string(name));
     case Loss::Kind::late:
       return std::string(late);
-    case Loss::Kind::unasked: {
-      words = first_line(words);
-      ReplyLine reply;
-      if (read_reply_line(words, reply)) return "unexpected answer: " + std::string(words);
-      break;
-    }
+    case Loss::Kind::unasked:
+      return (name.empty() ? "unexpected answer: " : std::string(name) + " was answered: ") +
+             safe_word(loss.text);
     case Loss::Kind::foreign:
-      break;
+      return "not a beanstalk server; it sent: " +
+             safe_word(std::string_view(loss.text).substr(0, kForeignBytesShown));
   }
-  return "not a beanstalk server; it sent: " + shown_words(words);
+  return {};
 }
 
 Link::Link(const Address& address, std::span<char> buffer, Hooks hooks, std::uint64_t answers_max)
@@ -105,36 +93,22 @@ void Link::open(Duration patience, Instant now) {
 // Tries the addresses of the host in turn, until one may accept the connection.
 void Link::try_endpoints(Instant now) {
   while (endpoint_ < address_.endpoints()) {
-    if (!socket_) {
-      socket_ = address_.make_socket(endpoint_);
-      connect_end_ = now + patience_;
-    }
-    if (!socket_) {
-      attempt_loss_ = failure_of("cannot create a socket", errno);
-      ++endpoint_;
-      continue;
-    }
-    const int error = address_.connect(socket_, endpoint_);
+    if (!socket_) connect_end_ = now + patience_;
+    int error = address_.connect(socket_, endpoint_);
     if (error == EAGAIN) {  // The queue of a unix socket is full.
       retry_ = now + kFullQueuePause;
       return;
     }
-    if (error == 0 || error == EINPROGRESS) {
-      if (watch()) return;
-      attempt_loss_ = {.kind = Loss::Kind::failed, .text = "out of memory for a connection"};
-      socket_.reset();
-      ++endpoint_;
-    } else {
-      end_attempt(error);
-    }
+    if (error == 0 || error == EINPROGRESS) error = watch() ? 0 : ENOMEM;
+    if (error == 0) return;
+    end_attempt(error);
   }
-  lose(now, attempt_loss_);
+  lose_by(now, "cannot connect to " + address_.name(), connect_error_);
 }
 
 // Proceeds to the next address of the host, because this one failed.
 void Link::end_attempt(int error) {
-  attempt_loss_ = {.kind = Loss::Kind::unreachable,
-                   .text = "cannot connect to " + address_.name() + ": " + std::strerror(error)};
+  connect_error_ = error;
   unwatch();
   socket_.reset();
   ++endpoint_;
@@ -172,26 +146,26 @@ void Link::end_connect(Instant now) {
 
 // The connection ----------------------------------------------------------------------------------
 
-void Link::drop_connection() {
+void Link::close() {
   unwatch();
   socket_.reset();
   state_ = State::closed;
-  send_error_ = 0;
-}
-
-void Link::close() {
-  drop_connection();
   pipeline_.abort();
 }
 
-void Link::lose(Instant now, Loss loss) {
-  loss.was_in_answer = pipeline_.is_in_answer();
+void Link::lose(Instant now, Loss::Kind kind, std::string text) {
+  Loss loss{kind, pipeline_.parser().is_in_answer(), std::move(text)};
+  const std::string_view line = pipeline_.parser().unfinished_line();
+  if ((kind == Loss::Kind::closed || kind == Loss::Kind::late) && !begins_answer(line)) {
+    loss.kind = Loss::Kind::foreign;
+    loss.text = line;
+  }
   close();
   if (hooks_.lost) hooks_.lost(now, loss);
 }
 
-void Link::lose_as_late(Instant now) {
-  lose(now, {.kind = Loss::Kind::late, .text = std::string(pipeline_.unfinished_line())});
+void Link::lose_by(Instant now, const std::string& call, int error) {
+  lose(now, Loss::Kind::failed, call + ": " + std::strerror(error));
 }
 
 os::Descriptor Link::release() {
@@ -200,11 +174,6 @@ os::Descriptor Link::release() {
   os::Descriptor socket = std::move(socket_);
   close();
   return socket;
-}
-
-void Link::ask(Request& request, Instant now) {
-  pipeline_.ask(request);
-  if (is_connected() && !is_handling_) send(now);
 }
 
 short Link::wanted_events() const {
@@ -224,7 +193,7 @@ Instant Link::next_event() const {
     case State::connecting:
       return is_watched_ ? connect_end_ : retry_;
     case State::connected:
-      return send_error_ != 0 ? Instant::at(0) : pipeline_.deadline();
+      return pipeline_.has_output() && !waits_for_room_ ? Instant::at(0) : pipeline_.deadline();
   }
   return Instant::never();
 }
@@ -236,13 +205,8 @@ void Link::handle_source(os::EventSource& /*source*/, std::uint32_t events) {
 void Link::handle(std::uint32_t events) {
   if (!is_watched_ || events == 0) return;
   const Instant now = os::read_clock();
-  if (state_ == State::connecting) {
-    end_connect(now);
-    return;
-  }
-  is_handling_ = true;
+  if (state_ == State::connecting) return end_connect(now);
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) receive(now);
-  is_handling_ = false;
   if (is_connected()) send(now);
 }
 
@@ -250,52 +214,39 @@ void Link::advance(Instant now) {
   if (state_ == State::connecting) {
     if (socket_ && now >= connect_end_) end_attempt(ETIMEDOUT);
     if (!is_watched_ && now >= retry_) try_endpoints(now);
-    return;
-  }
-  if (!is_connected()) return;
-  if (send_error_ != 0) {
-    lose(now, failure_of("cannot send", send_error_));
-  } else if (now >= pipeline_.deadline()) {
-    lose_as_late(now);
-  } else {
+  } else if (is_connected() && now >= pipeline_.deadline()) {
+    lose(now, Loss::Kind::late, {});
+  } else if (is_connected()) {
     send(now);
   }
 }
 
 void Link::send(Instant now) {
   std::array<std::string_view, kPiecesMax> pieces;
-  while (send_error_ == 0) {
-    const std::size_t count = pipeline_.gather(pieces, now);
-    if (count == 0) return set_waits_for_room(false);
+  while (const std::size_t count = pipeline_.gather(pieces, now)) {
     const ssize_t sent = send_pieces(socket_.get(), {pieces.data(), count});
     if (sent >= 0) {
       pipeline_.sent(static_cast<std::size_t>(sent), now);
     } else if (errno == EAGAIN) {
       return set_waits_for_room(true);
     } else if (errno != EINTR) {
-      send_error_ = errno;
+      return lose_by(now, "cannot send", errno);
     }
   }
+  set_waits_for_room(false);
 }
 
 void Link::receive(Instant now) {
   const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
   if (count < 0) {
-    if (errno != EAGAIN && errno != EINTR) lose(now, failure_of("cannot receive", errno));
+    if (errno != EAGAIN && errno != EINTR) lose_by(now, "cannot receive", errno);
     return;
   }
-  if (count == 0) {
-    lose(now, {.kind = Loss::Kind::closed, .text = std::string(pipeline_.unfinished_line())});
-    return;
-  }
-  switch (pipeline_.receive({buffer_.data(), static_cast<std::size_t>(count)}, now)) {
-    case Pipeline::Read::good:
-      return;
-    case Pipeline::Read::foreign:
-      return lose(now, {.kind = Loss::Kind::foreign, .text = pipeline_.words()});
-    case Pipeline::Read::unasked:
-      return lose(now, {.kind = Loss::Kind::unasked, .text = pipeline_.words()});
-  }
+  if (count == 0) return lose(now, Loss::Kind::closed, {});
+  const Pipeline::Read read =
+      pipeline_.receive({buffer_.data(), static_cast<std::size_t>(count)}, now);
+  if (read == Pipeline::Read::foreign) lose(now, Loss::Kind::foreign, pipeline_.line());
+  if (read == Pipeline::Read::unasked) lose(now, Loss::Kind::unasked, pipeline_.line());
 }
 
 }  // namespace haricot::tool

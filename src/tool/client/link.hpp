@@ -20,26 +20,20 @@ namespace haricot::tool {
 // The reason why a connection ended, or could not be made.
 struct Loss {
   enum class Kind : std::uint8_t {
-    unreachable,  // No address of the host accepts connections.
-    failed,       // A call of the system failed.
-    closed,       // By the server.
-    late,         // An answer did not arrive in time.
-    foreign,      // The server does not speak the protocol.
-    unasked,      // The server sent more than answers.
+    failed,   // A call of the system failed, or no address of the host accepts connections.
+    closed,   // By the server.
+    late,     // An answer did not arrive in time.
+    foreign,  // The server does not speak the protocol.
+    unasked,  // The server sent more answers than commands.
   };
   Kind kind = Kind::closed;
   bool was_in_answer = false;  // A part of an answer has arrived.
-  // A sentence about the first two kinds. Otherwise the last words of the server, unescaped: an
-  // unfinished line, the foreign one, or the unasked bytes. May be empty.
-  std::string text = {};
+  std::string text = {};       // `failed`: the sentence. `foreign`, `unasked`: the server's line.
 };
 
-// Returns the first line of the server's words, without its line end.
-std::string_view first_line(std::string_view words);
-// Returns the beginning of the server's words, safe to print.
-std::string shown_words(std::string_view words);
-// Returns a message without the name of the server. `late` is the message about a late answer.
-std::string to_sentence(const Loss& loss, std::string_view late);
+// Returns a message without the name of the server, safe to print. `late` is the message about a
+// late answer. `name` describes the commands, if there are any.
+std::string to_sentence(const Loss& loss, std::string_view late, std::string_view name = {});
 
 // A connection to a server. It has no policy: its user decides when to open it again.
 //
@@ -67,19 +61,16 @@ class Link final {
   void set_poller(os::Poller& poller) { poller_ = &poller; }
 
   // Connects to the addresses of the host in turn, to each within `patience`, from the next
-  // advance() on. Requests may be asked at once. Requires: !is_open().
+  // advance() on. Requires: !is_open().
   void open(Duration patience, Instant now);
   // Closes the connection and calls the handlers of pending requests with null, but no hook. May be
   // called by a handler.
   void close();
-  // Closes the connection as one whose server is late, for a user that gives up.
-  void lose_as_late(Instant now);
   // Returns true while the link is connecting or connected.
   bool is_open() const { return state_ != State::closed; }
   bool is_connected() const { return state_ == State::connected; }
 
-  // Sends the request at once if connected, and otherwise later. Calls no handler and no hook.
-  void ask(Request& request, Instant now);
+  // Requests that are asked here are sent by the next handle() or advance() of the connection.
   Pipeline& pipeline() { return pipeline_; }
   const Pipeline& pipeline() const { return pipeline_; }
   // Hands the connection over to the caller, and closes the link. Requires: it is connected, and
@@ -109,8 +100,8 @@ class Link final {
   void send(Instant now);
   void set_waits_for_room(bool waits);
   void receive(Instant now);
-  void lose(Instant now, Loss loss);
-  void drop_connection();
+  void lose(Instant now, Loss::Kind kind, std::string text);
+  void lose_by(Instant now, const std::string& call, int error);
 
   const Address& address_;
   std::span<char> buffer_;
@@ -122,14 +113,12 @@ class Link final {
   State state_ = State::closed;
   os::Descriptor socket_;
   bool is_watched_ = false;      // A connect is under way, or the link is connected.
-  bool is_handling_ = false;     // Requests of handlers are sent at the end of handle().
   bool waits_for_room_ = false;  // The socket did not accept all bytes.
-  int send_error_ = 0;           // advance() reports it.
   Duration patience_;            // For each address of the host.
   std::size_t endpoint_ = 0;     // Index of the address that is tried.
   Instant connect_end_;          // Deadline for this address.
   Instant retry_;                // Time of the next attempt while the server's queue is full.
-  Loss attempt_loss_;            // Reason why the last address failed.
+  int connect_error_ = 0;        // The errno of the last address that failed.
 };
 
 }  // namespace haricot::tool

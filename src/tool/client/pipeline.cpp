@@ -1,6 +1,7 @@
 #include "tool/client/pipeline.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/reply.hpp"
@@ -38,21 +39,22 @@ void Pipeline::ask(Request& request) {
   if (sending_ == nullptr) sending_ = &request;
 }
 
-// Returns true if the request may be sent.
-bool Pipeline::start(Request& request, Instant now) {
-  if (request.is_started) return true;
-  if (answers_due_ > 0 && answers_due_ + request.answers > answers_max_) return false;
-  if (answers_due_ == 0) renew_deadline(request.patience, now);
-  answers_due_ += request.answers;
-  request.is_started = true;
-  return true;
+bool Pipeline::may_start(const Request& request) const {
+  return request.is_started || answers_due_ == 0 || answers_due_ + request.answers <= answers_max_;
+}
+
+bool Pipeline::has_output() const {
+  return !rest_.empty() ||
+         (sending_ != nullptr && may_start(*sending_) && !unsent_part(*sending_).empty());
 }
 
 std::size_t Pipeline::gather(std::span<std::string_view> pieces, Instant now) {
   std::size_t count = 0;
   if (!rest_.empty()) pieces[count++] = rest_;
   for (Request* at = sending_; at != nullptr && count < pieces.size(); at = pending_.after(*at)) {
-    if (!start(*at, now)) break;
+    if (!may_start(*at)) break;
+    if (answers_due_ == 0) renew_deadline(at->patience, now);
+    if (!std::exchange(at->is_started, true)) answers_due_ += at->answers;
     const std::string_view piece = unsent_part(*at);
     if (!piece.empty()) pieces[count++] = piece;
     if (is_gated(*at)) break;
@@ -90,23 +92,24 @@ void Pipeline::mark_progress(std::size_t bytes, Instant now) {
   if (bytes_moved_ >= kProgressBytes) renew_deadline(patience_, now);
 }
 
-Pipeline::Read Pipeline::complain(Read result, std::string_view words) {
-  words_ = words.substr(0, kReplyLineBytesMax);
-  return result;
-}
-
 Pipeline::Read Pipeline::receive(std::string_view bytes, Instant now) {
   received_ = now;
   mark_progress(bytes.size(), now);
   while (!bytes.empty()) {
-    if (answers_due_ == 0) return complain(Read::unasked, bytes);
+    if (answers_due_ == 0) {
+      ReplyLine reply;
+      line_ = bytes.substr(0, std::min(bytes.find_first_of("\r\n"), kReplyLineBytesMax));
+      return read_reply_line(line_, reply) ? Read::unasked : Read::foreign;
+    }
     Request& request = pending_.front();
-    if (!is_in_answer_) parser_.keep_bodies(request.body_bytes_max);
+    if (!parser_.is_in_answer()) parser_.keep_bodies(request.body_bytes_max);
     const AnswerParser::Result result = parser_.next(bytes);
-    is_in_answer_ = result == AnswerParser::Result::more;
-    if (is_in_answer_) break;
+    if (result == AnswerParser::Result::more) break;
     const Answer& answer = parser_.answer();
-    if (result == AnswerParser::Result::malformed) return complain(Read::foreign, answer.line);
+    if (result == AnswerParser::Result::malformed) {
+      line_ = answer.line;
+      return Read::foreign;
+    }
     const bool is_refused = is_gated(request) && answer.code != ReplyCode::now_using;
     if (is_refused) request.bytes_sent = request.commands.size();
     if (is_refused && sending_ == &request) sending_ = pending_.after(request);
@@ -123,7 +126,11 @@ Pipeline::Read Pipeline::receive(std::string_view bytes, Instant now) {
 bool Pipeline::take_answer(Request& request, const Answer& answer, Instant now) {
   const bool is_last = request.answered + 1 == request.answers;
   const std::uint64_t connection = connection_;
-  if (is_last) finish(request);
+  if (is_last && sending_ == &request) {
+    rest_ += request.commands.substr(request.bytes_sent);
+    sending_ = pending_.after(request);
+  }
+  if (is_last) pending_.remove(request);
   CHECK(answers_due_ > 0);
   --answers_due_;
   if (answers_due_ > 0 || !rest_.empty()) {
@@ -135,15 +142,6 @@ bool Pipeline::take_answer(Request& request, const Answer& answer, Instant now) 
   return true;
 }
 
-// Removes a request with all its answers.
-void Pipeline::finish(Request& request) {
-  if (sending_ == &request) {
-    rest_ += request.commands.substr(request.bytes_sent);
-    sending_ = pending_.after(request);
-  }
-  pending_.remove(request);
-}
-
 void Pipeline::abort() {
   Requests lost;
   lost.append(pending_);
@@ -152,7 +150,6 @@ void Pipeline::abort() {
   answers_due_ = 0;
   rest_.clear();
   parser_.restart();
-  is_in_answer_ = false;
   while (Request* request = lost.first()) {
     lost.remove(*request);
     request->take.function(request->take.context, *request, nullptr);

@@ -79,6 +79,8 @@ class Pipeline final {
   // May be called by a handler. Requires: the request is not pending.
   void ask(Request& request);
   bool is_idle() const { return pending_.empty() && rest_.empty(); }
+  // Returns true if gather() would return pieces.
+  bool has_output() const;
 
   // Stores the next bytes to send in `pieces`, in order, and returns the number of pieces; 0 if
   // there is nothing to send. The pieces are valid until the next call of another method. sent()
@@ -89,17 +91,14 @@ class Pipeline final {
   enum class Read : std::uint8_t {
     good,
     foreign,  // Not the beanstalk protocol.
-    unasked,  // Bytes without a request that was sent.
+    unasked,  // An answer without a request that was sent.
   };
-  // Parses bytes from the server and calls handlers. After another result than `good`, words() has
-  // the server's bytes, and only abort() may follow. Stops with `good` if a handler calls abort().
+  // Parses bytes from the server and calls handlers. After another result than `good`, line() has
+  // the reason, and only abort() may follow. Stops with `good` if a handler calls abort().
   [[nodiscard]] Read receive(std::string_view bytes, Instant now);
-  // Returns the foreign line, or the first unasked bytes; at most kReplyLineBytesMax.
-  const std::string& words() const { return words_; }
-  // Returns true if a part of an answer has arrived.
-  bool is_in_answer() const { return is_in_answer_; }
-  // See AnswerParser.
-  std::string_view unfinished_line() const { return parser_.unfinished_line(); }
+  // Returns the foreign or unasked line without its end, at most kReplyLineBytesMax bytes.
+  const std::string& line() const { return line_; }
+  const AnswerParser& parser() const { return parser_; }
 
   // Returns the time of the last received bytes.
   Instant received() const { return received_; }
@@ -111,12 +110,10 @@ class Pipeline final {
   void abort();
 
  private:
-  bool start(Request& request, Instant now);
+  bool may_start(const Request& request) const;
   void renew_deadline(Duration patience, Instant now);
   void mark_progress(std::size_t bytes, Instant now);
-  Read complain(Read result, std::string_view words);
   bool take_answer(Request& request, const Answer& answer, Instant now);
-  void finish(Request& request);
 
   using Requests = IntrusiveList<Request, &Request::hook>;
 
@@ -126,12 +123,11 @@ class Pipeline final {
   std::uint64_t answers_due_ = 0;  // Number of answers to requests whose sending has begun.
   std::string rest_;  // Rest of a request whose answers arrived before it was sent completely.
   AnswerParser parser_;
-  bool is_in_answer_ = false;
   std::size_t bytes_moved_ = 0;  // Since the deadline was set.
   Duration patience_;            // Time limit that deadline_ is set by.
   Instant deadline_;
   Instant received_;
-  std::string words_;
+  std::string line_;
   std::uint64_t connection_ = 0;  // Number of the connection: handlers may have called abort().
 };
 

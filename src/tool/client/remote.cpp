@@ -38,42 +38,18 @@ std::string_view explanation(ReplyCode code) {
   }
 }
 
-// Returns true if the line can be the beginning of an answer of a beanstalk server, such as "OK 4".
-bool begins_answer(std::string_view line) {
-  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
-  return line.find_first_not_of(kBytes) == std::string_view::npos;
-}
-
-// Returns words of the server that show that it is no beanstalk server; empty if there are none.
-std::string_view foreign_words(const Loss& loss) {
-  const std::string_view line = first_line(loss.text);
-  ReplyLine reply;
-  switch (loss.kind) {
-    case Loss::Kind::unreachable:
-    case Loss::Kind::failed:
-      return {};
-    case Loss::Kind::closed:
-    case Loss::Kind::foreign:
-      return loss.text;
-    case Loss::Kind::late:
-      return begins_answer(loss.text) ? std::string_view{} : loss.text;
-    case Loss::Kind::unasked:
-      return read_reply_line(line, reply) ? std::string_view{} : line;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string describe_unexpected(std::string_view command, const Answer& answer) {
   std::string text(command);
-  if (answer.code == ReplyCode::reserved && !answer.body_matches) {
-    return text + " returned another body than was put";
-  }
   if (answer.line.empty()) return text + " was answered with an empty line";
   text += " was answered: ";
   for (const char c : answer.line.substr(0, 100)) text += c >= ' ' && c <= '~' ? c : '?';
   return text;
+}
+
+Response copy_of(const Answer& answer) {
+  return {answer.code, answer.number, std::string(answer.line), std::string(answer.body)};
 }
 
 Remote::Remote(Address address, Duration patience)
@@ -95,9 +71,8 @@ bool Remote::open() {
   link_.open(patience_, os::read_clock());
   while (link_.is_open() && !link_.is_connected()) wait_once();
   if (link_.is_connected()) return true;
-  return fail(
-      gave_up_.empty() ? loss_.text : "cannot connect to " + address_.name() + ": " + gave_up_,
-      kExitNoServer);
+  if (!gave_up_.empty()) loss_.text = "cannot connect to " + address_.name() + ": " + gave_up_;
+  return fail(loss_.text, kExitNoServer);
 }
 
 // Waits until the connection or another descriptor is ready, or an answer is late, and handles it.
@@ -120,56 +95,36 @@ void Remote::wait_once() {
 
 void Remote::give_up(std::string_view reason) {
   gave_up_ = reason;
-  link_.lose_as_late(os::read_clock());
-}
-
-// Sends the request and waits for its answers. Returns false if the connection is closed.
-bool Remote::exchange(Request& request) {
-  CHECK(is_open());
-  gave_up_.clear();
-  request.patience = patience_;
-  link_.ask(request, os::read_clock());
-  // The answers may arrive before all commands are sent.
-  while (link_.is_open() && !link_.pipeline().is_idle()) wait_once();
-  return link_.is_open();
+  loss_ = {.kind = Loss::Kind::late};
+  close();
 }
 
 // Returns a message about the lost connection. `name` describes the commands.
 std::string Remote::describe_loss(std::string_view name) const {
-  Answer odd;
-  switch (loss_.kind) {
-    case Loss::Kind::unreachable:
-    case Loss::Kind::failed:
-      break;
-    case Loss::Kind::closed:
-      return "the server closed the connection during " + std::string(name);
-    case Loss::Kind::late: {
-      std::string_view reason = loss_.was_in_answer
-                                    ? "the server stopped in the middle of the answer"
-                                    : "the server sent nothing in time";
-      if (!gave_up_.empty()) reason = gave_up_;
-      return "no answer to " + std::string(name) + ": " + std::string(reason);
-    }
-    case Loss::Kind::foreign:
-    case Loss::Kind::unasked:
-      odd.line = first_line(loss_.text);
-      return describe_unexpected(name, odd);
-  }
-  return loss_.text;
+  std::string_view reason = loss_.was_in_answer ? "the server stopped in the middle of the answer"
+                                                : "the server sent nothing in time";
+  if (!gave_up_.empty()) reason = gave_up_;
+  return to_sentence(loss_, "no answer to " + std::string(name) + ": " + std::string(reason), name);
 }
 
 bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t answers,
                  const std::function<void(const Answer&)>& take) {
   if (answers == 0) return true;
+  CHECK(is_open());
   auto pass_on = [&take](const Request& /*request*/, const Answer* answer) {
     if (answer != nullptr) take(*answer);
   };
-  Request request{.commands = commands, .answers = answers, .take = AnswerHandler::of(pass_on)};
-  if (exchange(request)) return true;
-  const std::string_view foreign = foreign_words(loss_);
-  if (foreign.empty()) return fail(address_.name() + ": " + describe_loss(name), kExitNoServer);
-  return fail(address_.name() + " is not a beanstalk server; it sent: " + shown_words(foreign),
-              kExitNoServer);
+  Request request{.commands = commands,
+                  .answers = answers,
+                  .take = AnswerHandler::of(pass_on),
+                  .patience = patience_};
+  gave_up_.clear();
+  link_.pipeline().ask(request);
+  // The answers may arrive before all commands are sent.
+  while (link_.is_open() && !link_.pipeline().is_idle()) wait_once();
+  if (is_open()) return true;
+  const bool is_foreign = loss_.kind == Loss::Kind::foreign;
+  return fail(address_.name() + (is_foreign ? " is " : ": ") + describe_loss(name), kExitNoServer);
 }
 
 bool Remote::open(std::string& error) {
@@ -180,20 +135,11 @@ bool Remote::open(std::string& error) {
 
 bool Remote::run(std::string_view name, std::string_view commands, std::uint64_t answers,
                  const Check& check, std::string& error) {
-  if (answers == 0) return true;
   std::string odd;
-  auto pass_on = [&](const Request& /*request*/, const Answer* answer) {
-    if (answer == nullptr || check(*answer)) return;
-    Answer unwanted = *answer;
-    unwanted.body_matches = true;  // Bodies are not compared here.
-    odd = describe_unexpected(name, unwanted);
-    close();
-  };
-  Request request{.commands = commands,
-                  .answers = answers,
-                  .take = AnswerHandler::of(pass_on),
-                  .body_bytes_max = 0};
-  if (exchange(request)) return true;
+  const bool is_good = ask(name, commands, answers, [&](const Answer& answer) {
+    if (odd.empty() && !check(answer)) odd = describe_unexpected(name, answer);
+  });
+  if (is_good && odd.empty()) return true;
   error = odd.empty() ? describe_loss(name) : odd;
   return false;
 }
@@ -208,25 +154,17 @@ std::optional<std::vector<Response>> Remote::ask_together(std::string_view name,
                                                           std::string_view commands,
                                                           std::uint64_t answers) {
   std::vector<Response> responses;
-  responses.reserve(static_cast<std::size_t>(answers));
-  const auto take = [&responses](const Answer& answer) {
-    responses.push_back(
-        {answer.code, answer.number, std::string(answer.line), std::string(answer.body)});
-  };
+  const auto take = [&](const Answer& answer) { responses.push_back(copy_of(answer)); };
   if (!ask(name, commands, answers, take)) return std::nullopt;
-  CHECK(responses.size() == answers);
   return responses;
 }
 
 std::optional<Response> Remote::ask(std::string_view command) {
   CHECK(command.find_first_of("\r\n") == std::string_view::npos);
-  Response response;
-  const auto take = [&response](const Answer& answer) {
-    response = {answer.code, answer.number, std::string(answer.line), std::string(answer.body)};
-  };
-  const std::string_view name = command.substr(0, command.find(' '));
-  if (!ask(name, std::string(command) + "\r\n", 1, take)) return std::nullopt;
-  return response;
+  auto responses =
+      ask_together(command.substr(0, command.find(' ')), std::string(command) + "\r\n", 1);
+  if (!responses) return std::nullopt;
+  return std::move(responses->front());
 }
 
 std::optional<Response> Remote::ask(std::string_view command, ReplyCode wanted) {

@@ -32,6 +32,7 @@ struct Response {
   std::string line;
   std::string body;
 };
+Response copy_of(const Answer& answer);
 
 // A failure: its reason for a person, and the exit status for a script.
 struct Failure {
@@ -85,8 +86,8 @@ class Remote final {
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);
   std::optional<std::vector<std::string>> ask_list();
 
-  // For a benchmark. On failure they set `error`, which does not name the server, and close the
-  // connection. run() stores no bodies; `check` returns true if the answer is acceptable.
+  // For a benchmark. On failure they set `error`, which does not name the server. `check` returns
+  // true if the answer is acceptable.
   [[nodiscard]] bool open(std::string& error);
   using Check = std::function<bool(const Answer& answer)>;
   [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
@@ -105,7 +106,6 @@ class Remote final {
 
  private:
   bool fail(std::string reason, int status);
-  bool exchange(Request& request);
   void wait_once();
   void give_up(std::string_view reason);
   std::string describe_loss(std::string_view name) const;
@@ -115,7 +115,7 @@ class Remote final {
   std::unique_ptr<char[]> buffer_;
   Link link_;
   Loss loss_;            // End of the last connection that was lost.
-  std::string gave_up_;  // Reason why a call stopped waiting; empty if it did not.
+  std::string gave_up_;  // Reason why the call stopped waiting; empty if it did not.
   std::vector<int> watched_;
   std::function<bool()> on_ready_;
   Failure failure_;

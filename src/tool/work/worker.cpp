@@ -93,7 +93,7 @@ void Worker::start_next(Instant now) {
 
 // Sends commands whose answers the method takes. The server may take `more_s` longer to answer.
 template <void (Worker::*kMethod)(const Answer& answer, Instant now)>
-void Worker::ask(Asked& what, std::string commands, Instant now, std::uint64_t more_s) {
+void Worker::ask(Asked& what, std::string commands, std::uint64_t answers, std::uint64_t more_s) {
   const auto take = [](void* self, Request& /*request*/, const Answer* answer) {
     auto& worker = *static_cast<Worker*>(self);
     // Without an answer the connection is closed, and perhaps lose() follows.
@@ -101,9 +101,10 @@ void Worker::ask(Asked& what, std::string commands, Instant now, std::uint64_t m
   };
   what.commands = std::move(commands);
   what.request.commands = what.commands;
+  what.request.answers = answers;
   what.request.take = {take, this};
   what.request.patience = sum(work_.patience, more_s);
-  link_.ask(what.request, now);
+  link_.pipeline().ask(what.request);
 }
 
 void Worker::ask_for_job(Instant now, bool has_to_watch) {
@@ -113,16 +114,16 @@ void Worker::ask_for_job(Instant now, bool has_to_watch) {
   work_.slowdown.count_start(now);
   turn_s_ = work_.plan.wait_s ? std::min(left_s_, kTurnS) : kTurnS;
   std::string commands;
-  begin_.request.answers = 1;
+  std::uint64_t answers = 1;
   if (has_to_watch) {
     const auto& tubes = work_.plan.tubes;
     for (const std::string& tube : tubes) commands += "watch " + tube + "\r\n";
     const bool ignores = std::find(tubes.begin(), tubes.end(), "default") == tubes.end();
     if (ignores) commands += "ignore default\r\n";
-    begin_.request.answers += tubes.size() + (ignores ? 1 : 0);
+    answers += tubes.size() + (ignores ? 1 : 0);
   }
   commands += "reserve-with-timeout " + std::to_string(turn_s_) + "\r\n";
-  ask<&Worker::take_begin>(begin_, std::move(commands), now, turn_s_);
+  ask<&Worker::take_begin>(step_, std::move(commands), answers, turn_s_);
 }
 
 void Worker::add_wanted(std::vector<pollfd>& wanted, bool reads_output) const {
@@ -143,22 +144,23 @@ void Worker::handle(short events) {
 }
 
 void Worker::advance(Instant now) {
-  link_.advance(now);
   if (now >= due_) {
     due_ = Instant::never();
-    return start_next(now);
+    start_next(now);
   }
   if (now >= time_due_) end_time(now);
   if (now >= touch_due_) {
     // Touch again after half of the TTR.
     touch_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(job_.ttr_s) * 500);
-    if (touch_.request.is_pending()) return;
-    ask<&Worker::take_touch>(touch_, "touch " + std::to_string(job_.id) + "\r\n", now);
+    if (!touch_.request.is_pending()) {
+      ask<&Worker::take_touch>(touch_, "touch " + std::to_string(job_.id) + "\r\n");
+    }
   }
+  link_.advance(now);
 }
 
 void Worker::take_begin(const Answer& answer, Instant now) {
-  if (!begin_.request.is_pending()) return take_job(answer, now);
+  if (!step_.request.is_pending()) return take_job(answer, now);
   if (answer.code != ReplyCode::watching) {
     lose("watch was answered: " + std::string(answer.line), now);
   }
@@ -180,7 +182,7 @@ void Worker::take_job(const Answer& answer, Instant now) {
   is_held_ = true;
   job_.id = answer.number;
   job_.body = std::string(answer.body);
-  ask<&Worker::take_stats>(stats_, "stats-job " + std::to_string(job_.id) + "\r\n", now);
+  ask<&Worker::take_stats>(step_, "stats-job " + std::to_string(job_.id) + "\r\n");
 }
 
 void Worker::take_no_job(Instant now) {
@@ -215,7 +217,7 @@ void Worker::run_program(Instant now) {
   run_.reserves = job_.reserves;
   run_.body_bytes = job_.body.size();
   std::optional<std::vector<std::string>> words = words_for(work_.plan, job_.body);
-  if (!words) return end_badly("its body cannot be an argument", false, now);
+  if (!words) return end_badly("its body cannot be an argument", false);
   ProgramStart start;
   start.words = std::move(*words);
   start.environment = environment_of(job_);
@@ -299,7 +301,7 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
   }
   if (end.is_good()) {
     work_.slowdown.count_success();
-    return ask_for_end(Fate::done, 0, now);
+    return ask_for_end(Fate::done, 0);
   }
   // A status of --bury-on means a bad job, so it is no sign of a general failure.
   const bool is_bad_job = buries_at_once(work_.plan, run_.status);
@@ -307,10 +309,10 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
     work_.say(std::to_string(Slowdown::kFreeFailures) +
               " programs in a row have failed: slowing down until one succeeds");
   }
-  end_badly("its program " + what, !is_bad_job, now);
+  end_badly("its program " + what, !is_bad_job);
 }
 
-void Worker::end_badly(const std::string& what, bool may_try_again, Instant now) {
+void Worker::end_badly(const std::string& what, bool may_try_again) {
   const bool is_last = is_last_try(work_.plan, job_.reserves);
   Fate fate = !may_try_again || is_last ? Fate::buried : Fate::released;
   if (work_.phase == WorkRun::Phase::giving_back) fate = Fate::given_back;
@@ -324,14 +326,14 @@ void Worker::end_badly(const std::string& what, bool may_try_again, Instant now)
     }
     work_.say(job_name() + ": " + what + ": " + then);
   }
-  ask_for_end(fate, fate == Fate::released ? delay : 0, now);
+  ask_for_end(fate, fate == Fate::released ? delay : 0);
 }
 
 // Ends the run if the program cannot be started, because every job would fail. The job is released,
 // even after its last try.
 void Worker::end_unstarted(int reason, Instant now) {
   // The body makes the arguments and the environment too large.
-  if (reason == E2BIG) return end_badly("its body cannot be an argument", false, now);
+  if (reason == E2BIG) return end_badly("its body cannot be an argument", false);
   const bool is_missing = reason == ENOENT || reason == ENOTDIR;
   run_.status = is_missing ? kExitNotFound : kExitNotExecuted;
   end_unstarted("cannot execute " + work_.plan.command.front() + ": " + std::strerror(reason),
@@ -345,10 +347,10 @@ void Worker::end_unstarted(const std::string& what, int status, Instant now) {
     return start_next(now);
   }
   work_.say(job_name() + ": " + what + ": released, ready now");
-  ask_for_end(Fate::given_back, 0, now);
+  ask_for_end(Fate::given_back, 0);
 }
 
-void Worker::ask_for_end(Fate fate, std::uint64_t delay_s, Instant now) {
+void Worker::ask_for_end(Fate fate, std::uint64_t delay_s) {
   CHECK(is_held_ && !program_.is_running() && fate != Fate::in_doubt);
   const std::string id = std::to_string(job_.id);
   const std::string and_priority = " " + std::to_string(job_.priority);
@@ -358,7 +360,7 @@ void Worker::ask_for_end(Fate fate, std::uint64_t delay_s, Instant now) {
   std::string command = "release " + id + and_priority + " " + std::to_string(delay_s) + "\r\n";
   if (fate == Fate::done) command = "delete " + id + "\r\n";
   if (fate == Fate::buried) command = "bury " + id + and_priority + "\r\n";
-  ask<&Worker::take_ending>(ending_, std::move(command), now);
+  ask<&Worker::take_ending>(step_, std::move(command));
 }
 
 void Worker::take_ending(const Answer& answer, Instant now) {
@@ -372,7 +374,7 @@ void Worker::take_ending(const Answer& answer, Instant now) {
   if (answer.code == ReplyCode::buried && wanted_end_ == Fate::given_back) {
     // The job had no try left. A kick grants one more.
     was_kicked_ = true;
-    return ask<&Worker::take_ending>(ending_, "kick-job " + std::to_string(job_.id) + "\r\n", now);
+    return ask<&Worker::take_ending>(step_, "kick-job " + std::to_string(job_.id) + "\r\n");
   }
   if (answer.code == ReplyCode::buried || was_kicked_) {
     count(Fate::buried);

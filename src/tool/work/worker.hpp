@@ -65,7 +65,7 @@ class Worker final {
   // Fate of a job, intended or actual.
   enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
-  // A kind of request, and its commands.
+  // A request and its commands.
   struct Asked {
     Request request;
     std::string commands;
@@ -73,7 +73,7 @@ class Worker final {
 
   void start_next(Instant now);  // Proceeds to the next job.
   template <void (Worker::*kMethod)(const Answer& answer, Instant now)>
-  void ask(Asked& what, std::string commands, Instant now, std::uint64_t more_s = 0);
+  void ask(Asked& what, std::string commands, std::uint64_t answers = 1, std::uint64_t more_s = 0);
   void ask_for_job(Instant now, bool has_to_watch);
   void take_begin(const Answer& answer, Instant now);
   void take_job(const Answer& answer, Instant now);
@@ -85,10 +85,10 @@ class Worker final {
   void end_time(Instant now);
   void read_output(bool is_over);
   void end_job(const ProgramEnd& end, Instant now);
-  void end_badly(const std::string& what, bool may_try_again, Instant now);
+  void end_badly(const std::string& what, bool may_try_again);
   void end_unstarted(int reason, Instant now);
   void end_unstarted(const std::string& what, int status, Instant now);
-  void ask_for_end(Fate fate, std::uint64_t delay_s, Instant now);
+  void ask_for_end(Fate fate, std::uint64_t delay_s);
   void count(Fate fate);
   void lose(const std::string& reason, Instant now);
   void rest(Instant now);
@@ -96,10 +96,8 @@ class Worker final {
   std::string job_name() const { return "job " + std::to_string(job_.id); }
 
   WorkRun& work_;
-  Asked begin_;  // The tubes, if the connection is new, and a reserve.
-  Asked stats_;
+  Asked step_;  // From the reserve to the end of the job, one after the other.
   Asked touch_;
-  Asked ending_;
   Link link_;
   State state_ = State::resting;
   Instant due_ = Instant::never();  // End of the pause.

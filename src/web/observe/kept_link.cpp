@@ -59,15 +59,11 @@ void KeptLink::advance(Instant now) {
   }
 }
 
-void KeptLink::lost(Instant now, tool::Loss loss) {
+void KeptLink::lost(Instant now, const tool::Loss& loss) {
   closes_when_idle_ = false;
   retry_ = kind_ == Kind::on_demand ? now : now + pause_;
   pause_ = std::min(kPauseMax, Duration::nanoseconds(pause_.count() * 2));
-  // Bytes that were not asked for are the greeting of another kind of server.
-  if (loss.kind == tool::Loss::Kind::unasked) loss.kind = tool::Loss::Kind::foreign;
-  if (hooks_.lost) {
-    hooks_.lost(now, tool::to_sentence(loss, "the server did not answer in time"));
-  }
+  if (hooks_.lost) hooks_.lost(now, tool::to_sentence(loss, "the server did not answer in time"));
 }
 
 }  // namespace haricot::web

@@ -56,7 +56,7 @@ class KeptLink final {
   bool is_wanted() const { return kind_ == Kind::permanent || !is_idle(); }
   // Returns the deadline of an idle connection on demand.
   Instant idle_end() const;
-  void lost(Instant now, tool::Loss loss);
+  void lost(Instant now, const tool::Loss& loss);
 
   Kind kind_;
   Hooks hooks_;

@@ -110,8 +110,7 @@ Part<Server::Responses> Server::ask_together(std::vector<std::string> commands,
                                              std::uint64_t body_bytes_max, Duration patience) {
   std::vector<tool::Response> responses(commands.size());
   Take take = [&responses](std::size_t index, const tool::Answer& answer) {
-    responses[index] = {answer.code, answer.number, std::string(answer.line),
-                        std::string(answer.body)};
+    responses[index] = tool::copy_of(answer);
   };
   const bool is_there =
       co_await ask_all(std::move(commands), std::move(take), body_bytes_max, patience);

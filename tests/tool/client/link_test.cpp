@@ -49,7 +49,7 @@ class LinkTest : public ::testing::Test {
   std::vector<os::Descriptor> fill_queue() const {
     std::vector<os::Descriptor> all;
     while (true) {
-      os::Descriptor other = address_.make_socket(0);
+      os::Descriptor other;
       if (address_.connect(other, 0) != 0) return all;
       all.push_back(std::move(other));
     }
@@ -78,7 +78,10 @@ class LinkTest : public ::testing::Test {
     while (link_.is_open() && !link_.is_connected()) step();
     server_ = accept();
   }
-  void ask() { link_.ask(stats_, os::read_clock()); }
+  void ask() {
+    link_.pipeline().ask(stats_);
+    if (link_.is_connected()) link_.advance(os::read_clock());
+  }
   AnswerHandler record_handler() { return AnswerHandler::to<&LinkTest::record>(*this); }
   void record(Request& /*request*/, const Answer* answer) {
     events_.push_back(answer == nullptr ? "null" : std::string(answer->line));
@@ -126,8 +129,8 @@ TEST_F(LinkTest, SendsTheRequestsOfAHandlerTogether) {
   auto ask_more = [&](const Request&, const Answer* answer) {
     if (answer == nullptr) return;
     first.take = second.take = record_handler();
-    link_.ask(first, os::read_clock());
-    link_.ask(second, os::read_clock());
+    link_.pipeline().ask(first);
+    link_.pipeline().ask(second);
     char byte = 0;
     EXPECT_EQ(::recv(server_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1);
   };
@@ -211,6 +214,26 @@ TEST_F(LinkTest, AServerOfAnotherKindIsForeign) {
             (Events{"opened", "null", "not a beanstalk server; it sent: SSH-2.0-OpenSSH_9.2"}));
 }
 
+TEST_F(LinkTest, AnUnfinishedLineShowsAServerOfAnotherKind) {
+  listen();
+  for (const bool is_closed : {true, false}) {
+    open();
+    ask();
+    EXPECT_EQ(hear(server_), "stats\r\n");  // Unread bytes would make the close an error.
+    say(server_, "SSH-2.0");
+    step();
+    EXPECT_TRUE(link_.is_open());
+    if (is_closed) {
+      server_.reset();
+      step();
+    } else {
+      link_.advance(link_.next_event());
+    }
+    EXPECT_EQ(events_, (Events{"opened", "null", "not a beanstalk server; it sent: SSH-2.0"}));
+    events_.clear();
+  }
+}
+
 TEST_F(LinkTest, UnaskedBytesEndTheConnection) {
   listen();
   for (const auto& [words, why] :
@@ -228,8 +251,7 @@ TEST_F(LinkTest, AFailedSendIsReportedByAdvance) {
   listen();
   open();
   server_.reset();
-  ask();
-  EXPECT_EQ(events_, Events{"opened"});
+  link_.pipeline().ask(stats_);
   EXPECT_LE(link_.next_event(), os::read_clock());
   link_.advance(os::read_clock());
   EXPECT_EQ(events_, (Events{"opened", "null", "cannot send: Broken pipe"}));
