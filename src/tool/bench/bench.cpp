@@ -76,7 +76,6 @@ class Background final {
   bool add_waiting(const std::string& tube, std::string& error);
   bool delete_jobs(Remote& server, const JobIds& ids, std::string& error);
   bool empty_load_tubes(Remote& server, std::string& error);
-  Duration patience() const;
 
   const BenchOptions& options_;
   const Address& address_;
@@ -106,13 +105,9 @@ Background::Background(const BenchOptions& options, const Address& address, cons
                        std::string_view body)
     : options_(options), address_(address), tubes_(tubes), body_(body) {}
 
-Duration Background::patience() const {
-  return Duration::milliseconds(static_cast<std::int64_t>(options_.patience_ms));
-}
-
 bool Background::build(std::string& error) {
   const Surroundings& wanted = options_.surroundings;
-  Remote server(address_, patience());
+  Remote server(address_, options_.patience());
   if (!server.open(error)) return false;
   for (std::uint64_t tube = 0; tube < options_.tubes; ++tube) {
     const auto share = [this, tube](std::uint64_t total) {
@@ -196,7 +191,7 @@ bool Background::make_connections(std::string& error) {
     silent_.push_back(idle.release());
   }
   // Connections are accepted in order, so an answer on a later one shows that all are accepted.
-  Remote last(address_, patience());
+  Remote last(address_, options_.patience());
   if (wanted.idle_connections > 0 &&
       (!last.open(error) ||
        !last.run("list-tube-used", "list-tube-used\r\n", 1, ReplyCode::now_using, error))) {
@@ -212,7 +207,7 @@ bool Background::make_connections(std::string& error) {
 }
 
 bool Background::add_waiting(const std::string& tube, std::string& error) {
-  Remote worker(address_, patience());
+  Remote worker(address_, options_.patience());
   if (!worker.open(error)) return false;
   // The reserve gets no answer, because that tube never gets a job.
   const std::string commands = "watch " + tube + "\r\nignore default\r\nreserve\r\n";
@@ -224,7 +219,7 @@ bool Background::add_waiting(const std::string& tube, std::string& error) {
 bool Background::clear(std::string& error) {
   silent_.clear();
   if (options_.keep) return true;
-  Remote server(address_, patience());
+  Remote server(address_, options_.patience());
   return server.open(error) && delete_jobs(server, ids_, error) && empty_load_tubes(server, error);
 }
 
@@ -360,8 +355,7 @@ std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
     return fail("there is no process " + std::to_string(options.pid));
   }
   if (!fits_limit(options, error)) return fail(error, kExitLocal);
-  const auto patience = Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms));
-  if (!Remote(*address, patience).open(error)) return fail(error, kExitNoServer);
+  if (!Remote(*address, options.patience()).open(error)) return fail(error, kExitNoServer);
   const std::string body = make_body(options.body_bytes);
   const BenchTubes tubes;
   Background background(options, *address, tubes, body);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "haricot/base/time.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -65,6 +66,10 @@ struct BenchOptions {
   bool json = false;
   bool keep = false;
   bool histogram = false;
+
+  Duration patience() const {
+    return Duration::milliseconds(static_cast<std::int64_t>(patience_ms));
+  }
 };
 
 // Reads the words after `haricot bench`. On a mistake returns false and sets `error`.

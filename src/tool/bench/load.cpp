@@ -26,10 +26,6 @@ constexpr Duration kClosePatience = Duration::seconds(5);
 constexpr std::uint64_t kWeights = 4;  // Tubes have weights from 1 to this number.
 constexpr std::string_view kReserve = "reserve\r\n";
 
-Duration patience_of(const BenchOptions& options) {
-  return Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms));
-}
-
 void append_number(std::string& text, std::uint64_t number) {
   char digits[20];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
@@ -101,7 +97,7 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
   Connection& connection = connections_[index];
   connection.tube = index % options_.tubes;
   connection.parser.expect_body(body_);
-  Remote server(address, patience_of(options_));
+  Remote server(address, options_.patience());
   if (!server.open(error)) return false;
   const std::string tube = tubes_.load(connection.tube);
   if (!server.run("use", "use " + tube + "\r\n", 1, ReplyCode::now_using, error) ||
@@ -109,10 +105,16 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
     return false;
   }
   connection.socket = server.release();
+  return watch(EPOLL_CTL_ADD, connection.socket, index, EPOLLIN, error);
+}
+
+// Registers a connection with epoll, or changes its events.
+bool Load::watch(int operation, const os::Descriptor& socket, std::size_t index,
+                 std::uint32_t events, std::string& error) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = index;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.socket.get(), &event) == 0) return true;
+  if (::epoll_ctl(epoll_.get(), operation, socket.get(), &event) == 0) return true;
   error = std::string("cannot wait for answers: ") + std::strerror(errno);
   return false;
 }
@@ -137,16 +139,9 @@ bool Load::choose_tubes(Remote& server, const std::string& own, std::string& err
 }
 
 bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& error) {
-  for (const os::Descriptor& socket : silent) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = connections_.size();
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
-      error = std::string("cannot watch a connection: ") + std::strerror(errno);
-      return false;
-    }
-  }
-  return true;
+  return std::all_of(silent.begin(), silent.end(), [&](const os::Descriptor& socket) {
+    return watch(EPOLL_CTL_ADD, socket, connections_.size(), EPOLLIN, error);
+  });
 }
 
 bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::string& error) {
@@ -186,7 +181,7 @@ bool Load::is_over() const {
 // Fails if an answer is late, and reports progress. Called from time to time.
 bool Load::poll_progress(const Progress& progress) {
   for (const Connection& connection : connections_) {
-    if (connection.is_active && now_ - connection.sent_at > patience_of(options_)) {
+    if (connection.is_active && now_ - connection.sent_at > options_.patience()) {
       return fail("no answer to " + std::string(name_of(connection.operation)) + " for " +
                   std::to_string(options_.patience_ms / 1000) + " s");
     }
@@ -271,11 +266,9 @@ bool Load::send_rest(Connection& connection) {
   const bool waits = !connection.unsent.empty();
   if (waits == connection.waits_for_room) return true;
   connection.waits_for_room = waits;
-  epoll_event event{};
-  event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
-  event.data.u64 = static_cast<std::uint64_t>(&connection - connections_.data());
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event) == 0) return true;
-  return fail(std::string("cannot wait for room: ") + std::strerror(errno));
+  const auto index = static_cast<std::size_t>(&connection - connections_.data());
+  return watch(EPOLL_CTL_MOD, connection.socket, index, waits ? EPOLLIN | EPOLLOUT : EPOLLIN,
+               *error_);
 }
 
 bool Load::handle(std::size_t index, std::uint32_t events) {

@@ -108,6 +108,8 @@ class Load final {
 
   bool open_connection(const Address& address, std::size_t index, std::string& error);
   bool choose_tubes(Remote& server, const std::string& own, std::string& error);
+  bool watch(int operation, const os::Descriptor& socket, std::size_t index, std::uint32_t events,
+             std::string& error);
   bool begin_round(Connection& connection);
   bool begin_operation(Connection& connection);
   std::string_view puts_of(Connection& connection);
