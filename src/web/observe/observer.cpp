@@ -64,10 +64,7 @@ void Server::close() {
 void Server::lost(Instant now, const std::string& reason) {
   sampler_.stop();
   ++losses_;
-  if (facts_.state != ServerState::down) facts_.since = now;
-  facts_.state = ServerState::down;
-  facts_.error = reason;
-  facts_.rates = {};
+  facts_.go_down(reason, now);
 }
 
 Instant Server::next_event() const {

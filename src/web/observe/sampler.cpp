@@ -32,6 +32,13 @@ Instant due_again(Instant began, Instant ended, Duration interval) {
 
 }  // namespace
 
+void Facts::go_down(std::string reason, Instant now) {
+  if (state != ServerState::down) since = now;
+  state = ServerState::down;
+  error = std::move(reason);
+  rates = {};
+}
+
 bool Facts::is_haricot() const {
   return sample && sample->server.find("haricot-version") != nullptr;
 }
@@ -157,16 +164,9 @@ void Sampler::advance(Instant now) {
   if (!is_asking_stats_ && now >= stats_due_) ask_stats();
   if (is_asking_stats_ && facts_.state != ServerState::down &&
       now >= stats_asked_ + kStatsPatience) {
-    fail_stats("the server did not send its statistics in time");
+    facts_.go_down("the server did not send its statistics in time", now);
   }
   if (!building_ && wants_tubes(now) && now >= tubes_due(now)) begin_tubes();
-}
-
-void Sampler::fail_stats(std::string reason) {
-  if (facts_.state != ServerState::down) facts_.since = now_;
-  facts_.state = ServerState::down;
-  facts_.error = std::move(reason);
-  facts_.rates = {};
 }
 
 void Sampler::ask_stats() {
@@ -184,10 +184,11 @@ void Sampler::take_capabilities(const tool::Answer& answer) {
 void Sampler::take_stats(const tool::Answer& answer) {
   is_asking_stats_ = false;
   stats_due_ = due_again(stats_asked_, now_, options_.interval);
-  if (answer.body_bytes > kStatsBytesMax) return fail_stats("the statistics are too long");
+  if (answer.body_bytes > kStatsBytesMax)
+    return facts_.go_down("the statistics are too long", now_);
   std::optional<tool::StatsText> stats = tool::StatsText::parse(answer.body);
   if (answer.code != ReplyCode::ok || !stats) {
-    return fail_stats("the server does not report statistics");
+    return facts_.go_down("the server does not report statistics", now_);
   }
   tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
   facts_.rates = {};

@@ -61,6 +61,8 @@ struct Facts {
   std::shared_ptr<const TubeSample> tubes;  // Null if not sampled lately.
   std::vector<LabelCounts> labels;          // The first one belongs to label 1.
 
+  // Enters the state `down`.
+  void go_down(std::string reason, Instant now);
   bool is_haricot() const;
   bool can(std::string_view word) const;
   // Returns true if the server has reserve-job: haricotd, or beanstalkd from 1.12 on.
@@ -132,7 +134,6 @@ class Sampler final {
   bool wants_tubes(Instant now) const;
   bool keeps_tubes(Instant now) const;
   Instant tubes_due(Instant now) const;
-  void fail_stats(std::string reason);
   bool is_too_much();
   template <void (Sampler::*kMethod)(const tool::Answer& answer)>
   tool::Request request(std::uint64_t body_bytes_max);
