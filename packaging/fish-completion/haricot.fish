@@ -189,7 +189,7 @@ complete -c haricot -n '__haricot_is put' -l tries -x -d 'bury the job after N t
 complete -c haricot -n '__haricot_is put' -l concurrency -x -d 'reserve one job with this key at a time; KEY:N: N jobs (tag con)'
 complete -c haricot -n '__haricot_is put' -l unique -x -d 'put only if the key is free; KEY:S: kept S seconds more (tag idp)'
 complete -c haricot -n '__haricot_is put' -l group -x -d 'add the job to this group (tag grp)'
-complete -c haricot -n '__haricot_is put' -l after -x -d 'hold the job until this group has no jobs (tag aft)'
+complete -c haricot -n '__haricot_is put' -l after -x -d 'hold until GROUP has no jobs; GROUP:any: or only buried (tag aft)'
 complete -c haricot -n '__haricot_is put' -s q -l quiet -d 'do not print the ids'
 complete -c haricot -n '__haricot_is put' -s a -l address -x -d 'server: HOST:PORT, [V6]:PORT or unix:PATH'
 complete -c haricot -n '__haricot_is put' -s T -l timeout -x -d 'time limit for an answer, in seconds (10)'

@@ -31,7 +31,10 @@ bool read_value(const TagRow& row, std::string_view value, JobTags& tags) {
   tags.set.add(row.tag);
   if (form.tail.exists()) tags.*form.tail.field = form.tail.otherwise;
   if (colon == std::string_view::npos) return true;
-  return form.tail.exists() && read_tag_number(value.substr(colon + 1), form.tail, tags);
+  const std::string_view tail = value.substr(colon + 1);
+  if (form.word.empty()) return form.tail.exists() && read_tag_number(tail, form.tail, tags);
+  tags.*form.has_word = true;
+  return tail == form.word;
 }
 
 // Appends a value. The key in `tags` refers to `text` afterwards. Requires: the tag has a value.
@@ -40,6 +43,10 @@ void write_value(const TagValue& form, JobTags& tags, TagText& text) {
     tags.*form.key = text.add(tags.*form.key);
   } else {
     text.add(tags.*form.head.field);
+  }
+  if (!form.word.empty() && tags.*form.has_word) {
+    text.add(":");
+    text.add(form.word);
   }
   if (!form.tail.exists() || tags.*form.tail.field == form.tail.otherwise) return;
   text.add(":");

@@ -130,7 +130,8 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
       return Outcome::duplicate;
     }
   }
-  Group* const after = tags.after.empty() ? nullptr : groups_.find(tags.after);
+  Group* after = nullptr;
+  if (!tags.after.empty() && !groups_.find_awaited(tags, after)) return Outcome::out_of_memory;
   const bool has_room = after != nullptr ? tube.delayed.allocate_one()
                                          : Serving::allocate_after_delay(tube, put.delay_s);
   if (!has_room) return Outcome::out_of_memory;
@@ -149,8 +150,9 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   return Outcome::done;
 }
 
-// Initializes a job that was just created. `after` is the group that it waits for, or null.
-// Inlined, because each put would pay for the call. Requires: room in the journal and in the heap.
+// Initializes a job that was just created. `after` is the group or shadow that it waits for, or
+// null. Inlined, because each put would pay for the call. Requires: room in the journal and in the
+// heap.
 [[gnu::always_inline]] inline void Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
                                                      Group* after) {
   Job& job = state_.jobs[ref];

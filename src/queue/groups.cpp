@@ -11,8 +11,8 @@
 namespace haricot {
 
 Groups::~Groups() {
-  by_name_.clear([](Group* group) { delete group; });
-  while (first_ended_ != nullptr) delete std::exchange(first_ended_, first_ended_->next_in_bucket);
+  by_name_.clear([](Group*) {});
+  by_ref_.for_each([](Group& group) { delete &group; });
 }
 
 Group* Groups::find(std::string_view name, std::uint64_t hash) const {
@@ -23,10 +23,8 @@ Group* Groups::find(std::string_view name) const {
   return by_name_.size() == 0 ? nullptr : find(name, hash_of(hash_key_, name));
 }
 
-// Returns null if memory is short. If no job joins the group, end_if_empty() has to follow.
-Group* Groups::find_or_create(std::string_view name) {
-  const std::uint64_t hash = hash_of(hash_key_, name);
-  if (Group* const found = find(name, hash); found != nullptr) return found;
+// Returns null if memory is short.
+Group* Groups::create(std::string_view name) {
   std::unique_ptr<Group> group(new (std::nothrow) Group);
   if (group == nullptr) return nullptr;
   try {
@@ -34,22 +32,51 @@ Group* Groups::find_or_create(std::string_view name) {
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
-  group->hash = hash;
   group->ref = by_ref_.add(group.get());
   if (group->ref == GroupRef::none) return nullptr;
-  if (!by_name_.insert(*group)) {
-    by_ref_.drop(group->ref);
-    return nullptr;
-  }
   ++size_;
   memory_bytes_ += memory_bytes_for(name);
   return group.release();
 }
 
-// Does not visit the jobs held for the group; Backlog does.
-void Groups::end_if_empty(Group& group) {
-  if (group.has_jobs() || group.is_ended) return;
+// Returns null if memory is short. If no job joins the group, settle() has to follow.
+Group* Groups::find_or_create(std::string_view name) {
+  const std::uint64_t hash = hash_of(hash_key_, name);
+  if (Group* const found = find(name, hash); found != nullptr) return found;
+  Group* const group = create(name);
+  if (group == nullptr) return nullptr;
+  group->hash = hash;
+  if (by_name_.insert(*group)) return group;
+  drop(*group);
+  return nullptr;
+}
+
+// Returns null if memory is short.
+Group* Groups::find_or_create_shadow(Group& group) {
+  if (group.partner != GroupRef::none) return by_ref_[group.partner];
+  Group* const shadow = create("");
+  if (shadow == nullptr) return nullptr;
+  shadow->partner = group.ref;
+  group.partner = shadow->ref;
+  return shadow;
+}
+
+// Ends the group if it has no jobs, and its shadow if it has only buried ones.
+void Groups::settle(Group& group) {
+  if (group.is_shadow() || group.is_ended) return;
+  if (group.partner != GroupRef::none && !group.is_active()) {
+    Group& shadow = *by_ref_[group.partner];
+    group.held -= shadow.held;
+    group.partner = shadow.partner = GroupRef::none;
+    end(shadow);
+  }
+  if (group.has_jobs()) return;
   by_name_.erase(group);
+  end(group);
+}
+
+// Does not visit the jobs held for the group; Backlog does.
+void Groups::end(Group& group) {
   if (group.held == 0) {
     drop(group);
     return;
@@ -84,7 +111,7 @@ void Groups::leave(JobRef ref) {
   GroupNode& node = jobs_.node<Tag::group>(ref);
   Group& group = *by_ref_[node.group];
   node.group = GroupRef::none;
-  end_if_empty(group);
+  settle(group);
 }
 
 void Groups::moved_in_group(JobRef ref, Place from, Place to) {
@@ -102,12 +129,25 @@ void Groups::moved_in_group(JobRef ref, Place from, Place to) {
   }
   if (to == Place::nowhere) {
     leave(ref);
-  } else {
-    ++group.jobs[state];
+    return;
   }
+  ++group.jobs[state];
+  // While jobs are restored, others of the group may follow.
+  if (to == Place::buried && from != Place::nowhere) settle(group);
 }
 
 // Held jobs ---------------------------------------------------------------------------------------
+
+bool Groups::find_awaited(const JobTags& tags, Group*& awaited) {
+  awaited = find(tags.after);
+  if (awaited == nullptr || !tags.is_after_any) return true;
+  if (!awaited->is_active()) {
+    awaited = nullptr;
+    return true;
+  }
+  awaited = find_or_create_shadow(*awaited);
+  return awaited != nullptr;
+}
 
 void Groups::hold(JobRef ref, Group& group) {
   jobs_.node<Tag::after>(ref) = {
@@ -119,6 +159,7 @@ void Groups::hold(JobRef ref, Group& group) {
   }
   group.last_held = ref;
   ++group.held;
+  if (group.is_shadow()) ++by_ref_[group.partner]->held;
 }
 
 void Groups::end_hold(JobRef ref) {
@@ -129,22 +170,36 @@ void Groups::end_hold(JobRef ref) {
   (node.next == JobRef::none ? group.last_held : jobs_.node<Tag::after>(node.next).previous) =
       node.previous;
   --group.held;
+  if (group.partner != GroupRef::none && group.is_shadow()) --by_ref_[group.partner]->held;
 }
 
 bool Groups::hold_restored(JobRef ref) {
-  Group* const group = find_or_create(tags_in(jobs_.tags(ref)).after);
+  const JobTags tags = tags_in(jobs_.tags(ref));
+  Group* group = find_or_create(tags.after);
+  if (group != nullptr && tags.is_after_any) group = find_or_create_shadow(*group);
   if (group == nullptr) return false;
   hold(ref, *group);
   return true;
 }
 
 void Groups::end_restoring() {
-  by_ref_.for_each([this](Group& group) { end_if_empty(group); });
+  by_ref_.for_each([this](Group& group) { settle(group); });
 }
 
 // Includes the references in both tables, and the headers that malloc adds to two blocks.
 std::uint64_t Groups::memory_bytes_for(std::string_view name) {
   return sizeof(Group) + name.size() + 2 * sizeof(Group*) + 16;
+}
+
+std::uint64_t Groups::memory_bytes_for(const JobTags& tags) const {
+  std::uint64_t bytes = 0;
+  if (!tags.group.empty() && find(tags.group) == nullptr) bytes += memory_bytes_for(tags.group);
+  if (tags.is_after_any) {
+    const Group* const after = find(tags.after);
+    const bool has_to_wait = after != nullptr && after->is_active();
+    if (has_to_wait && after->partner == GroupRef::none) bytes += memory_bytes_for("");
+  }
+  return bytes;
 }
 
 // Each group has exactly the jobs whose tags name it, each held job is in the list of its group,
@@ -166,35 +221,44 @@ void Groups::check_invariants() const {
   std::uint64_t groups = 0;
   std::uint64_t memory_bytes = 0;
   const auto check = [&](const Group& group) {
-    check_held(group);
     ++groups;
-    held -= group.held;
+    held -= check_held(group);
     memory_bytes += memory_bytes_for(group.name);
   };
   for (const auto& [group, jobs] : jobs_of) {
     CHECK(!group->is_ended && group->jobs == jobs);
     check(*group);
+    if (group->partner == GroupRef::none) continue;
+    const Group& shadow = *by_ref_[group->partner];
+    CHECK(shadow.is_shadow() && shadow.partner == group->ref && group->is_active());
+    check(shadow);
   }
   CHECK(by_name_.size() == jobs_of.size());
   for (const Group* group = first_ended_; group != nullptr; group = group->next_in_bucket) {
-    CHECK(group->is_ended && !group->has_jobs());
+    CHECK(group->is_ended && !group->has_jobs() && group->partner == GroupRef::none);
     CHECK(group->next_in_bucket != nullptr || last_ended_ == group);
     check(*group);
   }
   CHECK(size_ == groups && memory_bytes_ == memory_bytes && held == 0);
 }
 
-void Groups::check_held(const Group& group) const {
+// Returns the number of jobs in the list of the group.
+std::uint64_t Groups::check_held(const Group& group) const {
   JobRef before = JobRef::none;
   std::uint32_t found = 0;
   for (JobRef ref = group.first_held; ref != JobRef::none; ++found) {
     const HeldNode& node = jobs_.node<Tag::after>(ref);
     CHECK(node.group == group.ref && node.previous == before);
     CHECK(jobs_[ref].state() == JobState::delayed);
-    CHECK(tags_in(jobs_.tags(ref)).after == group.name);
+    const JobTags tags = tags_in(jobs_.tags(ref));
+    CHECK(tags.is_after_any == group.is_shadow());
+    CHECK(group.is_shadow() || tags.after == group.name);
     before = std::exchange(ref, node.next);
   }
-  CHECK(group.last_held == before && group.held == found);
+  const bool has_shadow = !group.is_shadow() && group.partner != GroupRef::none;
+  const std::uint32_t of_shadow = has_shadow ? by_ref_[group.partner]->held : 0;
+  CHECK(group.last_held == before && group.held == found + of_shadow);
+  return found;
 }
 
 }  // namespace haricot

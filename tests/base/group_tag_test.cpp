@@ -40,8 +40,25 @@ TEST(GroupTags, StandAfterTheOthers) {
   EXPECT_EQ(TagText(tags).view(), "idp:k grp:g");
 }
 
+TEST(GroupTags, AWaitMayLeaveOutBuriedJobs) {
+  JobTags tags;
+  ASSERT_TRUE(read_tags("aft:a:any", tags));
+  EXPECT_EQ(tags.after, "a");
+  EXPECT_TRUE(tags.is_after_any);
+  EXPECT_EQ(TagText(tags).view(), "aft:a:any");
+  ASSERT_TRUE(read_tags("aft:a", tags));
+  EXPECT_FALSE(tags.is_after_any);
+  for (const char* text :
+       {"aft:a:", "aft:a:an", "aft:a:anyone", "aft:a:1", "aft::any", "aft:any:", "grp:a:any"}) {
+    EXPECT_FALSE(read_tags(text, tags)) << text;
+  }
+  // A later version may have other words.
+  EXPECT_TRUE(tags_in("aft:a:other").after.empty());
+}
+
 TEST(GroupTags, NoJobWaitsForItsOwnGroup) {
   JobTags tags;
+  EXPECT_FALSE(read_tags("grp:a aft:a:any", tags));
   EXPECT_FALSE(read_tags("grp:a aft:a", tags));
   EXPECT_FALSE(read_tags("aft:a try:1 grp:a", tags));
   EXPECT_TRUE(read_tags("grp:a aft:b", tags));

@@ -91,7 +91,7 @@ TEST(Scenario, LeavesKeysBehindAndEndsHolds) {
     Trial trial(keeping, {});
     trial.run(every_command());
     EXPECT_EQ(trial.keys_left(), 3U);
-    EXPECT_EQ(trial.holds_ended(), 4U);
+    EXPECT_EQ(trial.holds_ended(), 5U);
   }
 }
 

@@ -329,6 +329,7 @@ Steps groups() {
   add_put(steps, "7 0 60", "idp:held", 10);
   add_put(steps, "9 0 60", "aft:two", 2000);
   add_put(steps, "9 60 60", "aft:two", 10);
+  add_put(steps, "9 0 60", "aft:two:any", 10);
   add(steps,
       {say(other, "stats-group two"), say(other, "list-jobs stages delayed 9"),
        say(other, "flush-tube stages ready"), pass_ms(100), say(worker, "reserve-with-timeout 0"),

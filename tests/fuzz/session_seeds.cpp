@@ -325,7 +325,8 @@ std::vector<Action> groups() {
           send(second, "delete 1\r\nstats-group g\r\nstats-group h\r\npeek-delayed\r\n"),
           send(first, "delete-batch 1 2 3\r\nlist-jobs default ready 9\r\n"),
           vanish(second),
-          send(third, put_of("grp:z") + put_of("aft:z") + "delete-batch 9 10 11 12 13\r\n"),
+          send(third, put_of("grp:z") + put_of("aft:z:any") + put_of("aft:z") +
+                          "delete-batch 9 10 11 12 13\r\n"),
           pass(kTenSeconds),
           send(third, "stats-group z\r\nflush-tube default\r\nkick 9\r\n")};
 }

@@ -84,6 +84,7 @@ class Model {
   // of groups that had lost their last job before it.
   std::uint64_t holds_ended() const { return holds_ended_; }
   std::uint64_t holds_back() const { return holds_back_; }
+  std::uint64_t any_ends() const { return any_ends_; }
   std::uint64_t groups_ended_before() const { return groups_ended_before_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
@@ -215,10 +216,12 @@ class Model {
 
   // Groups (model_groups.cpp).
   bool has_group(const std::string& name) const;
+  bool is_active(const std::string& name) const;
   // Determines the place of a job that was just put.
   void begin_wait(ModelJob& job, bool is_held, Instant now);
   void end_hold(ModelJob& job);
-  void end_group(const std::string& name);
+  void settle_group(const std::string& name);
+  bool end_waits(const std::string& name, bool is_after_any);
   void end_holds(Tape& tape, Instant now);
   void resume_end_of_holds();
   std::string stats_group(const std::string& name) const;
@@ -317,6 +320,7 @@ class Model {
   // For each ended group, the jobs whose holds have to end, by the begin of these.
   std::deque<std::map<std::uint64_t, JobId>> ended_groups_;
   std::uint64_t holds_ = 0, holds_ended_ = 0, holds_back_ = 0, groups_ended_before_ = 0;
+  std::uint64_t any_ends_ = 0;  // Ends of waits although jobs of the group are buried.
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   std::uint32_t refs_end_ = 1;  // The engine has assigned all lower references.

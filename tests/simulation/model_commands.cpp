@@ -196,8 +196,9 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .deadline = {},
                  .since = now,
                  .group = put.group,
-                 .after = put.after};
-  const bool is_held = has_group(put.after);
+                 .after = put.after,
+                 .is_after_any = put.is_after_any};
+  const bool is_held = put.is_after_any ? is_active(put.after) : has_group(put.after);
   if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
   own_key(id);
   end_tombstone(tube, put.key);

@@ -17,6 +17,12 @@ bool Model::has_group(const std::string& name) const {
   });
 }
 
+bool Model::is_active(const std::string& name) const {
+  return !name.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.group == name && entry.second.state != JobState::buried;
+  });
+}
+
 void Model::begin_wait(ModelJob& job, bool is_held, Instant now) {
   if (!is_held) {
     if (job.delay_s > 0) make_delayed(job, now);
@@ -35,15 +41,30 @@ void Model::end_hold(ModelJob& job) {
   job.group_has_ended = false;
 }
 
-// The group has no jobs: its held jobs do not wait for a later job of that name.
-void Model::end_group(const std::string& name) {
+// Ends the waits for a group that has only buried jobs, and those for a group that has none. These
+// jobs do not wait for a later job of that name.
+void Model::settle_group(const std::string& name) {
+  if (name.empty() || is_active(name)) return;
+  const bool has_ended_any = end_waits(name, true);
+  if (!has_group(name)) {
+    end_waits(name, false);
+  } else if (has_ended_any) {
+    ++any_ends_;
+  }
+}
+
+// Returns false if no job waits.
+bool Model::end_waits(const std::string& name, bool is_after_any) {
   std::map<std::uint64_t, JobId> held;
   for (auto& [id, job] : jobs_) {
     if (job.hold == 0 || job.group_has_ended || job.after != name) continue;
+    if (job.is_after_any != is_after_any) continue;
     job.group_has_ended = true;
     held[job.hold] = id;
   }
-  if (!held.empty()) ended_groups_.push_back(std::move(held));
+  if (held.empty()) return false;
+  ended_groups_.push_back(std::move(held));
+  return true;
 }
 
 // Ends holds at once, as far as a call allows.
@@ -127,10 +148,11 @@ void Model::restore_holds(const Engine& engine, Instant now) {
     ++holds_back_;
   }
   for (auto& [id, job] : jobs_) {
-    if (job.hold == 0 || has_group(job.after) || !seen.insert(job.after).second) continue;
-    ++groups_ended_before_;
-    end_group(job.after);
+    for (const std::string& name : {job.group, job.hold == 0 ? std::string() : job.after}) {
+      if (seen.insert(name).second) settle_group(name);
+    }
   }
+  groups_ended_before_ += ended_groups_.size();
   refused_again_ = ended_groups_.empty() ? Instant::never() : now;
 }
 

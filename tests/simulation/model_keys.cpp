@@ -42,7 +42,7 @@ void Model::erase_job(JobId id) {
   const auto holder = keys_.find({job.tube, job.key});
   if (holder != keys_.end() && holder->second == id) keys_.erase(holder);
   jobs_.erase(id);
-  if (!group.empty() && !has_group(group)) end_group(group);
+  settle_group(group);
   end_job_waits(id, "DELETED\r\n");
 }
 

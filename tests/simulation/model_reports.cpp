@@ -178,7 +178,7 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (!job.lane.empty()) row("  con", quoted(job.lane + limit));
     if (!job.key.empty()) row("  idp", quoted(value_of_key(job)));
     if (!job.group.empty()) row("  grp", quoted(job.group));
-    if (!job.after.empty()) row("  aft", quoted(job.after));
+    if (!job.after.empty()) row("  aft", quoted(value_of_after(job)));
     if (job.hold > 0) row("  held", "true");
     if (job.state == JobState::reserved) {
       row("  holder", std::to_string(clients_.at(job.holder).ref));

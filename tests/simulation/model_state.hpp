@@ -40,6 +40,7 @@ struct Request {
   std::uint32_t tombstone_s = 0;  // put: how long its key outlives it.
   std::string group = {};         // put: its group; empty: none. stats-group.
   std::string after = {};         // put: the group that it waits for; empty: none.
+  bool is_after_any = false;      // put: not for buried jobs.
   std::uint32_t bound = 0;        // kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
@@ -73,6 +74,7 @@ struct ModelJob {
   int holder = 0;
   std::string group = {};        // Its group; empty: none.
   std::string after = {};        // The group in its tag `aft:`.
+  bool is_after_any = false;     // It does not wait for buried jobs.
   std::uint64_t hold = 0;        // Held; grows with each put; 0: not held.
   bool group_has_ended = false;  // Its hold is about to end.
   std::uint64_t flush = 0;       // The task that will free it; it is invisible then; 0: none.
@@ -87,6 +89,8 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 std::string quoted(const std::string& text);
 // Returns the text after `idp:` in its tags.
 std::string value_of_key(const ModelJob& job);
+// Returns the text after `aft:` in its tags.
+std::string value_of_after(const ModelJob& job);
 // Returns the text of all its tags.
 std::string tags_of(const ModelJob& job);
 // Sets the values of all tags in that text.

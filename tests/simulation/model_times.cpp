@@ -167,6 +167,9 @@ void Model::begin_buried(ModelJob& job, Instant now) {
   drop_empty_runs(tube);
   job.state = JobState::buried;
   job.burial = ++burials_;
+  settle_group(job.group);
+  const bool has_group_tags = !job.group.empty() || !job.after.empty();
+  if (has_group_tags && !ended_groups_.empty()) refused_again_ = std::min(refused_again_, now);
   std::vector<ModelRun>& runs = tube.runs;
   if (!runs.empty() && now - runs.back().since <= kRun) {
     runs.back().until = now;

@@ -14,6 +14,10 @@ std::string value_of_key(const ModelJob& job) {
   return job.key + (job.tombstone_s == 0 ? "" : ":" + std::to_string(job.tombstone_s));
 }
 
+std::string value_of_after(const ModelJob& job) {
+  return job.after + (job.is_after_any ? ":any" : "");
+}
+
 std::string tags_of(const ModelJob& job) {
   std::string text;
   const auto add = [&text](const std::string& tag) { text += (text.empty() ? "" : " ") + tag; };
@@ -22,7 +26,7 @@ std::string tags_of(const ModelJob& job) {
   if (!job.lane.empty()) add("con:" + job.lane + limit);
   if (!job.key.empty()) add("idp:" + value_of_key(job));
   if (!job.group.empty()) add("grp:" + job.group);
-  if (!job.after.empty()) add("aft:" + job.after);
+  if (!job.after.empty()) add("aft:" + value_of_after(job));
   return text;
 }
 
@@ -34,6 +38,7 @@ void set_tags(ModelJob& job, const std::string& text) {
   std::tie(job.key, job.tombstone_s) = key_in(text);
   job.group = tags.group;
   job.after = tags.after;
+  job.is_after_any = tags.is_after_any;
 }
 
 bool Model::is_spent(const ModelJob& job) const {

@@ -22,6 +22,13 @@ JobId random_id_of_groups(test::Random& chance, const Model& model, int client) 
   return all.empty() || chance.one_in(10) ? random_id(chance, model, client) : chance.pick(all);
 }
 
+void add_group_tags(Request& request, test::Random& chance) {
+  request.is_after_any = !request.after.empty() && chance.one_in(2);
+  if (!request.group.empty()) request.line += " grp:" + request.group;
+  if (request.after.empty()) return;
+  request.line += " aft:" + request.after + (request.is_after_any ? ":any" : "");
+}
+
 }  // namespace
 
 std::string random_group(test::Random& chance) {
@@ -40,16 +47,14 @@ void add_groups(Request& request, test::Random& chance, const Model& model) {
     if (is_taken) request.after = job.group;
   }
   if (request.after == request.group) request.after.clear();
-  if (!request.group.empty()) request.line += " grp:" + request.group;
-  if (!request.after.empty()) request.line += " aft:" + request.after;
+  add_group_tags(request, chance);
 }
 
 // Very many jobs wait for a group of a few: then very many holds end at once.
 void add_group_of_crowd(Request& request, test::Random& chance) {
   if (chance.one_in(20)) request.group = "crowd";
   if (request.group.empty() && !chance.one_in(4)) request.after = "crowd";
-  if (!request.group.empty()) request.line += " grp:" + request.group;
-  if (!request.after.empty()) request.line += " aft:" + request.after;
+  add_group_tags(request, chance);
 }
 
 void make_of_groups(Request& request, test::Random& chance, const Mix& mix, const Model& model,

@@ -49,17 +49,18 @@ class Put(GroupTest):
     def test_flags_make_the_tags(self):
         self.put("part", "--group", "import")
         self.put("report", "--after", "import")
-        self.put("both", "--after", "import", "--group", "second", "--tries", "3", "-d", "1h")
+        self.put("both", "--after", "import:any", "--group", "second", "--tries", "3", "-d", "1h")
         rows = self.good("jobs", "mail").splitlines()
         self.assertEqual([row.split()[10:] for row in rows[1:]],
-                         [["grp:import"], ["aft:import"], ["try:3", "grp:second", "aft:import"]])
+                         [["grp:import"], ["aft:import"], ["try:3", "grp:second", "aft:import:any"]])
         self.assertEqual(self.jobs(), {"part": ("mail", "ready", False),
                                        "report": ("mail", "delayed", True),
                                        "both": ("mail", "delayed", True)})
 
     def test_what_every_server_refuses_is_not_sent(self):
-        self.refused(USAGE, "a job cannot wait for its own group", "put", "--group", "g",
-                     "--after", "g", "x")
+        for after in ("g", "g:any"):
+            self.refused(USAGE, "a job cannot wait for its own group", "put", "--group", "g",
+                         "--after", after, "x")
         for value in ("", "a b", "g" * 101, "a:1", "\u00e4"):
             for flag in ("--group", "--after"):
                 self.refused(USAGE, f"{flag}: ", "put", f"{flag}={value}", "x")
@@ -193,7 +194,7 @@ class Transfer(GroupTest):
 
     def test_a_line_shows_a_held_job(self):
         self.put("part", "--group", "g")
-        line = {"tube": "mail", "body": "x", "state": "delayed", "delay": 9, "time-left": 0, "aft": "g"}
+        line = {"tube": "mail", "body": "x", "state": "delayed", "delay": 9, "time-left": 0, "aft": "g:any"}
         self.good("import", stdin=json.dumps(line | {"body": "held", "held": True}).encode())
         self.good("import", stdin=json.dumps(line | {"body": "not held"}).encode())
         self.good("import", stdin=json.dumps(line | {"body": "not", "held": False}).encode())

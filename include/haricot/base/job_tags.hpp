@@ -61,8 +61,9 @@ class TagSet {
 
 // Values of the tags of a job. A field for each part of a value; a new tag adds its own.
 struct JobTags {
-  TagSet set = {};          // The tags that have a value.
-  std::uint32_t tries = 0;  // try:<n>, 1 to kTriesMax. 0: no such tag.
+  TagSet set = {};            // The tags that have a value.
+  bool is_after_any = false;  // `any` of aft.
+  std::uint32_t tries = 0;    // try:<n>, 1 to kTriesMax. 0: no such tag.
   // con:<key>[:<n>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
@@ -71,7 +72,7 @@ struct JobTags {
   std::uint32_t tombstone_s = 0;
   // idp:<key>[:<seconds>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view unique_key = {};
-  // grp:<name> and aft:<name>, never with the same name. Empty: no such tag.
+  // grp:<name> and aft:<name>[:any], never with the same name. Empty: no such tag.
   std::string_view group = {};
   std::string_view after = {};
 };
@@ -86,14 +87,18 @@ struct TagNumber {
   constexpr bool exists() const { return field != nullptr; }
 };
 
-// Form of the value of a tag: a key or a number, and perhaps a colon and a number behind it.
+// Form of the value of a tag: a key or a number, and perhaps a colon and a number or a word behind
+// it.
 struct TagValue {
   std::string_view JobTags::*key = nullptr;  // Null: the value begins with the number `head`.
   TagNumber head = {};
   TagNumber tail = {};
+  std::string_view word = {};  // Empty: no word follows.
+  bool JobTags::*has_word = nullptr;
 
   // Returns true if each value is a single number.
-  constexpr bool is_plain_number() const { return key == nullptr && !tail.exists(); }
+  constexpr bool is_plain_number() const { return key == nullptr && !has_tail(); }
+  constexpr bool has_tail() const { return tail.exists() || !word.empty(); }
 };
 
 // Forms of values, for the rows. A key has 1 to kKeyBytesMax bytes that a tube's name may have.
@@ -115,6 +120,11 @@ constexpr TagValue key_and_number(std::string_view JobTags::*key, std::uint32_t 
 constexpr TagValue key_and_seconds(std::string_view JobTags::*key, std::uint32_t JobTags::*seconds,
                                    std::uint32_t max) {
   return {.key = key, .tail = {.field = seconds, .max = max, .is_seconds = true}};
+}
+// <key>[:<word>]
+constexpr TagValue key_and_word(std::string_view JobTags::*key, std::string_view word,
+                                bool JobTags::*has_word) {
+  return {.key = key, .word = word, .has_word = has_word};
 }
 }  // namespace tag_forms
 

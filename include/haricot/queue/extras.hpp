@@ -50,9 +50,7 @@ class Extras {
     if (!lane.empty() && lanes_.lanes().find(tube.ref, lane) == nullptr) {
       bytes += Lanes::memory_bytes_for(lane);
     }
-    const std::string_view group = tags.tags.group;
-    if (!group.empty() && groups_.find(group) == nullptr) bytes += Groups::memory_bytes_for(group);
-    return bytes;
+    return bytes + groups_.memory_bytes_for(tags.tags);
   }
   // Adds a new job to its lane and group, and gives it its key. Returns false if memory is short;
   // nothing has changed then. Requires: Keys::find() has found the key free.
@@ -80,7 +78,11 @@ class Extras {
     const TagSet tags = state_.jobs.stored_tags(ref).set();
     if (tags.has_any(tags_of(TagPart::keys))) keys_.moved(ref, from, to);
     if (tags.has_any(tags_of(TagPart::lanes))) lanes_.moved(ref, from, to);
-    if (tags.has_any(tags_of(TagPart::groups))) groups_.moved(ref, from, to);
+    if (tags.has_any(tags_of(TagPart::groups))) {
+      groups_.moved(ref, from, to);
+      // A burial may end holds. After a deletion Backlog ends them itself.
+      if (to == Place::buried && groups_.has_ended()) state_.resume_all_by(state_.now);
+    }
   }
   // Called before and after the priority of a ready job changes. Require: the job has tags.
   void before_priority_changes(JobRef ref) { lanes_.take_out(ref); }

@@ -1,8 +1,10 @@
 // A group: the existing jobs, in all tubes, whose tag `grp:` has the same name. A job with a tag
-// `aft:` is held until the group of that name has no jobs.
+// `aft:` is held until the group of that name has no jobs, or, with `:any`, only buried ones.
 //
 // A group counts its jobs by state, and ends when the last one is destroyed. Its name is free then.
 // If jobs are held for it, the ended group enters a queue, and Backlog ends the holds one by one.
+// Jobs with `:any` are held for the shadow of the group: a group without a name and jobs that ends
+// when no job of the group is ready, reserved or delayed.
 //
 // A held job is in the delayed heap of its tube, with a deadline that no delay reaches. It is held
 // as long as it stays there; any move ends its hold for good. A flushed job is held until the flush
@@ -28,7 +30,9 @@ namespace haricot {
 
 struct Group {
   GroupRef ref{};
-  std::string name;
+  // Shadow of a group with a name, or none; group of a shadow, and none after the shadow has ended.
+  GroupRef partner{};
+  std::string name;  // Empty: a shadow.
 
   // Links of the table of groups by name. In an ended group, `next_in_bucket` is the next ended
   // one.
@@ -36,13 +40,19 @@ struct Group {
   Group* next_in_bucket = nullptr;
 
   std::array<std::uint32_t, 4> jobs{};  // Indexed by JobState.
-  std::uint32_t held = 0;               // Number of jobs held for the group.
+  std::uint32_t held = 0;               // Number of jobs held for the group and its shadow.
   JobRef first_held = JobRef::none;     // List of these, in the order of their puts.
   JobRef last_held = JobRef::none;
   bool is_ended = false;
 
   std::uint32_t jobs_in(JobState state) const { return jobs[static_cast<std::size_t>(state)]; }
-  bool has_jobs() const { return (jobs[0] | jobs[1] | jobs[2] | jobs[3]) != 0; }
+  bool has_jobs() const { return is_active() || jobs_in(JobState::buried) != 0; }
+  // Returns true if a job of the group is not buried.
+  bool is_active() const {
+    return (jobs_in(JobState::ready) | jobs_in(JobState::reserved) | jobs_in(JobState::delayed)) !=
+           0;
+  }
+  bool is_shadow() const { return name.empty(); }
 };
 
 class Groups {
@@ -59,6 +69,10 @@ class Groups {
   // Requires: the job has a tag `grp`. If the job is not placed afterwards, leave() has to follow.
   [[nodiscard]] bool join(JobRef ref, std::string_view name);
   void leave(JobRef ref);
+  // Sets `awaited` to the group or shadow that a new job with a tag `aft` waits for, or to null if
+  // it need not wait. Returns false if memory is short. A shadow without held jobs is freed with
+  // the others when its group has no active job.
+  [[nodiscard]] bool find_awaited(const JobTags& tags, Group*& awaited);
   // Appends a job to the jobs held for the group. Requires: it has a tag `aft`, and is delayed
   // without a deadline.
   void hold(JobRef ref, Group& group);
@@ -88,6 +102,8 @@ class Groups {
   // Bytes of all groups, and of a group with this name, without the pieces of their jobs.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   static std::uint64_t memory_bytes_for(std::string_view name);
+  // Returns the bytes of the groups that a put with these tags adds.
+  std::uint64_t memory_bytes_for(const JobTags& tags) const;
 
   // Ends the program if an invariant is broken. Walks over all jobs; for tests.
   void check_invariants() const;
@@ -95,10 +111,13 @@ class Groups {
  private:
   [[gnu::cold, gnu::noinline]] void moved_in_group(JobRef ref, Place from, Place to);
   Group* find(std::string_view name, std::uint64_t hash) const;
+  Group* create(std::string_view name);
   Group* find_or_create(std::string_view name);
-  void end_if_empty(Group& group);
+  Group* find_or_create_shadow(Group& group);
+  void settle(Group& group);
+  void end(Group& group);
   void drop(Group& group);
-  void check_held(const Group& group) const;
+  std::uint64_t check_held(const Group& group) const;
 
   JobStore& jobs_;
   HashKey hash_key_;

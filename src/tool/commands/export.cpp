@@ -270,7 +270,9 @@ class Export {
     std::vector<HeldJob> ties;
     for (const StatsText& job : held_) {
       const PutTags tags = tags_of(job);
-      ties.push_back({std::string(tags.value(Tag::group)), std::string(tags.value(Tag::after))});
+      const std::string_view after = tags.value(Tag::after);
+      ties.push_back(
+          {std::string(tags.value(Tag::group)), std::string(after.substr(0, after.find(':')))});
     }
     std::vector<StatsText> jobs;
     for (const std::size_t index : held_order(ties)) jobs.push_back(std::move(held_[index]));

@@ -184,7 +184,7 @@ bool append_number(const TagNumber& form, std::string_view text, std::string& va
 // number is invalid.
 std::string value_of(const TagValue& form, std::string_view text) {
   const std::size_t colon = text.find(':');
-  const bool has_tail = form.tail.exists() && colon != std::string_view::npos;
+  const bool has_tail = form.has_tail() && colon != std::string_view::npos;
   const std::string_view head = has_tail ? text.substr(0, colon) : text;
   std::string value;
   if (form.key != nullptr) {
@@ -194,7 +194,9 @@ std::string value_of(const TagValue& form, std::string_view text) {
   }
   if (!has_tail) return value;
   value += ":";
-  return append_number(form.tail, text.substr(colon + 1), value) ? value : std::string();
+  const std::string_view tail = text.substr(colon + 1);
+  if (tail == form.word) return value + std::string(tail);
+  return form.tail.exists() && append_number(form.tail, tail, value) ? value : std::string();
 }
 
 // Returns a description of good values of a tag's flag.
@@ -204,6 +206,7 @@ std::string wanted_by(const TagRow& row) {
   const auto range = [](const TagNumber& of) { return " from 1 to " + std::to_string(of.max); };
   std::string head = "a " + name + " of 1 to " + std::to_string(kKeyBytesMax) + " bytes";
   if (form.key == nullptr) head = (form.head.is_seconds ? "a time" : "a number") + range(form.head);
+  if (!form.word.empty()) return head + ", or " + name + ":" + std::string(form.word);
   if (!form.tail.exists()) return head;
   const char* const letter = form.tail.is_seconds ? "S" : "N";
   return head + ", or " + name + ":" + letter + " with " + letter + range(form.tail);
@@ -236,7 +239,8 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   if (has_words && std::find(bodies.begin(), bodies.end(), "-") != bodies.end()) {
     return errand.mistake("- means stdin and excludes other bodies; name the tube with --tube");
   }
-  const std::string& after = flag_of(choice, Tag::after).value;
+  std::string_view after = flag_of(choice, Tag::after).value;
+  after = after.substr(0, after.find(':'));
   if (!after.empty() && after == flag_of(choice, Tag::group).value) {
     return errand.mistake("a job cannot wait for its own group");
   }
