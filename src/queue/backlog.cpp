@@ -133,7 +133,7 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
     const JobRef ref = client.held().first().job;
     state_.jobs.count(ref, JobEvent::timeout);
     ++state_.counts.timeouts;
-    serving_.take_back(ref);
+    serving_.take_back(ref, BurialCause::timed_out);
   }
   if (client.is_waiting()) end_wait_if_due(client, budget);
   if (client.is_waiting_for_end() && client.activity().wait_end() <= state_.now)
@@ -279,7 +279,7 @@ JobRef Backlog::take_job_of(tasks::ClosedClient& closed) {
 void Backlog::give_back(tasks::ClosedClient& closed, const Budget& budget) {
   while (!budget.is_used_up() && !closed.jobs.empty()) {
     state_.steps += QueueState::kStepsPerJob;
-    serving_.take_back(take_job_of(closed));
+    serving_.take_back(take_job_of(closed), BurialCause::closed);
   }
 }
 

@@ -176,7 +176,7 @@ TaskState Backlog::flush_some(tasks::Flush& flush, Tube& tube, const Budget& bud
     flush.is_refused = flush.states.ready && !allocate_for_reserved(*flush.room, tube);
     if (flush.is_refused) return TaskState::done;
     flushes_.take(tube, flush.states, std::move(flush.room));
-    Times::forget(tube, flush.states);
+    if (flush.states.ready) Times::forget_ready(tube);
     watching_.announce(tube);
   }
   const TaskState state = free_some(flush, tube, budget);

@@ -313,7 +313,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.jobs.count(ref, JobEvent::release);
   Outcome outcome = Outcome::done;
   if (is_spent) [[unlikely]] {
-    serving_.bury_spent(ref);
+    serving_.bury_spent(ref, BurialCause::released);
     // Clients that did not set a limit do not expect BURIED, and many fail on it.
     if (tries_.has_own_limit(ref)) outcome = Outcome::buried;
   } else {
@@ -331,7 +331,7 @@ Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs[ref].priority = priority;
   state_.jobs.count(ref, JobEvent::bury);
-  places_.to_buried(ref, Place::reserved);
+  places_.to_buried(ref, Place::reserved, BurialCause::client);
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
   serving_.serve(state_.tube_of(ref));
   return Outcome::done;

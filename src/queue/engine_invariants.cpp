@@ -211,6 +211,7 @@ class Inspection {
       const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
       CHECK((job.history.burial_side != 0) == side);
+      if (engine_.state_.jobs.burial(ref, engine_.state_.now)) ++burials_;
       // The job before the first one of a flush was freed.
       CHECK(ref == first || static_cast<JobRef>(job.links.first) == before);
       before = ref;
@@ -435,10 +436,12 @@ class Inspection {
 
   void check_counts() const {
     const EngineCounts& counts = engine_.state_.counts;
-    CHECK(engine_.state_.jobs.memory_bytes() == job_memory_bytes_);
+    const BurialTimes& burials = engine_.state_.jobs.burials();
+    CHECK(burials.size() == burials_);
+    CHECK(engine_.state_.jobs.memory_bytes() == job_memory_bytes_ + burials.memory_bytes());
     CHECK(engine_.memory().used_bytes() ==
-          job_memory_bytes_ + engine_.lanes_.lanes_.memory_bytes() + engine_.keys_.memory_bytes() +
-              engine_.groups_.memory_bytes());
+          engine_.state_.jobs.memory_bytes() + engine_.lanes_.lanes_.memory_bytes() +
+              engine_.keys_.memory_bytes() + engine_.groups_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
@@ -482,6 +485,7 @@ class Inspection {
   std::unordered_map<const Lane*, LaneCounts> jobs_in_;
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
+  std::uint64_t burials_ = 0;  // Buried jobs with the time of their burial.
   std::uint32_t awaited_ = 0;
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;

@@ -118,18 +118,12 @@ void EngineSerializer::write_burials(StateWriter& to, const Tube& tube) const {
   if (tube.buried == 0) return;
   to.begin(state_format::kBurials);
   to.value(state_format::Burials{.tube = tube.index, .jobs = tube.buried});
-  const BurialRuns* const runs = tube.times == nullptr ? nullptr : tube.times->buried.get();
-  std::size_t run = 0;
   for (JobRef ref = tube.first_buried; ref != JobRef::none;
        ref = static_cast<JobRef>(state_.jobs[ref].links.second)) {
-    state_format::Burial burial{.id = state_.jobs[ref].id};
-    burial.ends_run = runs != nullptr && run < runs->size() && runs->at(run).last == ref;
-    if (burial.ends_run) {
-      burial.since = runs->at(run).since;
-      burial.until = runs->at(run).until;
-      ++run;
-    }
-    to.value(burial);
+    const Burial burial = state_.jobs.burial(ref, state_.now).value_or(Burial{.since = state_.now});
+    to.value(state_format::Burial{.id = state_.jobs[ref].id,
+                                  .since = burial.since,
+                                  .cause = static_cast<std::uint8_t>(burial.cause)});
   }
 }
 
@@ -377,7 +371,7 @@ bool EngineSerializer::place(JobRef ref, Place before, const state_format::Job& 
       if (fields.is_held) held_.emplace_back(fields.arrival, ref);
       return true;
     case JobState::buried:
-      places_.to_buried(ref, before);
+      places_.to_buried(ref, before, BurialCause::unknown);  // Until read_burials().
       return true;
   }
   return false;
@@ -399,18 +393,15 @@ bool EngineSerializer::read_burials(StateReader& from, std::span<Tube* const> tu
   if (!from.is_good() || fields.tube >= tubes.size()) return false;
   Tube& tube = *tubes[fields.tube];
   if (fields.jobs != tube.buried) return false;
-  std::vector<BurialRuns::Run> runs;
   for (std::uint64_t i = 0; i < fields.jobs; ++i) {
     state_format::Burial burial;
     from.value(burial);
     const JobRef ref = from.is_good() ? state_.jobs.find(burial.id) : JobRef::none;
     if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) return false;
     if (places_.of(ref) != Place::buried) return false;
-    places_.to_buried(ref, Place::buried);  // Moves to the end.
-    if (burial.ends_run) runs.push_back({burial.since, burial.until, ref});
-  }
-  if (tube.times != nullptr && tube.times->buried != nullptr) {
-    tube.times->buried->restore(std::move(runs));
+    // Moves it to the end.
+    places_.to_buried(ref, Place::buried,
+                      {.since = burial.since, .cause = burial_cause(burial.cause)});
   }
   return true;
 }

@@ -32,7 +32,8 @@ namespace haricot {
   }
 }
 
-void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tube) {
+void Places::leave_buried(JobRef ref, const Job& job, Tube& tube) {
+  JobStore& jobs = state_.jobs;
   const auto before = static_cast<JobRef>(job.links.first);
   const auto after = static_cast<JobRef>(job.links.second);
   if (before == JobRef::none) {
@@ -45,7 +46,13 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
   } else {
     jobs[after].links.first = static_cast<std::uint32_t>(before);
   }
-  Times::count_less_buried(tube, ref, before);
+  count(tube, job, JobState::buried, false);
+  jobs.forget_burial(ref);
+}
+
+void Places::leave_flush(JobRef ref, const Job& job, Tube& tube) {
+  count(tube, job, job.state(), false);
+  if (job.state() == JobState::buried) state_.jobs.forget_burial(ref);
 }
 
 // Inlined, because calls would slow down each change.
@@ -78,11 +85,10 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
       tube.delayed.trim_if_empty();
       break;
     case Place::buried:
-      count(tube, job, JobState::buried, false);
-      unlink_buried(state_.jobs, ref, job, tube);
+      leave_buried(ref, job, tube);
       break;
     case Place::flushed:
-      count(tube, job, job.state(), false);
+      leave_flush(ref, job, tube);
       break;
     case Place::nowhere:
       break;
@@ -141,7 +147,7 @@ void Places::set_deadline(JobRef ref, Instant deadline) {
   state_.arm_tube(tube);
 }
 
-void Places::to_buried(JobRef ref, Place from) {
+void Places::to_buried(JobRef ref, Place from, const Burial& burial) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   leave(ref, job, tube, from);
@@ -156,7 +162,7 @@ void Places::to_buried(JobRef ref, Place from) {
   }
   tube.last_buried = ref;
   count(tube, job, JobState::buried, true);
-  times_.count_buried(tube, ref);
+  state_.jobs.set_burial(ref, burial);
   notify_extras(ref, job, from, Place::buried);
   notify_end(job, Delivery::Kind::job_buried);
 }

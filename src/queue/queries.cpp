@@ -132,6 +132,8 @@ JobReport Queries::report(JobRef ref, Instant now) const {
       held_by = job.holder();
     }
   }
+  Burial burial{.since = now};
+  if (job.state() == JobState::buried) burial = state_.jobs.burial(ref, now).value_or(burial);
   return JobReport{.id = job.id,
                    .tube = &tube,
                    .state = job.state(),
@@ -149,7 +151,9 @@ JobReport Queries::report(JobRef ref, Instant now) const {
                    .kicks = state_.jobs.counted(ref, JobEvent::kick),
                    .tags = state_.jobs.tags(ref),
                    .is_held = is_held,
-                   .holder = held_by};
+                   .holder = held_by,
+                   .burial_cause = burial.cause,
+                   .buried_s = (now - burial.since).whole_seconds()};
 }
 
 }  // namespace haricot

@@ -37,6 +37,13 @@ void Restoring::set_fields(Job& job, const RestoredJob& restored) {
   job.set_state(restored.state);
 }
 
+bool Restoring::place_buried(JobRef ref, const Burial& burial) {
+  if (!take_up(ref)) return false;
+  const Instant since = std::min(burial.since, state_.now);
+  places_.to_buried(ref, Place::nowhere, {.since = since, .cause = burial.cause});
+  return true;
+}
+
 bool Restoring::place(JobRef ref, Instant deadline) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
@@ -47,7 +54,7 @@ bool Restoring::place(JobRef ref, Instant deadline) {
       places_.to_delayed(ref, Place::nowhere, deadline);
       return true;
     case JobState::buried:
-      places_.to_buried(ref, Place::nowhere);
+      places_.to_buried(ref, Place::nowhere, BurialCause::unknown);
       return true;
     case JobState::ready:
     case JobState::reserved:

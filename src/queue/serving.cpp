@@ -90,15 +90,15 @@ void Serving::kick(JobRef ref, Place from) {
   serve(state_.tube_of(ref));
 }
 
-void Serving::bury_spent(JobRef ref) {
+void Serving::bury_spent(JobRef ref, BurialCause cause) {
   state_.jobs.count(ref, JobEvent::bury);
-  places_.to_buried(ref, Place::reserved);
+  places_.to_buried(ref, Place::reserved, cause);
   tries_.count_spent(ref);
 }
 
-void Serving::end_limited_try(JobRef ref) {
+void Serving::end_limited_try(JobRef ref, BurialCause cause) {
   if (tries_.is_spent(ref)) {
-    bury_spent(ref);
+    bury_spent(ref, cause);
     tries_.record_burial(ref);
   } else {
     places_.to_ready(ref, Place::reserved);
@@ -106,9 +106,9 @@ void Serving::end_limited_try(JobRef ref) {
   }
 }
 
-void Serving::take_back(JobRef ref) {
+void Serving::take_back(JobRef ref, BurialCause cause) {
   if (tries_.may_limit(state_.jobs[ref])) [[unlikely]] {
-    end_limited_try(ref);
+    end_limited_try(ref, cause);
   } else {
     places_.to_ready(ref, Place::reserved);
   }

@@ -49,17 +49,8 @@ void Times::count_less_of_many(Tube& tube, const Job& job) {
   }
 }
 
-void Times::count_buried(Tube& tube, JobRef ref) {
-  TubeTimes* const times = times_of(tube);
-  if (times == nullptr) return;
-  if (times->buried == nullptr) times->buried.reset(new (std::nothrow) BurialRuns);
-  if (times->buried != nullptr) times->buried->add(ref, state_.now);
-}
-
-void Times::forget(Tube& tube, JobStates states) {
-  if (tube.times == nullptr) return;
-  if (states.ready) tube.times->ready.reset();
-  if (states.buried) tube.times->buried.reset();
+void Times::forget_ready(Tube& tube) {
+  if (tube.times != nullptr) tube.times->ready.reset();
 }
 
 std::uint32_t Times::detail_steps(const Tube& tube) {
@@ -70,7 +61,6 @@ TubeDetail Times::detail(const Tube& tube) {
   state_.steps += detail_steps(tube);
   const Instant now = state_.now;
   Instant oldest_ready = now;
-  Instant oldest_buried = now;
   const std::uint32_t scanned = scanned_jobs(tube, kReadyScanned);
   for (std::uint32_t i = 0; i < scanned; ++i) {
     oldest_ready = std::min(oldest_ready, state_.jobs[tube.ready.at(i).job].ready_since());
@@ -81,13 +71,15 @@ TubeDetail Times::detail(const Tube& tube) {
       times->ready->move_to(now);
       oldest_ready = times->ready->oldest().value_or(now);
     }
-    if (times->buried != nullptr) oldest_buried = times->buried->oldest().value_or(now);
     detail.queued = times->summary_of(times->queued, now);
     detail.worked = times->summary_of(times->worked, now);
   }
   detail.buried_by_tries = state_.spent_jobs.total(tube.ref);
   detail.oldest_ready_s = (now - oldest_ready).whole_seconds();
-  detail.oldest_buried_s = (now - oldest_buried).whole_seconds();
+  if (tube.first_buried != JobRef::none) {
+    const auto burial = state_.jobs.burial(tube.first_buried, now);
+    if (burial) detail.oldest_buried_s = (now - burial->since).whole_seconds();
+  }
   return detail;
 }
 

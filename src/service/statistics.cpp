@@ -330,7 +330,47 @@ constexpr std::array kHolderRows = {
         [](const JobFacts& j) { return j.holder != ClientRef{}; },
         [](const auto& j) { return std::uint64_t{static_cast<std::uint32_t>(j.holder)}; }),
 };
-constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows, kHolderRows);
+
+constexpr bool has_known_burial(const JobFacts& j) {
+  return j.state == JobState::buried && j.burial_cause != BurialCause::unknown;
+}
+// Returns the end of the last try of a job that was buried by its tries; empty for other causes.
+constexpr std::string_view last_try_of(BurialCause cause) {
+  switch (cause) {
+    case BurialCause::released:
+      return "release";
+    case BurialCause::timed_out:
+      return "timeout";
+    case BurialCause::closed:
+      return "close";
+    case BurialCause::client:
+    case BurialCause::unknown:
+      break;
+  }
+  return {};
+}
+constexpr std::array kBurialRows = {
+    OfJob::word(
+        "buried-by",
+        "only of a buried job: `client` (the command `bury`) or `tries` (they were used up)",
+        [](const JobFacts& j) { return has_known_burial(j); },
+        [](const JobFacts& j) {
+          return std::string_view(j.burial_cause == BurialCause::client ? "client" : "tries");
+        }),
+    OfJob::integer(
+        "buried-ago", "only of a buried job: seconds since it was buried",
+        [](const JobFacts& j) { return has_known_burial(j); },
+        [](const auto& j) { return j.buried_s; }),
+    OfJob::word(
+        "last-try",
+        "only of a job buried by its tries: how the last one ended, by `release`, `timeout` (its "
+        "TTR ended) or `close` (its connection ended)",
+        [](const JobFacts& j) {
+          return has_known_burial(j) && !last_try_of(j.burial_cause).empty();
+        },
+        [](const JobFacts& j) { return last_try_of(j.burial_cause); }),
+};
+constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows, kHolderRows, kBurialRows);
 
 static_assert(has_each_key_once(kGroupRows));
 static_assert(has_each_key_once(kJobFactRows));

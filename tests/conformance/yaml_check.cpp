@@ -42,8 +42,8 @@ std::optional<Range> read_range(std::string_view text) {
 }
 
 // Keys whose seconds change with time: growing ones, and shrinking ones.
-constexpr std::string_view kGrowing[] = {"age", "uptime", "idle", "age-oldest-ready",
-                                         "age-oldest-buried"};
+constexpr std::string_view kGrowing[] = {
+    "age", "uptime", "idle", "age-oldest-ready", "age-oldest-buried", "buried-ago"};
 constexpr std::string_view kShrinking[] = {"time-left", "pause-time-left"};
 
 // Returns the values that are possible if this many more seconds have passed.

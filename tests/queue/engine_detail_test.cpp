@@ -165,6 +165,8 @@ TEST_F(EngineDetail, WithoutMemoryNothingIsCountedAndNothingFails) {
   EXPECT_TRUE(engine.find_tube("default")->times == nullptr);
   world.pass_s(3);
   EXPECT_EQ(oldest_buried(), 0u);
+  ASSERT_EQ(engine.kick_job(other, world.now), Outcome::done);
+  ASSERT_EQ(world.reserve(client), other);
   // The following ones are counted.
   const JobId third = world.put(client);
   ASSERT_EQ(world.reserve(client), third);

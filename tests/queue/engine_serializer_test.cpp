@@ -84,6 +84,7 @@ TEST_F(EngineSerializerTest, BuriedJobsKeepTheirOrderAndAges) {
   move_to_next();
   EXPECT_EQ(next_.engine.queries().detail(next_.tube(), next_.now).oldest_buried_s, 180U);
   for (const std::size_t i : kOrder) {
+    EXPECT_EQ(next_.report(ids[i]).burial_cause, BurialCause::client);
     EXPECT_EQ(next_.id_of(next_.engine.queries().peek_buried(after(0))), ids[i]);
     EXPECT_EQ(next_.engine.kick_job(ids[i], next_.now), Outcome::done);
   }

@@ -14,7 +14,7 @@ TEST_F(ExtrasTest, EachTagHearsOfEachMove) {
   const JobRef blocked = make_ready("con:lane");
   ASSERT_EQ(give(worker), ref);
   EXPECT_FALSE(tube.offers_job());
-  places.to_buried(ref, Place::reserved);
+  places.to_buried(ref, Place::reserved, BurialCause::client);
   EXPECT_EQ(tube.ready.top().job, blocked);
   EXPECT_TRUE(tube.offers_job());
   EXPECT_EQ(keys.find(tube, "key").owner, ref);

@@ -54,7 +54,7 @@ TEST_F(GroupsTest, EachChangeOfPlaceIsCounted) {
   give(client);
   EXPECT_EQ(group.jobs_in(JobState::reserved), 1U);
   EXPECT_EQ(group.jobs_in(JobState::ready), 0U);
-  places.to_buried(ref, Place::reserved);
+  places.to_buried(ref, Place::reserved, BurialCause::client);
   EXPECT_EQ(group.jobs_in(JobState::reserved), 0U);
   EXPECT_EQ(group.jobs_in(JobState::buried), 1U);
   destroy(ref);
@@ -72,7 +72,7 @@ TEST_F(GroupsTest, WaitingJobsAreReleasedInTheirOrderWhenTheGroupEnds) {
   groups.check_invariants();
   EXPECT_EQ(groups.first_of_ended(), refs[0]);
   // The job in the middle leaves in another way.
-  places.to_buried(refs[1], Place::delayed);
+  places.to_buried(refs[1], Place::delayed, BurialCause::client);
   serving.end_hold(refs[0]);
   EXPECT_EQ(groups.first_of_ended(), refs[2]);
   destroy(refs[2]);

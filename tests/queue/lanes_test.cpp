@@ -143,7 +143,7 @@ TEST_F(LaneOrderTest, NoneIsOpenWhileSoManyAreReserved) {
   ASSERT_EQ(give(worker), second);
   EXPECT_FALSE(is_open(third));
   EXPECT_FALSE(tube.offers_job());
-  places.to_buried(first, Place::reserved);
+  places.to_buried(first, Place::reserved, BurialCause::client);
   EXPECT_TRUE(is_open(third));
   ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(second, Place::reserved);

@@ -65,7 +65,7 @@ class Parts : public ::testing::Test {
   }
   JobRef make_buried(std::string_view tags = {}) {
     const JobRef ref = make(tags);
-    places.to_buried(ref, Place::nowhere);
+    places.to_buried(ref, Place::nowhere, BurialCause::client);
     return ref;
   }
   // Gives the client the first ready job of the tube.

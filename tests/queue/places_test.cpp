@@ -34,7 +34,7 @@ TEST_F(PlacesTest, AJobIsInOnePlaceAtATime) {
   places.to_delayed(ref, Place::reserved, state.now + Duration::seconds(3));
   EXPECT_EQ(worker.held_jobs(), 0U);
   expect_counts(0, 0, 1, 0);
-  places.to_buried(ref, Place::delayed);
+  places.to_buried(ref, Place::delayed, BurialCause::client);
   expect_counts(0, 0, 0, 1);
   ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(ref, Place::buried);

@@ -50,7 +50,7 @@ TEST_F(OffersTest, AJobWhoseTriesAreUsedUpIsBuriedAndRecorded) {
   Client& worker = open();
   const JobRef ref = make_ready("try:1");
   ASSERT_EQ(give(worker), ref);
-  serving.take_back(ref);
+  serving.take_back(ref, BurialCause::timed_out);
   EXPECT_EQ(places.of(ref), Place::buried);
   ASSERT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(journal.written[0].state, JobState::buried);

@@ -12,6 +12,8 @@ TEST_F(TimesTest, ATubeHasNoneUntilThereIsSomethingToKeep) {
   make_delayed(Duration::seconds(9));
   EXPECT_EQ(tube.times, nullptr);
   make_buried();
+  EXPECT_EQ(tube.times, nullptr);
+  give(open());
   EXPECT_NE(tube.times, nullptr);
 }
 
@@ -35,11 +37,7 @@ TEST_F(TimesTest, CountManyByAgeWithoutFlushedJobs) {
   ASSERT_NE(tube.times->ready, nullptr);
   EXPECT_EQ(tube.times->ready->size(), Times::kReadyScanned + 1);
   EXPECT_LT(Times::detail_steps(tube), Times::kReadyScanned);
-  make_buried();
-  Times::forget(tube, {.buried = true});
-  EXPECT_EQ(tube.times->buried, nullptr);
-  EXPECT_NE(tube.times->ready, nullptr);
-  Times::forget(tube, {.ready = true});
+  Times::forget_ready(tube);
   EXPECT_EQ(tube.times->ready, nullptr);
 }
 

@@ -45,7 +45,7 @@ TEST_F(TriesTest, AJobThatComesOutOfBurialIsPromisedTheNextOneIfItHasALimit) {
     journal.record(JobChange::update, flushes.journaled(ref));
   }
   EXPECT_EQ(journal.promised_burials(), 1U);
-  places.to_buried(limited, Place::ready);
+  places.to_buried(limited, Place::ready, BurialCause::client);
   EXPECT_EQ(journal.promised_burials(), 1U) << "nothing is recorded yet";
   tries.record_burial(limited);
   EXPECT_EQ(journal.promised_burials(), 0U);
@@ -75,7 +75,7 @@ TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
   ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(ref, Place::buried);
   state.jobs.count(ref, JobEvent::bury);
-  places.to_buried(ref, Place::ready);
+  places.to_buried(ref, Place::ready, BurialCause::client);
   tries.record_burial(ref);
   ASSERT_EQ(journal.written.size(), 1U);
   EXPECT_TRUE(tries.record_late(state.budget(Budget::kAll)));

@@ -315,7 +315,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     }
     begin_ready(job, now);
   }
-  end_tries(std::move(tries_end), true, tape, now);
+  end_tries(std::move(tries_end), BurialCause::timed_out, tape, now);
   for (const Observed& got : all_observed) {
     if (!clients_.at(got.client).waiting) continue;
     const JobId id = reserved_id(got.bytes);
@@ -461,10 +461,9 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.deadline = engine.journaled(ref).deadline;
     job.burial = known.burial;
     job.since = job.created;
-    ModelTube& tube = *find_tube(job.tube);
     if (job.state == JobState::buried) {
-      if (tube.runs.empty()) tube.runs.push_back({.since = now, .until = now});
-      tube.runs[0].last = std::max(tube.runs[0].last, job.burial);
+      job.since = engine.burial(ref).since;
+      job.burial_cause = known.burial_cause;
     }
     burials_ = std::max(burials_, known.burial);
     job.counts = known.counts;

@@ -120,12 +120,12 @@ class Model {
 
   // Times of tubes (model_times.cpp).
   void begin_ready(ModelJob& job, Instant now);
-  void begin_buried(ModelJob& job, Instant now);
+  void begin_buried(ModelJob& job, BurialCause cause, Instant now);
   void count_worked(const ModelJob& job, Instant now);
   static void add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now);
-  void drop_empty_runs(ModelTube& tube) const;
   std::uint64_t oldest_ready_s(const std::string& tube, Instant now) const;
-  std::uint64_t oldest_buried_s(ModelTube& tube, Instant now) const;
+  static std::uint64_t buried_s(const ModelJob& job, Instant now);
+  std::uint64_t oldest_buried_s(const std::string& tube, Instant now) const;
   std::string tube_detail(const std::string& tube, Instant now);
   std::string stats_tube_detail(const std::string& tube, Instant now);
   std::string stats_tubes(const Request& request, Instant now);
@@ -230,8 +230,8 @@ class Model {
 
   // Limits of tries (model_tries.cpp).
   bool is_spent(const ModelJob& job) const;
-  void end_try(ModelJob& job, bool timed_out, Instant now);
-  void end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now);
+  void end_try(ModelJob& job, BurialCause how, Instant now);
+  void end_tries(std::set<JobId> ids, BurialCause how, Tape& tape, Instant now);
   void record_late_burials(Tape& tape, Instant now);
   void compare_promises(Engine& engine) const;
   void give_back(int client, Tape& tape, Instant now);

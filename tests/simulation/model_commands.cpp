@@ -438,7 +438,7 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
   job.delay_s = request.seconds;
   ++count_of(job, JobEvent::release);
   if (is_spent(job)) {
-    end_try(job, false, now);
+    end_try(job, BurialCause::released, now);
     check_record(tape, Event::Kind::record_update, request.id);
     offer(job.tube, now);
     return "BURIED\r\n";
@@ -457,7 +457,7 @@ std::string Model::bury(int number, const Request& request, Tape& tape, Instant 
   ModelJob& job = jobs_.at(request.id);
   job.priority = request.priority;
   ++count_of(job, JobEvent::bury);
-  begin_buried(job, now);
+  begin_buried(job, BurialCause::client, now);
   check_record(tape, Event::Kind::record_update, request.id);
   offer(job.tube, now);
   return "BURIED\r\n";

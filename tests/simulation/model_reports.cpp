@@ -183,6 +183,15 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (job.state == JobState::reserved) {
       row("  holder", std::to_string(clients_.at(job.holder).ref));
     }
+    if (job.state == JobState::buried && job.burial_cause != BurialCause::unknown) {
+      const bool is_by_client = job.burial_cause == BurialCause::client;
+      row("  buried-by", is_by_client ? "client" : "tries");
+      row("  buried-ago", std::to_string(buried_s(job, now)));
+      std::string end = "release";
+      if (job.burial_cause == BurialCause::timed_out) end = "timeout";
+      if (job.burial_cause == BurialCause::closed) end = "close";
+      if (!is_by_client) row("  last-try", end);
+    }
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

@@ -70,7 +70,8 @@ struct ModelJob {
   Instant deadline;           // Delayed: end of the delay; reserved: end of the TTR.
   std::uint64_t arrival = 0;  // Grows with each deadline that is set.
   std::uint64_t burial = 0;   // Grows with each burial.
-  Instant since;              // Ready: begin; reserved: the reserve or last touch.
+  BurialCause burial_cause = BurialCause::unknown;
+  Instant since;  // Ready, buried: begin; reserved: the reserve or last touch.
   int holder = 0;
   std::string group = {};        // Its group; empty: none.
   std::string after = {};        // The group in its tag `aft:`.
@@ -121,12 +122,6 @@ struct ModelTimes {
   ModelPeriod now = {}, before = {};
 };
 
-// Jobs of a tube that were buried shortly after one another.
-struct ModelRun {
-  Instant since, until;
-  std::uint64_t last = 0;  // At least the burial of its last job.
-};
-
 struct ModelTube {
   std::string name;
   bool paused = false;
@@ -134,8 +129,6 @@ struct ModelTube {
   std::uint32_t pause_s = 0;
   std::uint64_t total_jobs = 0, deletes = 0, pauses = 0, buried_by_tries = 0;
   ModelTimes queued = {}, worked = {};
-  std::vector<ModelRun> runs = {};  // Runs of buried jobs, in order.
-  std::size_t runs_joined_from = 64;
 };
 
 // Share of a watched tube in the client's reserves by weight.

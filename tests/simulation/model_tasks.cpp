@@ -266,11 +266,6 @@ void Model::take_jobs(ModelTask& flush, const std::vector<JobId>& named) {
     if (job.state == JobState::delayed) flush.delayed.insert(id);
   }
   flush.has_begun = true;
-  const bool has_buried = flush.state == StateWord::none || flush.state == StateWord::buried;
-  if (!has_buried) return;
-  ModelTube& tube = *find_tube(flush.tube);
-  tube.runs.clear();
-  tube.runs_joined_from = 64;
 }
 
 // Frees jobs, the buried ones first. A flush that the disk refuses is retried later.

@@ -17,7 +17,6 @@ constexpr std::uint32_t kBuckets = 77;      // Buckets of one period.
 constexpr std::size_t kReadyScanned = 256;  // Larger numbers are counted by windows.
 constexpr std::int64_t kWindows = 16;       // Windows of each width.
 constexpr std::uint32_t kWindowBits = 30;   // The smallest is 2^30 ns.
-constexpr auto kRun = Duration::milliseconds(500);
 
 // The server keeps 27 bits of the time between the put and the moment of becoming ready, in units
 // of 2^12 ns.
@@ -148,50 +147,15 @@ void Model::add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now)
 
 // Buried jobs ------------------------------------------------------------------------------------
 
-// Removes runs without jobs.
-void Model::drop_empty_runs(ModelTube& tube) const {
-  std::uint64_t first = 0;
-  std::erase_if(tube.runs, [&](const ModelRun& run) {
-    const std::uint64_t begin = std::exchange(first, run.last + 1);
-    return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-      const ModelJob& job = entry.second;
-      return job.state == JobState::buried && job.flush == 0 && job.tube == tube.name &&
-             job.burial >= begin && job.burial <= run.last;
-    });
-  });
-}
-
-void Model::begin_buried(ModelJob& job, Instant now) {
+void Model::begin_buried(ModelJob& job, BurialCause cause, Instant now) {
   bury_waited_for(job);
-  ModelTube& tube = *find_tube(job.tube);
-  drop_empty_runs(tube);
   job.state = JobState::buried;
   job.burial = ++burials_;
+  job.burial_cause = cause;
+  job.since = now;
   settle_group(job.group);
   const bool has_group_tags = !job.group.empty() || !job.after.empty();
   if (has_group_tags && !ended_groups_.empty()) refused_again_ = std::min(refused_again_, now);
-  std::vector<ModelRun>& runs = tube.runs;
-  if (!runs.empty() && now - runs.back().since <= kRun) {
-    runs.back().until = now;
-    runs.back().last = job.burial;
-    return;
-  }
-  if (runs.size() >= tube.runs_joined_from) {
-    std::vector<ModelRun> joined;
-    for (const ModelRun& run : runs) {
-      const auto longest =
-          std::max(kRun, Duration::nanoseconds((now.count() - run.until.count()) / 10));
-      if (!joined.empty() && run.until - joined.back().since <= longest) {
-        joined.back().until = run.until;
-        joined.back().last = run.last;
-      } else {
-        joined.push_back(run);
-      }
-    }
-    runs = joined;
-    tube.runs_joined_from = std::max<std::size_t>(64, 2 * runs.size());
-  }
-  runs.push_back({.since = now, .until = now, .last = job.burial});
 }
 
 // Reports ----------------------------------------------------------------------------------------
@@ -212,15 +176,27 @@ std::uint64_t Model::oldest_ready_s(const std::string& tube, Instant now) const 
   return (now - Instant::at(middle)).whole_seconds();
 }
 
-std::uint64_t Model::oldest_buried_s(ModelTube& tube, Instant now) const {
-  drop_empty_runs(tube);
-  return tube.runs.empty() ? 0 : (now - tube.runs[0].since).whole_seconds();
+// The server keeps 29 bits of the seconds. The last 2^20 of their values are times in the future.
+std::uint64_t Model::buried_s(const ModelJob& job, Instant now) {
+  constexpr std::int64_t kPerSecond = 1'000'000'000;
+  const std::int64_t seconds = now.count() / kPerSecond - job.since.count() / kPerSecond;
+  const std::uint64_t kept = static_cast<std::uint64_t>(seconds) % (std::uint64_t{1} << 29);
+  return kept < (std::uint64_t{1} << 29) - (std::uint64_t{1} << 20) ? kept : 0;
+}
+
+std::uint64_t Model::oldest_buried_s(const std::string& tube, Instant now) const {
+  const ModelJob* first = nullptr;
+  for (const auto& [id, job] : jobs_) {
+    if (job.state != JobState::buried || job.flush != 0 || job.tube != tube) continue;
+    if (first == nullptr || job.burial < first->burial) first = &job;
+  }
+  return first == nullptr ? 0 : buried_s(*first, now);
 }
 
 std::string Model::tube_detail(const std::string& name, Instant now) {
   ModelTube& tube = *find_tube(name);
   return "age-oldest-ready: " + std::to_string(oldest_ready_s(name, now)) + "\n" +
-         "age-oldest-buried: " + std::to_string(oldest_buried_s(tube, now)) + "\n" +
+         "age-oldest-buried: " + std::to_string(oldest_buried_s(name, now)) + "\n" +
          summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now) +
          "buried-by-tries: " + std::to_string(tube.buried_by_tries) + "\n";
 }

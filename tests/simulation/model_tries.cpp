@@ -46,21 +46,21 @@ bool Model::is_spent(const ModelJob& job) const {
                               job.tries + job.counts[static_cast<std::size_t>(JobEvent::kick)];
 }
 
-void Model::end_try(ModelJob& job, bool timed_out, Instant now) {
-  if (timed_out) ++count_of(job, JobEvent::timeout);
+void Model::end_try(ModelJob& job, BurialCause how, Instant now) {
+  if (how == BurialCause::timed_out) ++count_of(job, JobEvent::timeout);
   if (!is_spent(job)) {
     begin_ready(job, now);
     return;
   }
   ++count_of(job, JobEvent::bury);
-  begin_buried(job, now);
+  begin_buried(job, how, now);
   ++find_tube(job.tube)->buried_by_tries;
 }
 
 // Ends the tries of jobs with a limit, in the order of the tape. A burial always identifies its
 // job. The others are identified only by the record; if the disk has refused all of them, their
 // order is invisible.
-void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now) {
+void Model::end_tries(std::set<JobId> ids, BurialCause how, Tape& tape, Instant now) {
   std::size_t refused = 0;
   while (ids.size() > refused) {
     require(!tape.empty(), "the ends of tries are not on the tape");
@@ -77,7 +77,7 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
     ModelJob& job = jobs_.at(id);
     require(is_spent(job) == is_burial, "the tries of job " + std::to_string(id) +
                                             (is_burial ? " are not" : " are") + " used up");
-    end_try(job, timed_out, now);
+    end_try(job, how, now);
     if (is_recorded) {
       check_record(tape, Event::Kind::record_update, id);
     } else {
@@ -87,7 +87,7 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
   }
   for (const JobId id : ids) {
     require(!is_spent(jobs_.at(id)), "the tries of job " + std::to_string(id) + " are used up");
-    end_try(jobs_.at(id), timed_out, now);
+    end_try(jobs_.at(id), how, now);
   }
 }
 
@@ -130,7 +130,7 @@ void Model::give_back(int number, Tape& tape, Instant now) {
     if (job.tries == 0) {
       begin_ready(job, now);
     } else {
-      end_tries({id}, false, tape, now);
+      end_tries({id}, BurialCause::closed, tape, now);
     }
     offer(job.tube, now);
   }

@@ -78,6 +78,7 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset) {
   if (known.state == JobState::delayed) {
     known.deadline_at = (journaled.deadline + wall_offset).count();
   }
+  if (known.state == JobState::buried) known.burial_cause = engine.burial(ref).cause;
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     known.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
   }
@@ -95,6 +96,9 @@ std::string to_text(const std::optional<KnownJob>& job) {
           ", counts";
   for (const std::uint64_t count : job->counts) text += " " + std::to_string(count);
   if (!job->tags.empty()) text += ", tags " + job->tags;
+  if (job->state == JobState::buried) {
+    text += ", cause " + std::to_string(static_cast<unsigned>(job->burial_cause));
+  }
   return text;
 }
 

@@ -32,7 +32,8 @@ struct KnownJob {
   JobState state = JobState::ready;       // A reserved job is restored as ready.
   std::array<std::uint64_t, 5> counts{};  // Indexed by JobEvent.
   std::string tags = {};
-  std::uint64_t burial = 0;  // Grows with each burial; 0: not buried.
+  std::uint64_t burial = 0;                         // Grows with each burial; 0: not buried.
+  BurialCause burial_cause = BurialCause::unknown;  // Buried jobs only.
 
   bool operator==(const KnownJob&) const = default;
 };

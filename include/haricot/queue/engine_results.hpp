@@ -7,6 +7,7 @@
 
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/queue/burial_times.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/tube.hpp"
@@ -182,9 +183,11 @@ struct JobReport {
   std::uint64_t file;  // Journal file with the job's full record, or 0.
   std::uint32_t body_bytes;
   std::uint64_t reserves, timeouts, releases, buries, kicks;
-  std::string_view tags = {};  // Text, valid while the job exists.
-  bool is_held = false;        // The job waits for a group.
-  ClientRef holder{};          // 0: not reserved, or the holder is gone.
+  std::string_view tags = {};                       // Text, valid while the job exists.
+  bool is_held = false;                             // The job waits for a group.
+  ClientRef holder{};                               // 0: not reserved, or the holder is gone.
+  BurialCause burial_cause = BurialCause::unknown;  // Buried jobs only.
+  std::uint64_t buried_s = 0;  // Seconds since the burial; buried jobs with a known cause only.
 };
 
 }  // namespace haricot

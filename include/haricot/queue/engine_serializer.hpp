@@ -155,7 +155,7 @@ struct Job {
                            &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
 };
 
-// The buried jobs of a tube in their order, and the ends of the runs of BurialRuns.
+// The buried jobs of a tube in their order.
 struct Burials {
   std::uint32_t tube = 0;  // Its index.
   std::uint64_t jobs = 0;  // Number of Burial entries that follow.
@@ -164,11 +164,10 @@ struct Burials {
 };
 struct Burial {
   JobId id = 0;
-  bool ends_run = false;
   Instant since = {};
-  Instant until = {};
+  std::uint8_t cause = 0;  // A BurialCause, perhaps one of a later version.
 
-  using Fields = FieldList<&Burial::id, &Burial::ends_run, &Burial::since, &Burial::until>;
+  using Fields = FieldList<&Burial::id, &Burial::since, &Burial::cause>;
 };
 
 // Sizes of the types that are serialized. A field that is added to one of them has to be added here
@@ -176,7 +175,7 @@ struct Burial {
 #ifdef __GLIBCXX__
 static_assert(sizeof(haricot::Job) == 56);
 static_assert(sizeof(haricot::Tube) == 296);
-static_assert(sizeof(haricot::TubeTimes) == 504);
+static_assert(sizeof(haricot::TubeTimes) == 496);
 static_assert(sizeof(Client) == 136);
 static_assert(sizeof(EngineCounts) == 88);
 #endif

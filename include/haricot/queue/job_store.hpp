@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -32,6 +33,7 @@
 
 #include "haricot/base/blob.hpp"
 #include "haricot/base/job_tags.hpp"
+#include "haricot/queue/burial_times.hpp"
 #include "haricot/queue/id_index.hpp"
 #include "haricot/queue/job.hpp"
 
@@ -226,11 +228,12 @@ class JobStore {
   // Number of jobs with a tag `try`.
   std::uint64_t with_tries() const { return with_tries_; }
 
-  // Returns the bytes of all jobs and tombstones: their pieces and extras, their large bodies, and
-  // for each an entry of a heap and its share of the id index. Free pieces in chunks do not count.
+  // Returns the bytes of all jobs and tombstones: their pieces and extras, their large bodies,
+  // their burials, and for each an entry of a heap and its share of the id index. Free pieces in
+  // chunks do not count.
   std::uint64_t memory_bytes() const {
-    return piece_bytes_ + blob_bytes_ + (size_ + tombstones_size_) * kHeapAndIndexBytes +
-           extras_size_ * kIndexBytes;
+    return piece_bytes_ + blob_bytes_ + burials_.memory_bytes() +
+           (size_ + tombstones_size_) * kHeapAndIndexBytes + extras_size_ * kIndexBytes;
   }
   // Returns the bytes by which another job would increase memory_bytes(). `tag_bytes` is the result
   // of tag_bytes_of().
@@ -296,6 +299,18 @@ class JobStore {
     return may_be_held(ref) && node<Tag::after>(ref).group != GroupRef::none;
   }
 
+  // Stores a burial; nothing if memory is short. It has to be forgotten when the job leaves the
+  // buried ones.
+  void set_burial(JobRef ref, const Burial& burial) {
+    burials_.set(piece_ref(ref), chunks_[piece_ref(ref).chunk].pieces_max, burial);
+  }
+  void forget_burial(JobRef ref) { burials_.clear(piece_ref(ref)); }
+  // Returns the burial of a job as BurialTimes::get() does.
+  std::optional<Burial> burial(JobRef ref, Instant now) const {
+    return burials_.get(piece_ref(ref), now);
+  }
+  const BurialTimes& burials() const { return burials_; }
+
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, const JobCounts& counts);
   std::uint64_t counted(JobRef ref, JobEvent event) const;
@@ -341,6 +356,10 @@ class JobStore {
     std::uint32_t next;
   };
 
+  static PieceRef piece_ref(JobRef ref) {
+    const auto number = static_cast<std::uint32_t>(ref);
+    return {.chunk = number >> kPieceBits, .piece = number & kPieceMask};
+  }
   std::byte* piece(JobRef ref) const {
     const auto number = static_cast<std::uint32_t>(ref);
     const Chunk& chunk = chunks_[number >> kPieceBits];
@@ -380,6 +399,7 @@ class JobStore {
   std::uint64_t blob_bytes_ = 0;   // In large bodies.
   IdIndex extras_;
   std::uint64_t extras_size_ = 0;
+  BurialTimes burials_;
 };
 
 }  // namespace haricot

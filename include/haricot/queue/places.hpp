@@ -41,7 +41,11 @@ class Places {
   void to_delayed(JobRef ref, Place from, Instant deadline);
   // Changes the deadline of a delayed job. Needs no room.
   void set_deadline(JobRef ref, Instant deadline);
-  void to_buried(JobRef ref, Place from);
+  // Moves a job to the end of the buried list.
+  void to_buried(JobRef ref, Place from, BurialCause cause) {
+    to_buried(ref, from, Burial{.since = state_.now, .cause = cause});
+  }
+  void to_buried(JobRef ref, Place from, const Burial& burial);
   // Counts a reserve. Requires: room in the holder's heap.
   void to_reserved(JobRef ref, Client& holder);
   // Gives a ready job back to the client that held it before the hand-over, without counting a
@@ -78,7 +82,9 @@ class Places {
   static void trim_ready(Tube& tube) { tube.ready.trim(static_cast<std::uint32_t>(tube.reserved)); }
   void enter_ready(JobRef ref, Job& job, Tube& tube);
   void count(Tube& tube, const Job& job, JobState state, bool entered);
-  static void unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tube);
+  // Not inlined, because most jobs never leave these places.
+  [[gnu::noinline]] void leave_buried(JobRef ref, const Job& job, Tube& tube);
+  [[gnu::noinline]] void leave_flush(JobRef ref, const Job& job, Tube& tube);
   // Notifies Extras of a move if the job has tags.
   void notify_extras(JobRef ref, const Job& job, Place from, Place to) {
     if (job.has_tags != 0) [[unlikely]]

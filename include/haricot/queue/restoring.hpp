@@ -39,9 +39,12 @@ class Restoring {
   [[nodiscard]] bool take_up(JobRef ref) {
     return state_.jobs[ref].has_tags == 0 || extras_.restore(ref);
   }
-  // Gives a job its place according to its state; a buried job becomes the last one. Returns false
-  // if memory is short.
+  // Gives a job its place according to its state; a buried job becomes the last one, as if it were
+  // buried now. Returns false if memory is short.
   [[nodiscard]] bool place(JobRef ref, Instant deadline);
+  // Places a buried job, of which the journal has the time and the cause, as the last one. A time
+  // in the future becomes now. Returns false if memory is short.
+  [[nodiscard]] bool place_buried(JobRef ref, const Burial& burial);
   // Places a job as the last one that is held for its group. If no job of the group is restored,
   // the hold ends soon after the start. Returns false if memory is short. Requires: the job has a
   // tag `aft`, and is delayed.

@@ -70,15 +70,16 @@ class Serving {
   // heap and, by Tries::take_room_for_unburial(), in the journal.
   void kick(JobRef ref, Place from);
   // Buries a reserved job whose tries are used up. The caller records the burial.
-  void bury_spent(JobRef ref);
-  // Returns to its tube a reserved job that its holder has not finished, and records that.
-  void take_back(JobRef ref);
+  void bury_spent(JobRef ref, BurialCause cause);
+  // Returns to its tube a reserved job that its holder has not finished, and records that. `cause`
+  // is that of its burial if its tries are used up.
+  void take_back(JobRef ref, BurialCause cause);
 
  private:
   void serve_watchers(Tube& tube);
   bool serve_one(Tube& tube);
   // Ends the try of a job that may have a limit, and records that.
-  [[gnu::cold, gnu::noinline]] void end_limited_try(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void end_limited_try(JobRef ref, BurialCause cause);
 
   QueueState& state_;
   const Flushes& flushes_;

@@ -1,5 +1,6 @@
 // Times of tubes: how long jobs wait and are worked on, and the ages of the oldest ready and buried
-// jobs. This class updates them as jobs move; TubeTimes stores them.
+// jobs. This class updates them as jobs move; TubeTimes stores them, except for the times of
+// burials, which the JobStore has.
 //
 // No function fails: if memory is short, nothing is counted.
 //
@@ -50,16 +51,8 @@ class Times {
     if (tube.ready.size() > kReadyCounted) [[unlikely]]
       count_less_of_many(tube, job);
   }
-  // Called after a job has become the last buried one, and when it leaves; `before` is the job
-  // before it, or none.
-  void count_buried(Tube& tube, JobRef ref);
-  static void count_less_buried(Tube& tube, JobRef ref, JobRef before) {
-    if (tube.times != nullptr && tube.times->buried != nullptr) {
-      tube.times->buried->remove(ref, before);
-    }
-  }
-  // Called after the jobs in these states have left the tube.
-  static void forget(Tube& tube, JobStates states);
+  // Called after all ready jobs have left the tube.
+  static void forget_ready(Tube& tube);
 
   // Returns the times of the tube. Counts detail_steps() as steps.
   TubeDetail detail(const Tube& tube);

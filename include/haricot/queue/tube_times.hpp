@@ -1,8 +1,8 @@
 // Times of a tube: how long its jobs waited and were worked on in the last minutes, and the ages of
-// its ready and buried jobs.
+// its ready jobs.
 //
-// A tube gets its TubeTimes with its first reserved, deleted or buried job, or when it has too many
-// ready jobs to scan them. A TubeTimes takes 512 bytes, including malloc's header.
+// A tube gets its TubeTimes with its first reserved or deleted job, or when it has too many ready
+// jobs to scan them. A TubeTimes takes 504 bytes, including malloc's header.
 
 #pragma once
 
@@ -12,8 +12,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
@@ -156,45 +154,6 @@ class ReadyAges {
   std::array<std::array<std::uint32_t, kWindows>, kLevels> counts_{};
 };
 
-// Burial times of the buried jobs of a tube. The age of the first job in the tube's list is known
-// to within 10 %, or a second if that is more, without an instant in each job.
-//
-// A run is a part of the list whose jobs were buried shortly after one another. As time passes,
-// runs whose ages differ little are joined, so there are at most a few hundred. If there is no
-// memory for a run, its jobs belong to the run before it.
-class BurialRuns {
- public:
-  struct Run {
-    Instant since;  // Burial of its first job, even if that has left.
-    Instant until;  // Burial of its last job.
-    JobRef last;    // Last job. The first one follows the last job of the run before it.
-  };
-
-  // Adds a job at the end of the list.
-  void add(JobRef job, Instant now);
-  // Removes a job; `before` is the job before it in the list, or none. O(runs), but O(1) for the
-  // first job of the list.
-  void remove(JobRef job, JobRef before);
-
-  // Returns when the first job of the list was buried, or a time shortly before; nullopt if there
-  // is none.
-  std::optional<Instant> oldest() const;
-
-  // Sets the runs of the list.
-  void restore(std::vector<Run> runs) { runs_ = std::move(runs); }
-
-  std::size_t size() const { return runs_.size(); }
-  const Run& at(std::size_t index) const { return runs_[index]; }
-
- private:
-  void join(Instant now);
-
-  static constexpr std::size_t kJoinedFrom = 64;
-
-  std::vector<Run> runs_;                  // In the order of the list.
-  std::size_t joined_from_ = kJoinedFrom;  // Number of runs at which runs are joined.
-};
-
 struct TubeTimes {
   // Periods end at multiples of this. Reports cover the current period and the one before it.
   static constexpr std::int64_t kPeriodNanoseconds = std::int64_t{300} * 1'000'000'000;
@@ -217,8 +176,7 @@ struct TubeTimes {
   TimeHistogram queued;  // From ready to reserved.
   TimeHistogram worked;  // From the reserve, or the last touch, to the delete.
   Instant period_end;
-  std::unique_ptr<ReadyAges> ready;    // Null: few ready jobs, or memory was short.
-  std::unique_ptr<BurialRuns> buried;  // Null: no burial yet, or memory was short.
+  std::unique_ptr<ReadyAges> ready;  // Null: few ready jobs, or memory was short.
 
  private:
   static Instant end_of_period(Instant now) {
@@ -226,6 +184,6 @@ struct TubeTimes {
   }
   [[gnu::cold, gnu::noinline]] void begin_period(Instant now);
 };
-static_assert(sizeof(TubeTimes) <= 504, "with malloc's eight bytes 512");
+static_assert(sizeof(TubeTimes) <= 496, "with malloc's eight bytes 504");
 
 }  // namespace haricot

@@ -6,6 +6,7 @@
 
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
+#include "haricot/binlog/format/burial_stamp.hpp"
 #include "haricot/queue/job.hpp"
 
 namespace haricot::binlog {
@@ -272,6 +273,12 @@ bool is_held_until(const Job& job, std::int64_t deadline_at, Duration wall_offse
   if (deadline_at == std::numeric_limits<std::int64_t>::max()) return true;
   const Instant deadline = from_wall(deadline_at, wall_offset);
   return deadline - (job.created + Duration::seconds(job.delay_s)) >= kHeldForMin;
+}
+
+Burial restored_burial(JobId id, std::int64_t stamp, Duration wall_offset, Instant now) {
+  const std::optional<StampedBurial> stamped = burial_of(id, stamp);
+  if (!stamped) return Burial{.since = now};
+  return Burial{.since = from_wall(stamped->at, wall_offset), .cause = stamped->cause};
 }
 
 Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/memory.hpp"
+#include "haricot/binlog/format/burial_stamp.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/queue/job.hpp"
@@ -459,8 +460,8 @@ void Replay::drop(JobRef ref) {
 }
 
 // Sets the stamp of a job. For a delayed job it is the deadline, until the job is placed; for a
-// buried one, its place in the order of burials. Records of haricotd have this place in the field
-// of the deadline; buried jobs of beanstalkd are ordered as their records are.
+// buried one, that of its burial. Records of haricotd have it in the field of the deadline; buried
+// jobs of beanstalkd are ordered as their records are.
 void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
   if (record.state == RecordState::ready) return;
   JournalFields& fields = engine_.jobs().journal_fields(ref);
@@ -469,7 +470,8 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
   } else if (record.state == RecordState::buried) {
     const bool is_ours = kind_ == FileKind::checked;
     if (is_ours || !was_buried)
-      fields.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
+      fields.set_stamp(is_ours ? record.deadline_at
+                               : stamp_without_time(record.id, read_.last_stamp));
     read_.last_stamp = std::max(read_.last_stamp, fields.stamp());
   }
 }
@@ -511,7 +513,10 @@ bool Replay::place_all(Instant now) {
   }
   std::stable_sort(buried.begin(), buried.end(),
                    [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
-  for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
+  for (const Buried& job : buried) {
+    const Burial burial = restored_burial(jobs[job.ref].id, job.stamp, wall_offset_, now);
+    good = good && engine_.restoring().place_buried(job.ref, burial);
+  }
   // Held jobs keep the order in which they were put.
   std::sort(held.begin(), held.end(),
             [&jobs](JobRef a, JobRef b) { return jobs[a].id < jobs[b].id; });

@@ -1,10 +1,10 @@
 #include "haricot/binlog/write/record_collector.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "haricot/base/blob.hpp"
 #include "haricot/base/check.hpp"
+#include "haricot/binlog/format/burial_stamp.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
@@ -165,7 +165,7 @@ void JobRecorder::attach(const JournaledJob& job, std::uint64_t number) {
   state_.segments->remember_id(job.job.id, number);
 }
 
-// The order of buried jobs ------------------------------------------------------------------------
+// Burials -----------------------------------------------------------------------------------------
 
 std::int64_t JobRecorder::stamp_kept_of(const JournaledJob& job) const {
   return state_.engine->jobs().journal_fields(job.ref).stamp();
@@ -174,7 +174,10 @@ std::int64_t JobRecorder::stamp_kept_of(const JournaledJob& job) const {
 // Returns the stamp of a job that is buried now; 0 for other jobs.
 std::int64_t JobRecorder::stamp_of(const JournaledJob& job) {
   if (job.job.state() != JobState::buried) return 0;
-  last_stamp_ = std::max(last_stamp_ + 1, (state_.now + state_.wall_offset).count());
+  const Burial burial = state_.engine->burial(job.ref);
+  last_stamp_ = binlog::stamp_of(
+      job.job.id, {.at = (burial.since + state_.wall_offset).count(), .cause = burial.cause},
+      last_stamp_);
   state_.engine->jobs().journal_fields(job.ref).set_stamp(last_stamp_);
   return last_stamp_;
 }

@@ -190,8 +190,15 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   if (!body.blob) body.bytes = from.jobs().body(ref);
   const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none) return false;
-  const bool is_placed =
-      is_held ? to.restoring().place_held(made) : to.restoring().place(made, job.deadline);
+  const bool is_buried = job.job.state() == JobState::buried;
+  bool is_placed = false;
+  if (is_held) {
+    is_placed = to.restoring().place_held(made);
+  } else if (is_buried) {
+    is_placed = to.restoring().place_buried(made, from.burial(ref));
+  } else {
+    is_placed = to.restoring().place(made, job.deadline);
+  }
   return is_placed && binlog.record_restored(made);
 }
 

@@ -113,6 +113,9 @@ TEST_P(LegacyReplay, KeepsTheOrderOfBuriedJobs) {
   EXPECT_NE(world.engine.watch(world.client, "tube"), Outcome::out_of_memory);
   EXPECT_TRUE(world.use("tube"));
   for (const JobId id : {3U, 1U, 2U}) {
+    const Burial burial = world.engine.burial(world.engine.peek(id));
+    EXPECT_EQ(burial.cause, BurialCause::unknown);
+    EXPECT_GE(burial.since + Duration::seconds(1), world.now) << "its time is unknown";
     EXPECT_EQ(world.kick(1).jobs, 1U);
     EXPECT_EQ(world.reserve(), id);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binlog/binlog_world.hpp"
+#include "haricot/binlog/format/burial_stamp.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "support/log_maker.hpp"
@@ -143,6 +144,54 @@ TEST(Replay, RestoresNoJobThatMayHaveLostItsTags) {
     }
   }
   EXPECT_GT(cuts, 0);
+}
+
+// Earlier versions wrote the time of a burial as its stamp.
+TEST(Replay, RestoresTheTimesOfBurialsOfEarlierVersions) {
+  LogMaker log(1);
+  std::int64_t stamp = kWallBegin - 30 * kSecondNs;
+  for (JobId id = 1; id <= 20; ++id) {
+    Record record = full_record(id, "default", "body\r\n");
+    record.state = RecordState::buried;
+    while (!burial_of(id, stamp) || burial_of(id, stamp)->cause != BurialCause::unknown) ++stamp;
+    record.deadline_at = stamp;
+    log.add(record);
+    ++stamp;
+  }
+  SimDisk disk;
+  disk.put("binlog.1", log.bytes());
+  const World world(disk, kSmallFiles);
+  JobId id = 0;
+  for (JobRef ref = world.engine.find_tube("default")->first_buried; ref != JobRef::none;
+       ref = static_cast<JobRef>(world.engine.jobs()[ref].links.second)) {
+    EXPECT_EQ(world.engine.jobs()[ref].id, ++id) << "the order is that of the stamps";
+    const Burial burial = world.engine.burial(ref);
+    EXPECT_EQ(burial.cause, BurialCause::unknown);
+    EXPECT_EQ((world.now - burial.since).whole_seconds(), 30U);
+  }
+  EXPECT_EQ(id, 20U);
+}
+
+TEST(Replay, RestoresTheCausesOfBurials) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  const JobId by_client = world.put({});
+  const JobId released = world.put({.tags = "try:1"});
+  const JobId timed_out = world.put({.ttr_s = 1, .tags = "try:1"});
+  for (const JobId id : {by_client, released, timed_out}) {
+    EXPECT_EQ(world.reserve(id), Outcome::done);
+  }
+  EXPECT_EQ(world.bury(by_client), Outcome::done);
+  EXPECT_EQ(world.release(released), Outcome::buried);
+  world.pass(Duration::seconds(40));
+  world.end_turn();
+  EXPECT_TRUE(world.close());
+  const World again(disk, kSmallFiles, world.wall());
+  const auto burial = [&](JobId id) { return again.engine.burial(again.engine.peek(id)); };
+  EXPECT_EQ(burial(by_client).cause, BurialCause::client);
+  EXPECT_EQ(burial(released).cause, BurialCause::released);
+  EXPECT_EQ(burial(timed_out).cause, BurialCause::timed_out);
+  EXPECT_NEAR(static_cast<double>((again.now - burial(by_client).since).whole_seconds()), 40, 1.5);
 }
 
 TEST(Replay, ReadsSeveralTornBodiesTheSameAgain) {

@@ -144,7 +144,8 @@ std::string_view text_of_tombstone(const Tombstone& tombstone, Duration wall_off
 std::optional<Tombstone> tombstone_from(std::string_view text, Duration wall_offset, Instant now);
 
 // Returns the fields that are equal in every record of a job: without name and body. A reserved job
-// is written as ready, because a restart makes it ready. `stamp` keeps the order of buried jobs.
+// is written as ready, because a restart makes it ready. `stamp` is that of a buried job
+// (burial_stamp.hpp).
 Record change_of(const JournaledJob& job, const JobStore& jobs, Duration wall_offset,
                  std::int64_t stamp);
 // Returns the record of a deletion.
@@ -161,6 +162,9 @@ RestoredJob restored_from(const Record& record, Duration wall_offset);
 // Returns true if the record of a delayed job with a tag `aft` was one of a held job: no delay
 // begins so long after the put.
 bool is_held_until(const Job& job, std::int64_t deadline_at, Duration wall_offset);
+// Returns the burial of a job with that stamp. A burial without a time counts as one of now; a time
+// may be in the future if the wall clock was changed.
+Burial restored_burial(JobId id, std::int64_t stamp, Duration wall_offset, Instant now);
 // Returns the time at which a delayed job gets ready, no later than its delay allows, even if the
 // wall clock was changed.
 Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,

@@ -89,8 +89,8 @@ class RecordCollector {
   std::uint64_t write_from_ = kCollectedBytesMax;  // Collected bytes from which a write begins.
 };
 
-// Makes the records of jobs, and of keys that outlive their jobs, and collects them. Buried jobs
-// are ordered by a stamp in their records, which grows with each burial.
+// Makes the records of jobs, and of keys that outlive their jobs, and collects them. Records of
+// buried jobs have a stamp with the order, time and cause of the burial.
 class JobRecorder {
  public:
   // Both outlive this.
