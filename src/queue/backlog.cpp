@@ -49,12 +49,10 @@ void Backlog::continue_tasks() {
 }
 
 bool Backlog::is_empty() const {
-  bool has_tasks = tries_.has_late() || groups_.has_ended() || waits_.has_ended_some();
+  bool has_tasks = false;
+  for (const ChoreRow& row : kChores) has_tasks = has_tasks || row.is_pending(*this);
   tasks_.for_each([&](const Task& task) {
-    const bool is_always_there = &task == &ended_keys_ || &task == &late_burials_ ||
-                                 &task == &ended_groups_ || &task == &list_of_tubes_ ||
-                                 &task == &freed_memory_ || &task == &ended_waits_;
-    has_tasks = has_tasks || !is_always_there;
+    has_tasks = has_tasks || !std::holds_alternative<tasks::Permanent>(task.work);
   });
   return !has_tasks;
 }
@@ -68,9 +66,9 @@ Instant Backlog::next_resume() const {
 
 // Resumes permanent tasks that may have work; a task without any is suspended again.
 void Backlog::resume_due() {
-  tasks_.resume(ended_keys_);
-  tasks_.resume(freed_memory_);
-  tasks_.resume(ended_waits_);
+  for (std::size_t i = 0; i < kChores.size(); ++i) {
+    if (kChores[i].is_timed) tasks_.resume(*chores_[i]);
+  }
   state_.resume_at = state_.resume_all_at;
   if (state_.resume_all_at <= state_.now) resume_all();
 }
@@ -183,12 +181,14 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
   tasks_.answered(task);
 }
 
-Backlog::Task& Backlog::begin_always(tasks::Work work) {
-  tasks_.allocate_task();
-  Task& task = tasks_.begin(nullptr, nullptr);
-  task.work = std::move(work);
-  tasks_.put_aside(task);
-  return task;
+void Backlog::begin_chores() {
+  for (std::size_t i = 0; i < kChores.size(); ++i) {
+    tasks_.allocate_task();
+    Task& task = tasks_.begin(nullptr, nullptr);
+    task.work = tasks::Permanent{static_cast<tasks::Chore>(i)};
+    tasks_.put_aside(task);
+    chores_[i] = &task;
+  }
 }
 
 void Backlog::run_piece_now(Task& task) {
@@ -394,29 +394,36 @@ void Backlog::stop_wait_for_end(Client& client) {
   watching_.deliver({.client = &client, .kind = Delivery::Kind::timed_out});
 }
 
-TaskState Backlog::do_piece(Task&, tasks::EndedWaits&, const Budget& budget) {
-  while (waits_.has_ended_some()) {
-    if (budget.is_used_up()) return TaskState::continues;
-    watching_.deliver(waits_.take_ended());
-  }
-  return TaskState::waits;
-}
-
 // Permanent tasks ---------------------------------------------------------------------------------
 
-TaskState Backlog::do_piece(Task&, tasks::EndedKeys&, const Budget& budget) {
+// In the order of tasks::Chore.
+const std::array<Backlog::ChoreRow, Backlog::kChoreRows> Backlog::kChores = {{
+    {&Backlog::drop_ended_keys, [](const Backlog&) { return false; }, true},
+    {&Backlog::record_late_burials, [](const Backlog& b) { return b.tries_.has_late(); }, false},
+    {&Backlog::end_holds_of_groups, [](const Backlog& b) { return b.groups_.has_ended(); }, false},
+    {&Backlog::list_tubes, [](const Backlog&) { return false; }, false},
+    {&Backlog::give_memory_back, [](const Backlog&) { return false; }, true},
+    {&Backlog::answer_ended_waits, [](const Backlog& b) { return b.waits_.has_ended_some(); },
+     true},
+}};
+
+TaskState Backlog::do_piece(Task&, tasks::Permanent& permanent, const Budget& budget) {
+  return (this->*kChores[static_cast<std::size_t>(permanent.chore)].do_piece)(budget);
+}
+
+TaskState Backlog::drop_ended_keys(const Budget& budget) {
   keys_.drop_ended(budget);
   return keys_.next_event() <= state_.now ? TaskState::continues : TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, tasks::LateBurials&, const Budget& budget) {
+TaskState Backlog::record_late_burials(const Budget& budget) {
   const bool is_refused = !tries_.record_late(budget);
   return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::continues;
 }
 
 // Ends the holds for ended groups. A job that was flushed meanwhile only stops being held.
 // Otherwise this is like a kick, but there is no client to answer if the journal refuses.
-TaskState Backlog::do_piece(Task&, tasks::EndedGroups&, const Budget& budget) {
+TaskState Backlog::end_holds_of_groups(const Budget& budget) {
   while (groups_.has_ended()) {
     if (budget.is_used_up()) return TaskState::continues;
     state_.steps += QueueState::kStepsPerJob;
@@ -444,14 +451,14 @@ TaskState Backlog::do_piece(Task&, tasks::EndedGroups&, const Budget& budget) {
   return TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, tasks::ListOfTubes&, const Budget& budget) {
+TaskState Backlog::list_tubes(const Budget& budget) {
   TubeList* const list = state_.tubes.list_if_asked();
   if (list == nullptr) return TaskState::waits;
   list->work(state_.steps, budget);
   return list->is_working() ? TaskState::continues : TaskState::waits;
 }
 
-TaskState Backlog::do_piece(Task&, tasks::FreedMemory&, const Budget&) {
+TaskState Backlog::give_memory_back(const Budget&) {
   if (age_memory_again_ <= state_.now) {
     Memory::age();
     age_memory_again_ = state_.now + kMemoryAge;
@@ -461,6 +468,14 @@ TaskState Backlog::do_piece(Task&, tasks::FreedMemory&, const Budget&) {
   const std::size_t after = Memory::bytes_to_go();
   state_.steps += (before - after) / turn_limits::kFreedBytesPerStep;
   return after > 0 ? TaskState::continues : TaskState::waits;
+}
+
+TaskState Backlog::answer_ended_waits(const Budget& budget) {
+  while (waits_.has_ended_some()) {
+    if (budget.is_used_up()) return TaskState::continues;
+    watching_.deliver(waits_.take_ended());
+  }
+  return TaskState::waits;
 }
 
 }  // namespace haricot

@@ -129,7 +129,7 @@ JournalStatus Backlog::delete_planned(const Deletions& planned, tasks::DeleteBat
     keys_.unmake_tombstones(tombstone_refs.empty() ? tombstone_refs : tombstone_refs.subspan(done));
   }
   serve_each(planned.tubes, done > 0);
-  if (groups_.has_ended()) tasks_.resume(ended_groups_);
+  if (groups_.has_ended()) tasks_.resume(task_of(tasks::Chore::ended_groups));
   return room;
 }
 
@@ -220,7 +220,7 @@ TaskState Backlog::free_some(tasks::Flush& flush, Tube& tube, const Budget& budg
     state_.steps += QueueState::kStepsPerJob;
     ++flush.flushed;
     if (groups_.has_ended()) [[unlikely]]
-      tasks_.resume(ended_groups_);
+      tasks_.resume(task_of(tasks::Chore::ended_groups));
   }
   return TaskState::done;
 }

@@ -27,7 +27,7 @@ class Inspection {
     }
     for (const Client* client : clients_) check_client(*client);
     engine_.backlog_.tasks_.for_each([this](const Backlog::Task& task) { check_task(task); });
-    CHECK(always_ == 6);
+    CHECK(always_ == Backlog::kChoreRows);
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
@@ -409,12 +409,7 @@ class Inspection {
 
   void check_work(const tasks::WeightedWatch& watch) { CHECK(watch.weight > 0); }
 
-  void check_work(const tasks::EndedKeys&) { ++always_; }
-  void check_work(const tasks::LateBurials&) { ++always_; }
-  void check_work(const tasks::EndedGroups&) { ++always_; }
-  void check_work(const tasks::ListOfTubes&) { ++always_; }
-  void check_work(const tasks::FreedMemory&) { ++always_; }
-  void check_work(const tasks::EndedWaits&) { ++always_; }
+  void check_work(const tasks::Permanent&) { ++always_; }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {

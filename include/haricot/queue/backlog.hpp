@@ -5,7 +5,8 @@
 // at the end. There are also tasks without a command: the rest of a closed client, keys whose time
 // is over, late burials, jobs whose group has ended, the list of all tubes, memory that returns to
 // the system, and deliveries to clients whose awaited job has ended (JobWaits). A new kind of task
-// needs a struct in long_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer.
+// needs a struct in long_tasks.hpp, a do_piece() here, and a Delivery::Kind for its answer; a new
+// permanent task needs a tasks::Chore, a function here, and its row in kChores.
 //
 // A tube has one flush at a time. The next one waits, and takes its jobs when the first has ended.
 // Jobs never return to the tube: if the journal refuses a deletion, the client is answered that its
@@ -14,6 +15,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -50,13 +53,9 @@ class Backlog {
         watching_(watching),
         serving_(serving),
         lanes_(lanes),
-        waits_(waits),
-        ended_keys_(begin_always(tasks::EndedKeys{})),
-        late_burials_(begin_always(tasks::LateBurials{})),
-        ended_groups_(begin_always(tasks::EndedGroups{})),
-        list_of_tubes_(begin_always(tasks::ListOfTubes{})),
-        freed_memory_(begin_always(tasks::FreedMemory{})),
-        ended_waits_(begin_always(tasks::EndedWaits{})) {}
+        waits_(waits) {
+    begin_chores();
+  }
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -85,7 +84,7 @@ class Backlog {
   }
   std::uint64_t left_for_calls() const { return left_for_calls_; }
   // Writes a piece of the list of all tubes now.
-  void write_list() { run_piece_now(list_of_tubes_); }
+  void write_list() { run_piece_now(task_of(tasks::Chore::list_of_tubes)); }
   // Allocates room for the delivery to a client that is about to wait. Throws std::bad_alloc.
   void allocate_delivery() { watching_.allocate_deliveries(tasks_.awaited()); }
 
@@ -104,7 +103,7 @@ class Backlog {
   // Ends the holds for a group that has ended. Called after the deletion of a job with tags.
   void end_holds() {
     if (groups_.has_ended()) [[unlikely]]
-      run_piece_now(ended_groups_);
+      run_piece_now(task_of(tasks::Chore::ended_groups));
   }
   // Makes the client wait for the end of the job. Returns waiting or out_of_memory; throws
   // std::bad_alloc before anything has changed. Requires: the client is not busy.
@@ -128,6 +127,17 @@ class Backlog {
   using Tasks = LongTasks<tasks::Work>;
   using Task = Tasks::Task;
 
+  // Row of a permanent task.
+  struct ChoreRow {
+    TaskState (Backlog::*do_piece)(const Budget& budget);
+    // Returns true if the server must not hand over, because work is left.
+    bool (*is_pending)(const Backlog& backlog);
+    bool is_timed;  // It has to run when next_resume() is reached.
+  };
+  static constexpr std::size_t kChoreRows = 6;
+  static const std::array<ChoreRow, kChoreRows> kChores;  // Indexed by tasks::Chore.
+
+  Task& task_of(tasks::Chore chore) { return *chores_[static_cast<std::size_t>(chore)]; }
   void continue_tasks();
   void fire_timers(const Budget& budget);
   static void unpause(Tube& tube);
@@ -137,7 +147,7 @@ class Backlog {
   Instant next_resume() const;
   void resume_due();
   void resume_all();
-  Task& begin_always(tasks::Work work);
+  void begin_chores();
   void allocate_task();
   Outcome begin(Client& client, Tube* tube, tasks::Work work);
   struct TaskAnswer {
@@ -159,12 +169,14 @@ class Backlog {
   TaskState do_piece(Task& task, tasks::ModeChange& change, const Budget& budget);
   TaskState do_piece(Task& task, tasks::WeightedWatch& watch, const Budget& budget);
   TaskState do_piece(Task& task, tasks::TouchAll& touch, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::EndedKeys& ended, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::LateBurials& late, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::EndedGroups& ended, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::ListOfTubes& list, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::FreedMemory& freed, const Budget& budget);
-  TaskState do_piece(Task& task, tasks::EndedWaits& ended, const Budget& budget);
+  TaskState do_piece(Task& task, tasks::Permanent& permanent, const Budget& budget);
+  // Do one piece of a permanent task.
+  TaskState drop_ended_keys(const Budget& budget);
+  TaskState record_late_burials(const Budget& budget);
+  TaskState end_holds_of_groups(const Budget& budget);
+  TaskState list_tubes(const Budget& budget);
+  TaskState give_memory_back(const Budget& budget);
+  TaskState answer_ended_waits(const Budget& budget);
   struct Deletions;
   Outcome delete_some(const Client& client, tasks::DeleteBatch& batch, const Budget& budget);
   Deletions plan_deletions(const Client& client, const tasks::DeleteBatch& batch,
@@ -190,13 +202,7 @@ class Backlog {
   LaneOrder& lanes_;
   JobWaits& waits_;
   Tasks tasks_;
-  // Permanent tasks.
-  Task& ended_keys_;
-  Task& late_burials_;
-  Task& ended_groups_;
-  Task& list_of_tubes_;
-  Task& freed_memory_;
-  Task& ended_waits_;
+  std::array<Task*, kChoreRows> chores_{};  // The permanent tasks, indexed by tasks::Chore.
   Instant age_memory_again_;
   std::uint64_t left_for_calls_ = turn_limits::kStepsOfCalls;
 };

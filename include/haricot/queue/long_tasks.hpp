@@ -194,8 +194,7 @@ class LongTasks {
 };
 
 // Kinds of long tasks of the engine. Each struct is the data of one kind; its Backlog::do_piece()
-// does a piece of the task, and answers the client when the task ends. The permanent tasks come
-// last.
+// does a piece of the task, and answers the client when the task ends.
 namespace tasks {
 
 // Kick of jobs in the task's tube.
@@ -254,23 +253,23 @@ struct TouchAll {
   Instant since;       // Start of the TTRs. No TTR of the client ends meanwhile.
 };
 
-// Removal of keys whose time is over.
-struct EndedKeys {};
-// Records of burials that the journal has refused (Tries).
-struct LateBurials {};
-// Ends of holds of jobs whose group has ended (Groups).
-struct EndedGroups {};
-// The list of all tubes, written on request (TubeList).
-struct ListOfTubes {};
-// Return of unused memory to the system (Memory).
-struct FreedMemory {};
-// Deliveries to clients whose awaited job has ended (JobWaits).
-struct EndedWaits {};
+// Work of the permanent tasks. Each has a row in Backlog::kChores.
+enum class Chore : std::uint8_t {
+  ended_keys,     // Removal of keys whose time is over.
+  late_burials,   // Records of burials that the journal has refused (Tries).
+  ended_groups,   // Ends of holds of jobs whose group has ended (Groups).
+  list_of_tubes,  // The list of all tubes, written on request (TubeList).
+  freed_memory,   // Return of unused memory to the system (Memory).
+  ended_waits,    // Deliveries to clients whose awaited job has ended (JobWaits).
+};
+// A permanent task.
+struct Permanent {
+  Chore chore;
+};
 
 // Work of a LongTasks::Task.
-using Work =
-    std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch, TouchAll,
-                 EndedKeys, LateBurials, EndedGroups, ListOfTubes, FreedMemory, EndedWaits>;
+using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch,
+                          TouchAll, Permanent>;
 
 }  // namespace tasks
 
