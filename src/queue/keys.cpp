@@ -29,8 +29,10 @@ bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
 
 void UniqueKeys::release(JobRef ref) {
   const StoredTags tags = jobs_.stored_tags(ref);
-  if (!tags.has(Tag::unique)) return;
-  KeyNode& node = tags.node<Tag::unique>();
+  if (tags.has(Tag::unique)) release(tags.node<Tag::unique>());
+}
+
+void UniqueKeys::release(KeyNode& node) {
   if (node.job == JobRef::none) return;
   nodes_.erase(node);
   node.job = JobRef::none;
@@ -140,8 +142,11 @@ bool Keys::restore(JobRef ref, const JobTags& tags) {
 }
 
 void Keys::was_made_or_destroyed(JobRef ref, Place to) {
-  expect_memory(ref, to != Place::nowhere);
-  if (to == Place::nowhere) owned_.release(ref);
+  const StoredTags tags = state_.jobs.stored_tags(ref);
+  if (!tags.has(Tag::unique)) return;
+  KeyNode& node = tags.node<Tag::unique>();
+  if (node.outlives_job) expect_memory(ref, to != Place::nowhere);
+  if (to == Place::nowhere) owned_.release(node);
 }
 
 // Tombstones --------------------------------------------------------------------------------------
@@ -255,9 +260,9 @@ std::uint64_t Keys::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) 
   return then - std::min(then, now);
 }
 
-// Counts the tombstone of the job, whether the job owns its key or not.
+// Counts the tombstone of the job, whether the job owns its key or not. Requires: its key outlives
+// it.
 void Keys::expect_memory(JobRef ref, bool entered) {
-  if (!state_.jobs.leaves_tombstone(ref)) return;
   const std::uint64_t more = bytes_more_when_deleted(ref, state_.tube_of(ref).name.size());
   if (entered) {
     tombstones_.expect(more);

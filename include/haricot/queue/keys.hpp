@@ -69,6 +69,8 @@ class UniqueKeys {
   }
   // Releases the key of the job, if it owns one. Requires: the job has tags.
   void release(JobRef ref);
+  // Releases the key of a node, if its job owns it.
+  void release(KeyNode& node);
 
   // Number of jobs that own their keys.
   std::uint32_t size() const { return nodes_.size(); }
