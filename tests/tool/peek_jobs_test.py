@@ -102,6 +102,7 @@ class Jobs(OperatorTest):
         self.assertEqual([row["reserves"] for row in rows], ["0", "0", "0", "1"])
         self.assertEqual(rows[0]["ttr"], "9")
         self.assertGreater(int(rows[2]["left"]), 50)
+        self.assertEqual([row["buried-by"] for row in rows], ["-", "-", "-", "client"])
 
     def test_it_can_be_asked_for_some(self):
         self.fill()
@@ -141,6 +142,15 @@ class Jobs(OperatorTest):
                          [(1, "mail", "ready"), (2, "mail", "ready"), (3, "mail", "delayed"),
                           (4, "news", "buried")])
         self.assertEqual(jobs[1]["bytes"], 7)
+
+    def test_json_has_the_cause_and_the_time_of_a_burial(self):
+        self.fill()
+        listed = json.loads(self.good("jobs", "--json", "--state", "buried"))
+        for job in (listed, self.good_json("peek", "4")):
+            self.assertEqual(job["buried-by"], "client")
+            self.assertGreaterEqual(job["buried-ago"], 0)
+            self.assertNotIn("last-try", job)
+        self.assertNotIn("buried-by", self.good_json("peek", "1"))
 
     def test_missing_things_are_reported(self):
         self.fill()

@@ -114,6 +114,20 @@ class Holders(ClientsTest):
         self.assertFalse(self.web.json("/api/job", id=3)["is_held"])
 
 
+class Burials(ClientsTest):
+    def test_a_buried_job_has_the_cause_and_the_time_of_its_burial(self):
+        self.server.put("needle")
+        worker = self.client()
+        self.assertEqual(answered(worker, "reserve"), "RESERVED 1 6")
+        self.assertEqual(answered(worker, "bury 1 0"), "BURIED")
+        job = self.web.json("/api/job", id=1)
+        hit = self.web.json("/api/search", contains="needle")["hits"][0]
+        for shown in (job, hit):
+            self.assertEqual((shown["state"], shown["last_try"]), ("buried", None))
+            self.assertEqual(shown["buried_by"], "client" if self.can else None)
+            self.assertEqual(shown["buried_ago"] is None, not self.can)
+
+
 HOSTILE = '<img src=x onerror=1>\t\x01\x7f\\"\'&amp;\u202e\u2028'
 
 

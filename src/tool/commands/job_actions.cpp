@@ -215,9 +215,9 @@ void add_delay_flag(Errand& errand, Ending& ending) {
 
 namespace {
 
-// Adds the tags of the job, which stats-job lacks, if the server can list jobs. Returns false if
-// the server failed.
-bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
+// Adds the tags of the job and the keys of its burial, which stats-job lacks, if the server can
+// list jobs. Returns false if the server failed.
+bool add_listed_keys(Remote& server, std::uint64_t id, StatsText& stats) {
   const std::optional<Response> response = server.ask("scan-jobs " + std::to_string(id) + " 1");
   if (!response) return false;
   if (response->code != ReplyCode::ok) return true;
@@ -226,6 +226,10 @@ bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
   for (const TagRow& row : kTagTable) {
     const std::string* value = page->jobs[0].find(row.word);
     if (value != nullptr) stats.add({std::string(row.word), *value});
+  }
+  for (const std::string_view key : {"buried-by", "buried-ago", "last-try"}) {
+    const std::string* value = page->jobs[0].find(key);
+    if (value != nullptr) stats.add({std::string(key), *value});
   }
   return true;
 }
@@ -242,7 +246,7 @@ std::optional<int> print_job(Errand& errand, const Response& job, const JobForm&
     bool is_there = false;
     const std::string command = "stats-job " + std::to_string(job.number);
     std::optional<StatsText> stats = errand.server().ask_stats(command, is_there);
-    if (!stats || (is_there && !add_tags(errand.server(), job.number, *stats))) {
+    if (!stats || (is_there && !add_listed_keys(errand.server(), job.number, *stats))) {
       return errand.failed();
     }
     if (!is_there) return errand.no("job " + std::to_string(job.number) + " was deleted meanwhile");

@@ -55,6 +55,7 @@ constexpr ListColumn kColumns[] = {{"id", "id", 8},
                                    {"ttr", "ttr", 6},
                                    {"reserves", "reserves", 8},
                                    {"holder", "holder", 6},
+                                   {"buried-by", "buried-by", 9},
                                    {"bytes", "bytes", 8},
                                    {"tube", "tube", 0}};
 

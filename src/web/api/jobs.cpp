@@ -12,9 +12,13 @@
 namespace haricot::web {
 namespace {
 
-void add_text(JsonWriter& json, const tool::StatsText& stats, std::string_view key) {
+std::string text_json(const tool::StatsText& stats, std::string_view key) {
   const std::string* value = stats.find(key);
-  json.add_json(key, value == nullptr ? "null" : json_string(*value));
+  return value == nullptr ? "null" : json_string(*value);
+}
+
+void add_text(JsonWriter& json, const tool::StatsText& stats, std::string_view key) {
+  json.add_json(key, text_json(stats, key));
 }
 
 }  // namespace
@@ -46,6 +50,9 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
     json.add_null("is_held");
   }
   json.add("holder", stats.number("holder"));
+  json.add_json("buried_by", text_json(stats, "buried-by"));
+  json.add("buried_ago", stats.number("buried-ago"));
+  json.add_json("last_try", text_json(stats, "last-try"));
 }
 
 std::string client_json(const tool::StatsText& stats) {

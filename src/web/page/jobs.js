@@ -36,6 +36,7 @@ export function jobTable(server, label, extra = []) {
 
 function stateOf(server, job) {
   if (job.holder) return ['reserved by ', clientLink(server, job.holder)];
+  if (job.buried_by) return `buried by ${job.buried_by}${job.last_try ? ` (${job.last_try})` : ''}`;
   return job.is_held ? 'delayed, held' : job.state;
 }
 
@@ -152,7 +153,8 @@ export function jobView({server, id, tube}, life) {
       setHidden(strip.element, false);
       setHidden(place, false);
       const title = jobName(decode(job.body_base64));
-      replace(name, title ? `${title} · ` : '', `in tube ${job.tube} · `, stateOf(server, job));
+      replace(name, title ? `${title} · ` : '', `in tube ${job.tube} · `, stateOf(server, job),
+        Number.isFinite(job.buried_ago) ? ` ${format.duration(job.buried_ago)} ago` : '');
       strip.set(Object.fromEntries(kJobFields.map(([key]) => [key,
         typeof job[key] === 'string' ? job[key] : kDurations.has(key) ? format.duration(job[key]) : format.count(job[key])])));
       replace(tags, pairs({...job.tags, ...await groupsOf(server, job, life.signal)}));

@@ -17,11 +17,16 @@ std::string job(const std::string& lines) {
   return text.substr(text.find("\"tags\""));
 }
 
+// Returns the end of the JSON of a job without a known burial.
+std::string unburied(const std::string& members) {
+  return members + R"(,"buried_by":null,"buried_ago":null,"last_try":null})";
+}
+
 TEST(JobJson, ListedJobsSayWhetherTheyAreHeldAndWhoHoldsThem) {
-  EXPECT_EQ(job("bytes: 1\n"), R"("tags":null,"is_held":false,"holder":null})");
+  EXPECT_EQ(job("bytes: 1\n"), unburied(R"("tags":null,"is_held":false,"holder":null)"));
   EXPECT_EQ(job("bytes: 1\ngrp: \"a\"\naft: \"7\"\nheld: true\n"),
-            R"("tags":{"grp":"a","aft":"7"},"is_held":true,"holder":null})");
-  EXPECT_EQ(job("bytes: 1\nholder: 12\n"), R"("tags":null,"is_held":false,"holder":12})");
+            unburied(R"("tags":{"grp":"a","aft":"7"},"is_held":true,"holder":null)"));
+  EXPECT_EQ(job("bytes: 1\nholder: 12\n"), unburied(R"("tags":null,"is_held":false,"holder":12)"));
 }
 
 TEST(JobJson, HasEachTagOfTheTable) {
@@ -32,11 +37,19 @@ TEST(JobJson, HasEachTagOfTheTable) {
     tags.append(tags.empty() ? "\"" : ",\"").append(row.word);
     tags.append(row.value.is_plain_number() ? "\":7" : "\":\"7\"");
   }
-  EXPECT_EQ(job(lines), "\"tags\":{" + tags + R"(},"is_held":false,"holder":null})");
+  EXPECT_EQ(job(lines), unburied("\"tags\":{" + tags + R"(},"is_held":false,"holder":null)"));
 }
 
 TEST(JobJson, StatsJobDoesNotTellWhetherAJobIsHeld) {
-  EXPECT_EQ(job("file: 0\n"), R"("tags":null,"is_held":null,"holder":null})");
+  EXPECT_EQ(job("file: 0\n"), unburied(R"("tags":null,"is_held":null,"holder":null)"));
+}
+
+TEST(JobJson, ABuriedJobHasTheCauseAndTheTimeOfItsBurial) {
+  const std::string head = R"("tags":null,"is_held":false,"holder":null,)";
+  EXPECT_EQ(job("bytes: 1\nburied-by: client\nburied-ago: 40\n"),
+            head + R"("buried_by":"client","buried_ago":40,"last_try":null})");
+  EXPECT_EQ(job("bytes: 1\nburied-by: tries\nburied-ago: 0\nlast-try: timeout\n"),
+            head + R"("buried_by":"tries","buried_ago":0,"last_try":"timeout"})");
 }
 
 TEST(ClientJson, HasNumbersAndTexts) {
