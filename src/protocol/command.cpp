@@ -304,7 +304,7 @@ bool read_scan(Cursor& cursor, Command& command) {
 
 // <tube> <state> <count>
 bool read_list(Cursor& cursor, Command& command) {
-  return cursor.tube(command.tube) && cursor.blank() && read_own_state(cursor, command) &&
+  return cursor.tube(command.tube) && cursor.blank() && cursor.state(command.state) &&
          cursor.count(command.bound);
 }
 

@@ -176,7 +176,10 @@ TaskState Backlog::flush_some(tasks::Flush& flush, Tube& tube, const Budget& bud
     flush.is_refused = flush.states.ready && !allocate_for_reserved(*flush.room, tube);
     if (flush.is_refused) return TaskState::done;
     flushes_.take(tube, flush.states, std::move(flush.room));
-    if (flush.states.ready) Times::forget_ready(tube);
+    if (flush.states.ready) {
+      lanes_.forget_ready(tube);
+      Times::forget_ready(tube);
+    }
     watching_.announce(tube);
   }
   const TaskState state = free_some(flush, tube, budget);

@@ -47,6 +47,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
 void Engine::close(Client& client, Instant now) {
   state_.now = now;
   if (client.is_waiting()) watching_.end_wait(client);
+  queries_.forget_search(client);
   backlog_.close(client);
 }
 

@@ -150,10 +150,19 @@ class Inspection {
       const JobRef top = lane->ready.top();
       const bool is_flushed = top != JobRef::none && engine_.flushes_.have(top);
       const std::uint64_t ready = is_flushed ? 0 : check_lane_heap(*lane, top, JobRef::none);
-      CHECK(ready == found.ready);
+      CHECK(ready == found.ready && (is_flushed || ready == lane->ready_jobs));
+      if (!is_flushed) {
+        CHECK(lane->beyond_limit == lane->ready_beyond_limit());
+        beyond_limit_in_[lane->tube] += lane->beyond_limit;
+        sum_.beyond_limit += lane->beyond_limit;
+      }
       CHECK(is_flushed || lane->open == lane->wanted_open());
     }
     CHECK(engine_.lanes_.lanes_.memory_bytes() == memory_bytes);
+    for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
+      const Tube& tube = engine_.state_.tubes.at(i);
+      CHECK(tube.beyond_limit == beyond_limit_in_[tube.ref]);
+    }
   }
 
   // A job owns its key, or another job may own it.
@@ -442,6 +451,7 @@ class Inspection {
     CHECK(counts.reserved == sum_.reserved);
     CHECK(counts.delayed == sum_.delayed);
     CHECK(counts.buried == sum_.buried);
+    CHECK(counts.beyond_limit == sum_.beyond_limit);
     CHECK(engine_.state_.jobs.with_tries() == with_tries_);
     CHECK(counts.clients == sum_.clients);
     CHECK(counts.producers == sum_.producers);
@@ -478,6 +488,7 @@ class Inspection {
     std::uint64_t jobs = 0, reserved = 0, ready = 0;
   };
   std::unordered_map<const Lane*, LaneCounts> jobs_in_;
+  std::unordered_map<TubeRef, std::uint64_t> beyond_limit_in_;
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
   std::uint64_t burials_ = 0;  // Buried jobs with the time of their burial.

@@ -141,8 +141,10 @@ void EngineSerializer::write_client(StateWriter& to, const Client& client) const
   to.value(client.held_jobs());
   for (std::uint32_t i = 0; i < client.held_jobs(); ++i) {
     const DeadlineEntry& entry = client.held().at(i);
-    to.value(state_format::Hold{
-        .id = state_.jobs[entry.job].id, .deadline = entry.deadline, .arrival = entry.arrival});
+    to.value(state_format::Hold{.id = state_.jobs[entry.job].id,
+                                .deadline = entry.deadline,
+                                .arrival = entry.arrival,
+                                .reserved_at = entry.reserved_at});
   }
 }
 
@@ -485,7 +487,7 @@ bool EngineSerializer::read_holds(StateReader& from, Client& client) {
     if (fields.arrival > state_.arrivals) return false;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
     if (!Places::allocate_reserved(client)) return false;
-    places_.to_holder(ref, client, {fields.deadline, fields.arrival, ref});
+    places_.to_holder(ref, client, {fields.deadline, fields.arrival, ref, fields.reserved_at});
     watching_.announce(state_.tube_of(ref));
   }
   return from.is_good();

@@ -5,6 +5,7 @@
 #include <new>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 
@@ -116,6 +117,8 @@ Lane& LaneOrder::lane_of(JobRef ref) {
   CHECK(lane != nullptr);
   if (!lane->ready.empty() && flushes_.have(lane->ready.top())) {
     lane->ready.forget_all();
+    lane->ready_jobs = 0;
+    lane->beyond_limit = 0;
     lane->open = JobRef::none;
   }
   return *lane;
@@ -127,7 +130,16 @@ void LaneOrder::set_blocked(JobRef ref, bool is_blocked) {
       job.heap_index(), ReadyEntry(job.id, job.priority, ref, is_blocked), state_.jobs);
 }
 
+void LaneOrder::count_beyond_limit(Lane& lane) {
+  const std::uint32_t now = lane.ready_beyond_limit();
+  // Correct in unsigned numbers also if the count falls.
+  const std::uint32_t change = now - std::exchange(lane.beyond_limit, now);
+  state_.tubes[lane.tube].beyond_limit += change;
+  state_.counts.beyond_limit += change;
+}
+
 void LaneOrder::open_next(Lane& lane) {
+  count_beyond_limit(lane);
   const JobRef wanted = lane.wanted_open();
   if (wanted == lane.open) return;
   if (lane.open != JobRef::none) set_blocked(lane.open, true);

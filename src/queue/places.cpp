@@ -233,14 +233,15 @@ void Places::set_priority(JobRef ref, std::uint32_t priority) {
 
 void Places::touch(Client& holder, JobRef ref) {
   const Job& job = state_.jobs[ref];
-  const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
-  holder.held().heap_.replace(job.heap_index(), DeadlineEntry{deadline, ++state_.arrivals, ref},
-                              state_.jobs);
+  DeadlineEntry entry = holder.held().at(job.heap_index());
+  entry.restart(job.ttr_s, state_.now);
+  entry.arrival = ++state_.arrivals;
+  holder.held().heap_.replace(job.heap_index(), entry, state_.jobs);
 }
 
 void Places::touch_in_turn(Client& holder, std::uint32_t index, Instant since) {
   DeadlineEntry entry = holder.held().at(index);
-  entry.deadline = since + Duration::seconds(state_.jobs[entry.job].ttr_s);
+  entry.restart(state_.jobs[entry.job].ttr_s, since);
   holder.held().heap_.replace(index, entry, state_.jobs);
 }
 

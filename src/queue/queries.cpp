@@ -94,6 +94,64 @@ void Queries::list(const Tube& tube, JobState state, std::uint32_t count,
   state_.steps += (found.size() - before) * turn_limits::kStepsPerFoundJob;
 }
 
+bool Queries::search_reserved(const Client& asker, const Tube& tube, std::uint32_t count) {
+  const auto [place, is_new] = reserved_.try_emplace(asker.ref());
+  ReservedSearch& search = place->second;
+  if (is_new) search.found.reserve(std::min<std::uint64_t>(count, tube.reserved));
+  const Budget budget = state_.budget(turn_limits::kStepsPerPiece);
+  for (; search.client < state_.clients.end(); ++search.client, search.left = kAllHeld) {
+    if (search.client % kRefsPerStep == 0) ++state_.steps;
+    if (budget.is_used_up()) return false;
+    const Client* const client = state_.clients[static_cast<ClientRef>(search.client)];
+    if (client == nullptr || client->held_jobs() == 0) continue;
+    ++state_.steps;
+    search.left = std::min(search.left, client->held_jobs());
+    while (search.left > 0) {
+      if (budget.is_used_up()) return false;
+      const DeadlineEntry& entry = client->held().at(--search.left);
+      const Job& job = state_.jobs[entry.job];
+      state_.steps += turn_limits::kStepsPerNamedJob;
+      if (job.tube == tube.ref) search.add({entry.deadline, job.id});
+    }
+  }
+  return true;
+}
+
+// Keeps as many jobs as there is room for, the one whose TTR ends last in front.
+void Queries::ReservedSearch::add(const Found& job) {
+  if (found.size() == found.capacity()) {
+    if (found.empty() || !(job < found.front())) return;
+    std::pop_heap(found.begin(), found.end());
+    found.pop_back();
+  }
+  found.push_back(job);
+  std::push_heap(found.begin(), found.end());
+}
+
+// A job may be found twice, have left its holder, or have been touched since it was found.
+bool Queries::take_reserved(const Client& asker, const Tube& tube, std::vector<JobRef>& refs) {
+  const auto search = reserved_.extract(asker.ref());
+  if (search.empty()) return false;
+  std::vector<ReservedSearch::Found>& all = search.mapped().found;
+  state_.steps += all.size() * turn_limits::kStepsPerFoundJob;
+  auto kept = all.begin();
+  for (const ReservedSearch::Found& found : all) {
+    const JobRef ref = state_.jobs.find(found.id);
+    if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) continue;
+    const Job& job = state_.jobs[ref];
+    if (job.state() != JobState::reserved) continue;
+    const Client* const holder = state_.clients[job.holder()];
+    if (holder == nullptr) continue;
+    *kept++ = {holder->held().at(job.heap_index()).deadline, found.id};
+  }
+  all.erase(kept, all.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  refs.reserve(refs.size() + all.size());
+  for (const ReservedSearch::Found& job : all) refs.push_back(state_.jobs.find(job.id));
+  return true;
+}
+
 std::uint64_t Queries::scan_clients(std::uint64_t from, std::uint32_t count,
                                     std::vector<const Client*>& found) {
   const std::size_t before = found.size();
@@ -120,6 +178,7 @@ JobReport Queries::report(JobRef ref, Instant now) const {
   const Job& job = state_.jobs[ref];
   const Tube& tube = state_.tubes[job.tube];
   Instant deadline = now;
+  std::uint64_t reserved_for_s = 0;
   ClientRef held_by{};
   const bool is_held = state_.jobs.is_held(ref);
   if (job.state() == JobState::delayed && !is_held) {
@@ -128,7 +187,9 @@ JobReport Queries::report(JobRef ref, Instant now) const {
   if (job.state() == JobState::reserved) {
     const Client* const holder = state_.clients[job.holder()];  // Null: it is gone.
     if (holder != nullptr) {
-      deadline = holder->held().at(job.heap_index()).deadline;
+      const DeadlineEntry& entry = holder->held().at(job.heap_index());
+      deadline = entry.deadline;
+      reserved_for_s = entry.reserved_for_s(job.ttr_s, now);
       held_by = job.holder();
     }
   }
@@ -152,6 +213,7 @@ JobReport Queries::report(JobRef ref, Instant now) const {
                    .tags = state_.jobs.tags(ref),
                    .is_held = is_held,
                    .holder = held_by,
+                   .reserved_for_s = reserved_for_s,
                    .burial_cause = burial.cause,
                    .buried_s = (now - burial.since).whole_seconds()};
 }

@@ -74,6 +74,7 @@ TubeDetail Times::detail(const Tube& tube) {
     detail.queued = times->summary_of(times->queued, now);
     detail.worked = times->summary_of(times->worked, now);
   }
+  detail.beyond_limit = tube.beyond_limit;
   detail.buried_by_tries = state_.spent_jobs.total(tube.ref);
   detail.oldest_ready_s = (now - oldest_ready).whole_seconds();
   if (tube.first_buried != JobRef::none) {

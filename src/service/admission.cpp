@@ -92,9 +92,12 @@ std::uint64_t scan_jobs(const Engine& engine, const Client&, const Command& comm
          std::min<std::uint64_t>(command.bound, jobs) * turn_limits::kStepsPerShownJob;
 }
 
+// Includes a piece of the search for reserved jobs.
 std::uint64_t list_jobs(const Engine& engine, const Client&, const Command& command) {
+  const bool is_search = command.state == StateWord::reserved;
   return std::min<std::uint64_t>(command.bound, engine.jobs().size()) *
-         turn_limits::kStepsPerShownJob;
+             turn_limits::kStepsPerShownJob +
+         (is_search ? turn_limits::kStepsPerPiece : 0);
 }
 
 // Includes free references that the scan skips.

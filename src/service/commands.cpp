@@ -438,7 +438,14 @@ Reply commands::list_jobs(CommandContext& server, const Call& call) {
   CHECK(state.has_value());
   std::vector<JobRef>& jobs = server.batch;
   jobs.clear();
-  server.engine.queries().list(*tube, *state, command.bound, jobs);
+  if (*state == JobState::reserved) {
+    // The search comes before the command; without memory it was given up.
+    if (!server.engine.queries().take_reserved(call.client, *tube, jobs)) {
+      return {ReplyCode::out_of_memory};
+    }
+  } else {
+    server.engine.queries().list(*tube, *state, command.bound, jobs);
+  }
   CHECK(jobs.size() <= command.bound);
   Report report(server.text, server.info.compat);
   write_jobs(report, server.engine, jobs, call.now);

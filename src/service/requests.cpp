@@ -50,6 +50,24 @@ void keep(ServiceParts& parts, Session& session, std::string_view rest) {
   return true;
 }
 
+// Does a piece of the search for the reserved jobs of a tube. Returns true if another piece has to
+// follow. Ends the search if memory is short; the command is run and reports that.
+[[gnu::cold, gnu::noinline]] bool must_search(ServiceParts& parts, Session& session,
+                                              const Command& command) {
+  Engine& engine = parts.engine;
+  const Tube* const tube = engine.find_tube(command.tube);
+  try {
+    if (tube != nullptr) {
+      if (engine.queries().search_reserved(session.client(), *tube, command.bound)) return false;
+      parts.run_queue.push(session, Session::Stopped::put_off);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  engine.queries().forget_search(session.client());
+  return false;
+}
+
 // Returns true if the command has to wait, and stops the session then.
 [[gnu::cold, gnu::noinline]] bool must_wait(ServiceParts& parts, Session& session,
                                             const Command& command) {
@@ -65,6 +83,10 @@ void keep(ServiceParts& parts, Session& session, std::string_view rest) {
   // session runs again when its answers are safe.
   if (session.is_held_back() && parts.lists.is_long(session, command)) {
     session.stop(Session::Stopped::held_back);
+    return true;
+  }
+  if (command.verb == Verb::list_jobs && command.state == StateWord::reserved &&
+      must_search(parts, session, command)) {
     return true;
   }
   if (begins_page) parts.page_limit.begin(session);

@@ -115,6 +115,9 @@ bool limits_tries(const ServerFacts& s) {
 bool limits_memory(const ServerFacts& s) {
   return s.limits().job_memory_bytes_max > 0;
 }
+bool has_lanes(const ServerFacts& s) {
+  return s.engine.lanes().size() > 0;
+}
 bool shows_own_version(const ServerFacts& s) {
   return s.state.info.commands != CommandSet::standard && !s.state.info.haricot_version.empty();
 }
@@ -170,6 +173,9 @@ constexpr std::array kOwnRows = {
     Server::integer("hand-overs",
                     "only after one: hand-overs to another process; not with `--no-extensions`",
                     &was_handed_over, [](const auto& s) { return s.state.hand_overs; }),
+    Server::integer("current-jobs-blocked",
+                    "only while a job has a tag `con`: ready jobs beyond the limits of these tags",
+                    &has_lanes, [](const auto& s) { return s.counts().beyond_limit; }),
 };
 
 constexpr auto kAllServerRows = joined(kJobRows, kCounterRows, kServerRows, kOwnRows);
@@ -234,6 +240,10 @@ constexpr std::array kTubeDetailRows = {
     OfDetail::integer("work-time-max", kSame, [](const auto& t) { return t.worked.max_ms; }),
     OfDetail::integer("buried-by-tries", "jobs buried because their tries were used up",
                       [](const auto& t) { return t.buried_by_tries; }),
+    OfDetail::integer(
+        "current-jobs-blocked",
+        "ready jobs beyond the limits of their tags `con`; more workers would not get them",
+        [](const auto& t) { return t.beyond_limit; }),
 };
 
 static_assert(has_each_key_once(kAllServerRows));
@@ -329,6 +339,10 @@ constexpr std::array kHolderRows = {
         "it",
         [](const JobFacts& j) { return j.holder != ClientRef{}; },
         [](const auto& j) { return std::uint64_t{static_cast<std::uint32_t>(j.holder)}; }),
+    OfJob::integer(
+        "reserved-for", "only of a reserved job: seconds since the reserve, whatever `touch` does",
+        [](const JobFacts& j) { return j.holder != ClientRef{}; },
+        [](const auto& j) { return j.reserved_for_s; }),
 };
 
 constexpr bool has_known_burial(const JobFacts& j) {

@@ -40,7 +40,7 @@ def main(haricotd):
             Server(haricotd, [*options, f"--take-over={socket}"]) as server,
             Connection(server.port) as client,
         ):
-            client.ask("put 0 0 60 1", "x")
+            client.ask("put 0 0 60 1 con:key", "x")
             live = {
                 "stats": keys_of(client.ask("stats")),
                 "stats-tube": keys_of(client.ask("stats-tube default")),

@@ -169,6 +169,7 @@ Steps extended() {
   add(steps, {say(other, "list-jobs batch buried 9"),
               say(other, "stats-tube-detail batch"),
               say(worker, "reserve-batch 1000 0"),
+              say(other, "list-jobs batch reserved 9"),
               say(other, "delete-batch 12 13 15 20 21 12 999"),
               say(other, "wait-job 13 1"),
               pass_ms(1100),

@@ -161,12 +161,17 @@ class Kubernetes(Example):
         self.assertEqual(volume["secret"]["defaultMode"] & 0o007, 0, "the program refuses what all may read")
 
     def test_workers_are_scaled_by_the_queue(self):
-        (scaled,) = documents("keda.yaml")
+        scaled, limited = documents("keda.yaml")
         (trigger,) = scaled["spec"]["triggers"]
         self.assertEqual(trigger["type"], "beanstalkd")
         self.assertEqual(trigger["metadata"]["server"], f"beanstalk:{PORT}")
+        (of_limited,) = limited["spec"]["triggers"]
+        self.assertEqual(of_limited["type"], "prometheus")
+        for name in re.findall(r"beanstalkd_\w+", of_limited["metadata"]["query"]):
+            self.assertIn(f"`{name}`", (PROJECT / "docs/web.md").read_text(encoding="utf-8"))
         # KEDA requires strings, not numbers.
-        self.assertTrue(all(isinstance(value, str) for value in trigger["metadata"].values()))
+        for metadata in (trigger["metadata"], of_limited["metadata"]):
+            self.assertTrue(all(isinstance(value, str) for value in metadata.values()))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,34 @@ class EngineLanesTest : public EngineTest {
 
 using Ids = std::vector<JobId>;
 
+TEST_F(EngineLanesTest, ReadyJobsBeyondTheLimitAreCounted) {
+  const auto counted = [&] {
+    engine.check_invariants();
+    EXPECT_EQ(engine.counts().beyond_limit,
+              engine.queries().detail(world.tube(), world.now).beyond_limit);
+    return engine.counts().beyond_limit;
+  };
+  put("");
+  put("b");
+  const Ids ids{put("a", 2), put("a", 2), put("a", 2), put("a", 2)};
+  EXPECT_EQ(counted(), 2U);
+  EXPECT_EQ(engine.reserve_job(worker, ids[1], world.now).outcome, Outcome::done);
+  EXPECT_EQ(counted(), 2U);
+  EXPECT_EQ(engine.reserve_job(worker, ids[3], world.now).outcome, Outcome::done);
+  EXPECT_EQ(counted(), 2U);
+  EXPECT_EQ(engine.delete_job(producer, ids[0]), Outcome::done);
+  EXPECT_EQ(counted(), 1U);
+  // A put with a higher limit makes room.
+  put("a", 4);
+  EXPECT_EQ(counted(), 0U);
+  put("a", 1);
+  EXPECT_EQ(counted(), 3U);
+  EXPECT_EQ(engine.flush(producer, "default", kReady), Outcome::waiting);
+  EXPECT_EQ(counted(), 0U);
+  put("a", 1);
+  EXPECT_EQ(counted(), 1U);
+}
+
 TEST_F(EngineLanesTest, OneJobOfAKeyIsReservedAtATime) {
   const JobId first = put("a");
   const JobId second = put("a");

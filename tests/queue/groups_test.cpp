@@ -93,7 +93,7 @@ TEST_F(GroupsTest, JobsWithAnyWaitForNoBuriedJob) {
   groups.check_invariants();
   give(client);
   EXPECT_FALSE(groups.has_ended());
-  places.to_buried(member, Place::reserved);
+  places.to_buried(member, Place::reserved, BurialCause::client);
   ASSERT_TRUE(groups.has_ended());
   EXPECT_EQ(groups.first_of_ended(), any);
   EXPECT_EQ(groups.find("g")->held, 1U);

@@ -62,8 +62,8 @@ TEST(Statistics, AListedJobHasTheKeysOfStatsJobAndMore) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
   // These follow the tags.
-  constexpr std::array<std::string_view, 5> kLast = {"held", "holder", "buried-by", "buried-ago",
-                                                     "last-try"};
+  constexpr std::array<std::string_view, 6> kLast = {"held",      "holder",     "reserved-for",
+                                                     "buried-by", "buried-ago", "last-try"};
   ASSERT_EQ(listed.size(), of_job.size() + kTags + kLast.size());
   for (std::size_t i = 0; i < kLast.size(); ++i) {
     EXPECT_EQ(listed[of_job.size() + kTags + i].key, kLast[i]);

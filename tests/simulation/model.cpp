@@ -81,6 +81,11 @@ std::vector<JobId> Model::ready_jobs(const std::string& tube, std::size_t& free)
   return ready;
 }
 
+std::size_t Model::blocked_jobs(const std::string& tube) const {
+  std::size_t free = 0;
+  return ready_jobs(tube, free).size() - free;
+}
+
 JobId Model::first_ready(const std::string& tube) const {
   std::size_t free = 0;
   const std::vector<JobId> ready = ready_jobs(tube, free);
@@ -136,7 +141,9 @@ std::vector<JobId> Model::in_order_of_service(const std::string& tube, JobState 
   std::sort(ids.begin(), ids.end(), [&](JobId one, JobId other) {
     const ModelJob& a = jobs_.at(one);
     const ModelJob& b = jobs_.at(other);
-    return state == JobState::delayed ? by_deadline(a, b) : a.burial < b.burial;
+    if (state == JobState::buried) return a.burial < b.burial;
+    if (state == JobState::delayed || a.deadline != b.deadline) return by_deadline(a, b);
+    return one < other;  // The order in which workers got reserved jobs may be unknown.
   });
   return ids;
 }
@@ -225,6 +232,8 @@ void Model::make_reserved(int client, JobId id, Instant now) {
     add_length(find_tube(job.tube)->queued, now.count() - job.since.count(), now);
   }
   job.since = now;
+  job.reserved_at = now;
+  job.is_touched = false;
   job.state = JobState::reserved;
   job.holder = client;
   job.deadline = now + Duration::seconds(job.ttr_s);

@@ -106,6 +106,8 @@ class Model {
   JobId first_free(const std::string& tube) const;
   // Returns the ready jobs in the order of list-jobs; those after the first `free` are blocked.
   std::vector<JobId> ready_jobs(const std::string& tube, std::size_t& free) const;
+  // Returns the number of ready jobs beyond the limits of their lanes.
+  std::size_t blocked_jobs(const std::string& tube) const;
   bool may_be_reserved(const ModelJob& job) const;
   JobId first_delayed(const std::string& tube) const;
   JobId first_buried(const std::string& tube) const;

@@ -469,6 +469,7 @@ std::string Model::touch(int number, JobId id, Instant now) {
   job.deadline = now + Duration::seconds(job.ttr_s);
   job.arrival = ++deadlines_;
   job.since = now;
+  job.is_touched = true;
   return "TOUCHED\r\n";
 }
 

@@ -74,9 +74,10 @@ std::string Model::scan_jobs(const Request& request, Tape& tape, Instant now) {
 
 std::string Model::list_jobs(const Request& request, Tape& tape, Instant now) {
   if (find_tube(request.tube) == nullptr) return kNotFound;
-  const JobState state = request.state == StateWord::ready     ? JobState::ready
-                         : request.state == StateWord::delayed ? JobState::delayed
-                                                               : JobState::buried;
+  const JobState state = request.state == StateWord::ready      ? JobState::ready
+                         : request.state == StateWord::reserved ? JobState::reserved
+                         : request.state == StateWord::delayed  ? JobState::delayed
+                                                                : JobState::buried;
   std::vector<JobId> ids = in_order_of_service(request.tube, state);
   ids.resize(std::min<std::size_t>(ids.size(), request.bound));
   return listed("", ids, tape, now);

@@ -81,6 +81,12 @@ std::string Model::stats(int number, Tape& tape, Instant now) {
     text.row("haricot-version", "\"0.0.1\"");
     if (hand_overs_ > 0) text.row("hand-overs", hand_overs_);
   }
+  const auto has_lane = [](const auto& each) { return !each.second.lane.empty(); };
+  if (std::any_of(jobs_.begin(), jobs_.end(), has_lane)) {
+    std::size_t blocked = 0;
+    for (const ModelTube& tube : tubes_) blocked += blocked_jobs(tube.name);
+    text.row("current-jobs-blocked", blocked);
+  }
   return text.answer();
 }
 
@@ -182,6 +188,11 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (job.hold > 0) row("  held", "true");
     if (job.state == JobState::reserved) {
       row("  holder", std::to_string(clients_.at(job.holder).ref));
+      // The server keeps the time of the reserve in steps of 67 ms if the job is touched.
+      const std::uint64_t reserved_for_s =
+          job.is_touched ? CoarseInstant(job.reserved_at).whole_seconds_until(now)
+                         : (now - job.reserved_at).whole_seconds();
+      row("  reserved-for", std::to_string(reserved_for_s));
     }
     if (job.state == JobState::buried && job.burial_cause != BurialCause::unknown) {
       const bool is_by_client = job.burial_cause == BurialCause::client;

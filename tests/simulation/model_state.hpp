@@ -71,7 +71,9 @@ struct ModelJob {
   std::uint64_t arrival = 0;  // Grows with each deadline that is set.
   std::uint64_t burial = 0;   // Grows with each burial.
   BurialCause burial_cause = BurialCause::unknown;
-  Instant since;  // Ready, buried: begin; reserved: the reserve or last touch.
+  Instant since;             // Ready, buried: begin; reserved: the reserve or last touch.
+  Instant reserved_at = {};  // Reserved only.
+  bool is_touched = false;   // Since the reserve.
   int holder = 0;
   std::string group = {};        // Its group; empty: none.
   std::string after = {};        // The group in its tag `aft:`.

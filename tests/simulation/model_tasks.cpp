@@ -60,6 +60,7 @@ std::string Model::touch_all(int number, Instant now) {
     if (!holds(number, id)) continue;
     job.deadline = now + Duration::seconds(job.ttr_s);
     job.since = now;
+    job.is_touched = true;
     ++*touch.touched;
   }
   touch.left = static_cast<std::uint32_t>(*touch.touched);

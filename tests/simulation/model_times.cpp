@@ -198,7 +198,8 @@ std::string Model::tube_detail(const std::string& name, Instant now) {
   return "age-oldest-ready: " + std::to_string(oldest_ready_s(name, now)) + "\n" +
          "age-oldest-buried: " + std::to_string(oldest_buried_s(name, now)) + "\n" +
          summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now) +
-         "buried-by-tries: " + std::to_string(tube.buried_by_tries) + "\n";
+         "buried-by-tries: " + std::to_string(tube.buried_by_tries) + "\n" +
+         "current-jobs-blocked: " + std::to_string(blocked_jobs(name)) + "\n";
 }
 
 std::string Model::stats_tube_detail(const std::string& name, Instant now) {

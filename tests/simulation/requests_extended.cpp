@@ -51,7 +51,7 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"list-jobs a ready"},
     {"list-jobs a ready 0"},
     {"list-jobs a ready 1001"},
-    {"list-jobs a reserved 1"},
+    {"list-jobs a none 1"},
     {"list-jobs a 1"},
     {"list-jobs -a ready 1"},
     {"stats-tube-detail "},
@@ -146,7 +146,7 @@ void make_client_page(Request& request, test::Random& chance) {
 
 void make_list(Request& request, test::Random& chance) {
   request.tube = random_tube(chance);
-  request.state = random_state(chance, false);
+  request.state = random_state(chance, true);
   request.bound = random_count(chance);
   make_line(request, Verb::list_jobs,
             name(request.tube) + word_of(request.state) + number(request.bound));

@@ -226,6 +226,7 @@ class Engine {
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }
   // Returns null if the group has no job.
   const Group* find_group(std::string_view name) const { return groups_.find(name); }
+  const Lanes& lanes() const { return lanes_.lanes(); }
   std::uint32_t waiting_clients(const Tube& tube) { return watching_.waiting_clients(tube); }
   // Ends the program if an invariant is broken. Walks over all data; for tests.
   void check_invariants() const;

@@ -159,6 +159,7 @@ struct EngineCounts {
   std::uint32_t workers = 0;
   std::uint32_t waiting = 0;
   std::uint32_t waiting_for_end = 0;  // Clients that wait for the end of a job.
+  std::uint32_t beyond_limit = 0;     // Sum of Tube::beyond_limit.
 };
 
 // Times of a tube. An age is 0 if there is no such job.
@@ -168,6 +169,7 @@ struct TubeDetail {
   TimeSummary queued = {};
   TimeSummary worked = {};
   std::uint64_t buried_by_tries = 0;
+  std::uint32_t beyond_limit = 0;
 };
 
 // Values for stats-job.
@@ -186,6 +188,7 @@ struct JobReport {
   std::string_view tags = {};                       // Text, valid while the job exists.
   bool is_held = false;                             // The job waits for a group.
   ClientRef holder{};                               // 0: not reserved, or the holder is gone.
+  std::uint64_t reserved_for_s = 0;                 // Since the reserve; 0 without a holder.
   BurialCause burial_cause = BurialCause::unknown;  // Buried jobs only.
   std::uint64_t buried_s = 0;  // Seconds since the burial; buried jobs with a known cause only.
 };

@@ -108,8 +108,9 @@ struct Hold {
   JobId id = 0;
   Instant deadline;
   std::uint64_t arrival = 0;
+  CoarseInstant reserved_at{};
 
-  using Fields = FieldList<&Hold::id, &Hold::deadline, &Hold::arrival>;
+  using Fields = FieldList<&Hold::id, &Hold::deadline, &Hold::arrival, &Hold::reserved_at>;
 };
 
 struct Wait {

@@ -13,9 +13,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/hash_table.hpp"
@@ -40,8 +42,10 @@ struct Lane {
   std::uint64_t hash = 0;
   Lane* next_in_bucket = nullptr;
 
-  std::uint64_t jobs = 0;      // In all states.
-  std::uint64_t reserved = 0;  // May exceed the limit: a reserve-job takes any job.
+  std::uint32_t jobs = 0;          // In all states.
+  std::uint32_t ready_jobs = 0;    // In `ready`.
+  std::uint32_t reserved = 0;      // May exceed the limit: a reserve-job takes any job.
+  std::uint32_t beyond_limit = 0;  // ready_beyond_limit(), as counted in Tube::beyond_limit.
   std::uint32_t limit = 1;
   JobId limit_from = 0;  // The job whose put has set the limit.
   LinkedHeap<JobRef> ready;
@@ -50,6 +54,11 @@ struct Lane {
 
   // Returns the job that should be open.
   JobRef wanted_open() const { return reserved < limit ? ready.top() : JobRef::none; }
+  // Returns the number of ready jobs that would remain if workers reserved all they could.
+  std::uint32_t ready_beyond_limit() const {
+    const std::uint32_t room = limit - std::min(limit, reserved);
+    return ready_jobs - std::min(ready_jobs, room);
+  }
 };
 
 class Lanes {
@@ -77,9 +86,13 @@ class Lanes {
   void leave(Lane& lane, JobRef ref);
 
   // Adds a ready job. Its priority must not change until remove_ready().
-  void add_ready(Lane& lane, JobRef ref) { lane.ready.push(ref, elements_); }
+  void add_ready(Lane& lane, JobRef ref) {
+    ++lane.ready_jobs;
+    lane.ready.push(ref, elements_);
+  }
   void remove_ready(Lane& lane, JobRef ref) {
     if (lane.open == ref) lane.open = JobRef::none;
+    --lane.ready_jobs;
     lane.ready.remove(ref, elements_);
   }
   // Returns the links of a ready job in the lane's heap, to list the heap in order: the children of
@@ -147,6 +160,10 @@ class LaneOrder {
   // Called before and after the priority of a ready job changes.
   void take_out(JobRef ref);
   void put_in(JobRef ref);
+  // Counts no job beyond a limit in a tube whose ready jobs a flush has just taken.
+  void forget_ready(Tube& tube) {
+    state_.counts.beyond_limit -= std::exchange(tube.beyond_limit, 0);
+  }
 
   // Appends ready jobs of the tube, in the order of service, for Queries::list(). Throws
   // std::bad_alloc.
@@ -161,6 +178,7 @@ class LaneOrder {
   [[gnu::noinline]] void moved_in_lane(JobRef ref, Place from, Place to);
   Lane& lane_of(JobRef ref);
   void open_next(Lane& lane);
+  void count_beyond_limit(Lane& lane);
   void set_blocked(JobRef ref, bool is_blocked);
 
   QueueState& state_;

@@ -5,8 +5,10 @@
 
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "haricot/base/time.hpp"
@@ -43,6 +45,20 @@ class Queries {
   // Appends the first `count` jobs of the tube that are in the state, in the order of service.
   // Requires: any state except reserved. Throws std::bad_alloc.
   void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
+  // Does a piece of a search for the first `count` reserved jobs of the tube by the ends of their
+  // TTRs, and by id if these are equal. Returns true if the search is complete; then
+  // take_reserved() has to follow, otherwise another call for the same client. O(clients + their
+  // jobs), kStepsPerPiece at a time. Throws std::bad_alloc.
+  bool search_reserved(const Client& asker, const Tube& tube, std::uint32_t count);
+  // Ends the search, and appends the jobs that it has found and that their clients still hold. A
+  // job may be missing if it was reserved, or its TTR restarted, during a search of several pieces.
+  // Returns false if there is no search. Throws std::bad_alloc.
+  [[nodiscard]] bool take_reserved(const Client& asker, const Tube& tube,
+                                   std::vector<JobRef>& refs);
+  // Ends the search of a client, if there is one.
+  void forget_search(const Client& asker) {
+    if (!reserved_.empty()) reserved_.erase(asker.ref());
+  }
   // Appends at most `count` clients whose reference is at least `from` to `found`, in the order of
   // their references. Scans at most kScanned references. Returns the reference at which the next
   // scan begins; 0: there are no more clients. Throws std::bad_alloc.
@@ -52,10 +68,28 @@ class Queries {
   static constexpr std::uint32_t kRefsPerStep = 8;
 
  private:
+  static constexpr std::uint32_t kAllHeld = ~std::uint32_t{0};
+
+  struct ReservedSearch {
+    struct Found {
+      Instant deadline;
+      JobId id;
+
+      auto operator<=>(const Found&) const = default;
+    };
+
+    std::uint32_t client = 1;       // Reference of the client whose jobs are next.
+    std::uint32_t left = kAllHeld;  // Number of its jobs, from the front of its heap, to visit.
+    std::vector<Found> found{};     // A heap.
+
+    void add(const Found& job);
+  };
+
   QueueState& state_;
   const Flushes& flushes_;
   const LaneOrder& lanes_;
   Times& times_;
+  std::unordered_map<ClientRef, ReservedSearch> reserved_;  // By the clients that asked.
 };
 
 }  // namespace haricot

@@ -13,6 +13,7 @@
 
 #include "haricot/base/heap.hpp"
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/time.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/tube_times.hpp"
@@ -62,6 +63,20 @@ struct DeadlineEntry {
   Instant deadline;
   std::uint64_t arrival;  // Sequence number, assigned by Places.
   JobRef job;
+  // Reserved job whose TTR was restarted: the time of the reserve. Otherwise 0.
+  CoarseInstant reserved_at{};
+
+  // Returns the seconds since the reserve of a job with this TTR.
+  std::uint64_t reserved_for_s(std::uint32_t ttr_s, Instant now) const {
+    if (reserved_at != CoarseInstant{}) return reserved_at.whole_seconds_until(now);
+    return (now - (deadline - Duration::seconds(ttr_s))).whole_seconds();
+  }
+  // Restarts the TTR of a reserved job as of `since`.
+  void restart(std::uint32_t ttr_s, Instant since) {
+    const Duration ttr = Duration::seconds(ttr_s);
+    if (reserved_at == CoarseInstant{}) reserved_at = CoarseInstant(deadline - ttr);
+    deadline = since + ttr;
+  }
 
   bool operator<(const DeadlineEntry& other) const {
     return deadline != other.deadline ? deadline < other.deadline : arrival < other.arrival;
@@ -116,6 +131,7 @@ struct Tube {
   // Copied into each job that is buried. A flush that takes the list inverts it, so that its jobs
   // differ from those buried later.
   bool burial_side = false;
+  std::uint32_t beyond_limit = 0;  // Sum of Lane::ready_beyond_limit() over its lanes.
 
   std::unique_ptr<FlushedJobs> flushed;  // Null: no flush of the tube is in progress.
 

@@ -165,7 +165,8 @@ constexpr TubeMetric kTubeMetrics[] = {
      Sum::largest,
      true},
     {{"beanstalkd_tube_overdue_seconds", kGauge,
-      "Age of the job that has been ready longest, if the tube is not paused."},
+      "Age of the job that has been ready longest, if the tube is not paused, and not all its "
+      "ready jobs are blocked."},
      {},
      TubeField::overdue,
      Sum::largest,
@@ -192,6 +193,12 @@ constexpr TubeMetric kTubeMetrics[] = {
      {},
      TubeField::tried_out,
      Sum::left_out,
+     true},
+    {{"beanstalkd_tube_current_blocked_jobs", kGauge,
+      "Ready jobs beyond the limits of their tags `con`."},
+     {},
+     TubeField::blocked,
+     Sum::added,
      true},
 };
 

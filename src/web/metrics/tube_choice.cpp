@@ -20,7 +20,7 @@ bool is_largest(TubeField field) {
 }
 
 void derive(TubeRow& row) {
-  if (row.paused_s() > 0) return;
+  if (row.paused_s() > 0 || row[TubeField::blocked] == row[TubeField::ready]) return;
   row[TubeField::overdue] = row[TubeField::oldest_ready];
   if (row[TubeField::reserved] > 0 || row[TubeField::waiting] > 0) return;
   row[TubeField::unattended] = row[TubeField::oldest_ready];

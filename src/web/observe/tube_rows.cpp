@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, kTubeFields> kKeys = {"current-jobs-urgen
                                                              "work-time-p50",
                                                              "work-time-p99",
                                                              "buried-by-tries",
+                                                             "current-jobs-blocked",
                                                              {},
                                                              {}};
 

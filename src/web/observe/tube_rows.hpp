@@ -37,12 +37,13 @@ enum class TubeField : std::uint8_t {
   work_p50,
   work_p99,
   tried_out,  // Jobs buried after their last try.
+  blocked,    // Ready jobs beyond the limits of their tags `con`.
   // Derived from the fields above for each tube when it is exported, because sums over tubes need
   // them.
-  overdue,     // oldest_ready of a tube that is not paused.
+  overdue,     // oldest_ready of a tube that is not paused and has jobs that are not blocked.
   unattended,  // oldest_ready of a tube that is not paused and has no worker.
 };
-inline constexpr std::size_t kTubeFields = 22;
+inline constexpr std::size_t kTubeFields = 23;
 
 // Returns the key of the field in reports of servers; empty for a derived field.
 std::string_view key_of(TubeField field);

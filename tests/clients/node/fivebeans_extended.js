@@ -15,7 +15,7 @@ const kWords = [
   'delete-batch', 'watch', 'reserve-mode', 'try', 'con', 'idp',
 ];
 const kTimes = ['queue-time', 'work-time'].flatMap(time => ['p50', 'p99', 'max'].map(of => `${time}-${of}`));
-const kDetailKeys = ['age-oldest-ready', 'age-oldest-buried', ...kTimes, 'buried-by-tries'];
+const kDetailKeys = ['age-oldest-ready', 'age-oldest-buried', ...kTimes, 'buried-by-tries', 'current-jobs-blocked'];
 const kJobKeys = [
   'id', 'tube', 'state', 'pri', 'age', 'delay', 'ttr', 'time-left', 'bytes', 'reserves', 'timeouts',
   'releases', 'buries', 'kicks',

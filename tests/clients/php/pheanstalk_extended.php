@@ -24,7 +24,8 @@ use Pheanstalk\SocketFactory;
 const WORDS = ['flush-tube', 'scan-jobs', 'list-jobs', 'stats-tube-detail', 'stats-tubes', 'reserve-batch',
     'delete-batch', 'watch', 'reserve-mode', 'try', 'con', 'idp'];
 const DETAIL_KEYS = ['age-oldest-ready', 'age-oldest-buried', 'queue-time-p50', 'queue-time-p99', 'queue-time-max',
-    'work-time-p50', 'work-time-p99', 'work-time-max', 'buried-by-tries'];
+    'work-time-p50', 'work-time-p99', 'work-time-max', 'buried-by-tries',
+    'current-jobs-blocked'];
 const JOB_KEYS = ['id', 'tube', 'state', 'pri', 'age', 'delay', 'ttr', 'time-left', 'bytes', 'reserves', 'timeouts',
     'releases', 'buries', 'kicks'];
 

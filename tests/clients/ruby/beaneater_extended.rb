@@ -41,7 +41,7 @@ class Checks::Expectations
 end
 
 TIMES = %w[queue-time work-time].product(%w[p50 p99 max]).map { |pair| pair.join('-') }
-DETAIL_KEYS = (%w[age-oldest-ready age-oldest-buried] + TIMES + %w[buried-by-tries]).freeze
+DETAIL_KEYS = (%w[age-oldest-ready age-oldest-buried] + TIMES + %w[buried-by-tries current-jobs-blocked]).freeze
 JOB_KEYS = %w[id tube state pri age delay ttr time-left bytes reserves timeouts releases buries kicks].freeze
 
 def put(link, body, priority = 0, tags = '')

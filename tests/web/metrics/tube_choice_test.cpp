@@ -106,6 +106,28 @@ TEST_F(TubeChoiceTest, SumsShowTheOldestJobThatNoPauseExplains) {
   EXPECT_EQ(sum[TubeField::unattended], 200U);
 }
 
+TEST_F(TubeChoiceTest, JobsBeyondALimitAreNotOverdue) {
+  TubeRow row;
+  row.name = "some";
+  row[TubeField::ready] = 2;
+  row[TubeField::oldest_ready] = 500;
+  row[TubeField::blocked] = 1;
+  row[TubeField::reserved] = 1;
+  sample_->rows.add(row);
+  row.name = "all";
+  row[TubeField::blocked] = 2;
+  sample_->rows.add(row);
+  facts_.tubes = sample_;
+  TubeChoice choice(facts_, labels_);
+  while (choice.read(1'000, nullptr)) {
+  }
+  choice.choose(choice.wanted());
+  ASSERT_EQ(choice.chosen().size(), 2U);
+  for (const TubeSum& tube : choice.chosen()) {
+    EXPECT_EQ(tube.row[TubeField::overdue], tube.name == "some" ? 500U : 0U);
+  }
+}
+
 TEST(ShareRoom, ServersShareTheRoomThatOthersLeave) {
   using Shares = std::vector<std::size_t>;
   EXPECT_EQ(share_room({1000, 1000}, 1000), (Shares{500, 500}));
