@@ -9,10 +9,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "os/log.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
+#include "os/rules_file.hpp"
 #include "os/server_start.hpp"
 #include "os/service_manager.hpp"
 
@@ -38,20 +40,20 @@ void print_state_versions() {
 // Runs the steps of a start in order, then the server. Locks the folder before it opens sockets: a
 // second server on the folder must not take the socket of the first. Opens sockets and changes the
 // user before it enters the sandbox, which denies both.
-int serve(const os::Options& options, os::Log& log) {
+int serve(const os::Options& options, const std::vector<Rule>& rules, os::Log& log) {
   os::ServerStart start(options, {HARICOT_VERSION, kStateVersions}, log);
   const bool is_ready = start.open_folder() && start.find_predecessor() && start.open_sockets() &&
                         start.become_user() && start.move_jobs();
   if (!is_ready) return start.exit_status();
   start.enter_sandbox();
-  return start.serve();
+  return start.serve(rules);
 }
 
 // Runs the server. If memory is short, logs that and fails; a service manager keeps the state.
-int serve_or_fail(const os::Options& options) {
+int serve_or_fail(const os::Options& options, const std::vector<Rule>& rules) {
   os::Log log(STDERR_FILENO, os::log_style(options));
   try {
-    return serve(options, log);
+    return serve(options, rules, log);
   } catch (const std::bad_alloc&) {
     log.event(os::Level::error, "no-memory", {{"hint", "give the server more memory"}});
     log.flush();
@@ -113,7 +115,10 @@ int main(int argc, char** argv) {
   std::string error;
   const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
   const char* const name = program_name(argv[0]);
-  if (!os::parse_options(words, options, error)) return report_mistake(name, options, error);
+  std::vector<Rule> rules;
+  const bool is_good =
+      os::parse_options(words, options, error) && os::read_rules(options, rules, error);
+  if (!is_good) return report_mistake(name, options, error);
   switch (options.action) {
     case os::Options::Action::show_version:
       std::puts("beanstalkd 1.13 (haricot " HARICOT_VERSION ")");
@@ -127,6 +132,6 @@ int main(int argc, char** argv) {
     case os::Options::Action::check:
       return check(name, options);
     case os::Options::Action::serve:
-      return serve_or_fail(options);
+      return serve_or_fail(options, rules);
   }
 }

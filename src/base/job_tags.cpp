@@ -97,6 +97,21 @@ bool read_tags(std::string_view text, JobTags& tags) {
   return read_each_tag(text, tags);
 }
 
+JobTags with_missing(const JobTags& tags, const JobTags& others) {
+  JobTags all = tags;
+  for (const TagRow& row : kTagTable) {
+    if (all.set.has(row.tag) || !others.set.has(row.tag)) continue;
+    all.set.add(row.tag);
+    const TagValue& form = row.value;
+    if (form.key != nullptr) all.*form.key = others.*form.key;
+    for (const TagNumber& number : {form.head, form.tail}) {
+      if (number.exists()) all.*number.field = others.*number.field;
+    }
+    if (form.has_word != nullptr) all.*form.has_word = others.*form.has_word;
+  }
+  return all;
+}
+
 JobTags tags_in(std::string_view text) {
   JobTags tags;
   while (!text.empty()) {

@@ -399,6 +399,10 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
         service_.drain();
         break;
       case SIGHUP:
+        if (reload_) {
+          reload_();
+          break;
+        }
         // The operator wants new settings, not the end of the server.
         log_.event(Level::warning, "nothing-to-reload",
                    {{"signal", "SIGHUP"},

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/time.hpp"
@@ -54,6 +56,8 @@ class Daemon {
   // Serves until SIGTERM or SIGINT, or until pause(), after which run() may be called again. Ends
   // the process if the folder is lost.
   End run();
+  // Sets the function that SIGHUP calls. Without one, SIGHUP only logs that nothing is reread.
+  void on_reload(std::function<void()> reload) { reload_ = std::move(reload); }
   // Makes run() return after this turn. For handlers.
   void pause() { is_paused_ = true; }
   // Shuts down all connections and other sources, logs why, and ends the process with kExitFenced.
@@ -114,6 +118,7 @@ class Daemon {
   Log& log_;
   Notifier& notifier_;
   BinlogFolder* binlog_;
+  std::function<void()> reload_;
 
   Poller poller_;
   const EventHandler on_connection_ = EventHandler::to<&Daemon::handle_connection>(*this);

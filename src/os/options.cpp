@@ -90,6 +90,8 @@ class Parser {
   bool binlog_bytes(const FlagText& flag, std::string_view value);
   bool memory(const FlagText& flag, std::string_view value);
   bool tries(const FlagText& flag, std::string_view value);
+  bool rule(const FlagText& flag, std::string_view value);
+  bool rules_file(const FlagText& flag, std::string_view value);
   bool compat(const FlagText& flag, std::string_view value);
   bool log_format(const FlagText& flag, std::string_view value);
   bool verbose(const FlagText& flag, std::string_view value);
@@ -164,6 +166,11 @@ constexpr FlagRow kFlags[] = {
      &Parser::memory},
     {{0, "tries-max", "N", "bury a job after N reserves (0: no limit, at most 65535)"},
      &Parser::tries},
+    {{0, "rule", "RULE",
+      "give tags to puts: 'PATTERN TAG...', as in 'mail-* try:5'; can be given several times"},
+     &Parser::rule},
+    {{0, "rules", "FILE", "read more rules from FILE, one a line, and again at SIGHUP"},
+     &Parser::rules_file},
     {{0, "sandbox", "",
       "drop privileges that are not needed; default as root with -u and in systemd"},
      &Parser::assign<&Options::confinement, Options::Confinement::always>},
@@ -384,6 +391,19 @@ bool Parser::memory(const FlagText& flag, std::string_view value) {
 bool Parser::tries(const FlagText& flag, std::string_view value) {
   if (!limit<&Limits::tries_max>(flag, value)) return false;
   if (options_.limits.tries_max > kTriesMax) return fail_at(flag, "invalid number", value);
+  return true;
+}
+
+bool Parser::rule(const FlagText&, std::string_view value) {
+  std::string why;
+  options_.rules.emplace_back();
+  if (parse_rule(value, options_.rules.back(), why)) return true;
+  return fail("invalid rule: " + std::string(value) + ": " + why);
+}
+
+bool Parser::rules_file(const FlagText&, std::string_view value) {
+  if (value.empty()) return fail("empty value for --rules");
+  options_.rules_file = value;
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "haricot/protocol/command.hpp"
+#include "haricot/queue/rules.hpp"
 #include "haricot/service/server_info.hpp"
 #include "os/log.hpp"
 
@@ -48,6 +49,9 @@ struct Options {
   std::uint64_t binlog_bytes_max = 10485760;
   std::uint32_t fence_after_s = 0;  // 0: no fence.
   bool binlog_strict = false;       // Start only if nothing in the binlog is lost or in doubt.
+
+  std::vector<Rule> rules;  // The rules of --rule, in their order.
+  std::string rules_file;   // The file of --rules; empty: none.
 
   std::vector<std::string> warnings;  // To be logged.
 };

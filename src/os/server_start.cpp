@@ -24,6 +24,7 @@
 #include "os/folder_lock.hpp"
 #include "os/hand_over.hpp"
 #include "os/process.hpp"
+#include "os/rules_file.hpp"
 #include "os/sandbox.hpp"
 
 namespace haricot::os {
@@ -96,14 +97,17 @@ bool can_use_files(FolderDisk& disk, const std::string& path, std::string& error
   return error.empty();
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 // Returns true if a unix socket exists at the path, whether or not a server answers, or can be
 // made.
 bool can_listen_at(const std::string& path, std::string& error) {
   bool is_there = false;
   if (!may_be_socket(path, is_there, error)) return false;
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
+  if (::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
   return fail("cannot listen on " + path, error);
 }
 
@@ -361,6 +365,10 @@ void ServerStart::enter_sandbox() {
   sandbox.hands_over = sockets_.take_over || (notifier_.is_open() && options_.hands_over);
   if (folder_) sandbox.paths.folder = folder_->folder_descriptor();
   sandbox.paths.removal_folders = sockets_.removal_folders();
+  if (!options_.rules_file.empty()) {
+    // The folder, because many editors replace a file.
+    sandbox.paths.reading_folders.push_back(folder_of(options_.rules_file));
+  }
   const std::string missing = sandbox.enter();
   if (folder_) folder_->mark_sandboxed();
   if (missing.empty()) {
@@ -372,15 +380,35 @@ void ServerStart::enter_sandbox() {
 
 // Serving -----------------------------------------------------------------------------------------
 
-int ServerStart::serve() {
+// A mistake leaves the rules as they are. Reads a small file in a turn, as an exception.
+void ServerStart::reload_rules(Service& service) {
+  std::string error;
+  try {
+    std::vector<Rule> rules;
+    if (read_rules(options_, rules, error)) {
+      service.engine().set_rules(rules);
+      log_rules(log_, rules);
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    error = "no memory";
+  }
+  log_.event(Level::error, "rules-refused",
+             {{"message", error}, {"hint", "the rules stay as they were; mend the file"}});
+}
+
+int ServerStart::serve(const std::vector<Rule>& rules) {
   const std::uint64_t memory_max = info_.limits.job_memory_bytes_max;
   if (memory_max > 0) Memory::limit(memory_max);
   NoJournal no_journal;
   Journal& journal = folder_ ? folder_->journal() : no_journal;
   const HashKey key = hash_key();
   Service service(info_, journal, predecessor_.rested_at(), key);
+  service.engine().set_rules(rules);
   Daemon daemon(service, std::move(sockets_.listeners), log_, notifier_, options_.verbosity,
                 folder());
+  if (!options_.rules_file.empty()) daemon.on_reload([&] { reload_rules(service); });
+  if (!rules.empty()) log_rules(log_, rules);
   ServerIdentity identity{.version = program_.state_versions.last,
                           .addresses = addresses_of(options_),
                           .folder = "",

@@ -109,11 +109,12 @@ class ServerStart {
   void enter_sandbox();
   // Restores the jobs, takes over from the predecessor, and serves. Clients may connect
   // meanwhile, and are served afterwards. Returns the exit status.
-  int serve();
+  int serve(const std::vector<Rule>& rules);
 
  private:
   bool fail(int status, const std::string& message);
   void log_start();
+  void reload_rules(Service& service);
   bool restore_jobs(Service& service, Daemon& daemon);
   bool open(Daemon& daemon);
   bool take_over(Service& service, Daemon& daemon);

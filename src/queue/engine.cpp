@@ -33,7 +33,8 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       extras_(state_, lanes_, keys_, groups_),
       memory_(state_, extras_),
       times_(state_),
-      queries_(state_, flushes_, lanes_, times_),
+      rules_(state_),
+      queries_(state_, flushes_, lanes_, times_, rules_),
       job_waits_(state_, key),
       places_(state_, times_, extras_, job_waits_),
       restoring_(state_, keys_, groups_, extras_, places_),
@@ -93,13 +94,50 @@ PutRoom Engine::room_of(JobRef ref) const {
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   state_.now = now;
   Tube& tube = state_.used_by(client);
+  if (state_.put_checks != 0) [[unlikely]]
+    return put_checked(tube, put, std::move(body));
   if (!put.tags.empty()) [[unlikely]]
     return put.read_tags == nullptr
                ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body))
                : put_with_tags(tube, put, *put.read_tags, std::move(body));
-  if (memory_.is_limited() && !memory_.admit(state_.jobs.memory_bytes_for(body.size()))) {
+  return put_plain(tube, put, std::move(body));
+}
+
+// Checks a put by the limit of memory, and adds the tags of its rule.
+Outcome Engine::put_checked(Tube& tube, const NewJob& put, NewBody&& body) {
+  const TubeRule* const rule = rules_.of(tube);
+  if (rule == nullptr && put.tags.empty()) {
+    return memory_.admit(state_.jobs.memory_bytes_for(body.size()))
+               ? put_plain(tube, put, std::move(body))
+               : Outcome::out_of_memory;
+  }
+  ReadTags read;
+  if (put.read_tags != nullptr) {
+    read = *put.read_tags;
+  } else {
+    read = {put.tags, tags_in(put.tags)};
+  }
+  TagText text;
+  if (rule != nullptr && read.text.empty()) {
+    read = rule->read;
+  } else if (rule != nullptr) {
+    const JobTags all = with_missing(read.tags, rule->read.tags);
+    if (all.set != read.tags.set) {
+      const std::size_t bytes = read.text.size() + 1 + rule->text.view().size();
+      if (bytes > kTagTextBytesMax) return Outcome::too_big;
+      read.tags = text.write(all);
+      read.text = text.view();
+    }
+  }
+  if (!memory_.admit(extras_.memory_bytes_for(tube, read, body.size()))) {
     return Outcome::out_of_memory;
   }
+  return put_with_tags(tube, put, read, std::move(body));
+}
+
+// Inlined, because each put would pay for the call.
+[[gnu::always_inline]] inline Outcome Engine::put_plain(Tube& tube, const NewJob& put,
+                                                        NewBody&& body) {
   if (!Serving::allocate_after_delay(tube, put.delay_s)) return Outcome::out_of_memory;
   const JournalStatus room = state_.journal.take_room_for_put(
       {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
@@ -119,9 +157,6 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
 // a lane may open a job for many waiting clients.
 Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body) {
   const JobTags& tags = read.tags;
-  if (memory_.is_limited() && !memory_.admit(extras_.memory_bytes_for(tube, read, body.size()))) {
-    return Outcome::out_of_memory;
-  }
   Keys::Found key;
   if (!tags.unique_key.empty()) {
     key = keys_.find(tube, tags.unique_key);
@@ -316,7 +351,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   if (is_spent) [[unlikely]] {
     serving_.bury_spent(ref, BurialCause::released);
     // Clients that did not set a limit do not expect BURIED, and many fail on it.
-    if (tries_.has_own_limit(ref)) outcome = Outcome::buried;
+    if (tries_.expects_burial(ref)) outcome = Outcome::buried;
   } else {
     serving_.to_ready_after_delay(ref, Place::reserved);
   }

@@ -47,7 +47,10 @@ JobRef Queries::peek_buried(const Client& client) const {
 
 TubeDetail Queries::detail(const Tube& tube, Instant now) {
   state_.now = now;
-  return times_.detail(tube);
+  TubeDetail detail = times_.detail(tube);
+  const TubeRule* const rule = rules_.of(state_.tubes[tube.ref]);
+  if (rule != nullptr) detail.rule = rule->shown;
+  return detail;
 }
 
 ScanResult Queries::scan(JobId from, std::uint32_t count, const Tube* tube,

@@ -130,6 +130,8 @@ Reply simple_reply(Outcome outcome, ReplyCode done) {
       return {ReplyCode::internal_error};
     case Outcome::not_yet:
       return {ReplyCode::not_yet};
+    case Outcome::too_big:
+      return {ReplyCode::job_too_big};
     case Outcome::duplicate:
       break;  // Dispatcher::inserted_again() has its reply.
   }
@@ -386,7 +388,7 @@ Reply commands::stats_tubes(CommandContext& server, const Call& call) {
   const Tube* next = tubes.first_from(call.command.tube);
   std::uint64_t steps = 0;
   for (; next != nullptr && page.size() < call.command.bound; next = tubes.after(*next)) {
-    steps += Times::detail_steps(*next) + next->many_watchers;
+    steps += server.engine.queries().detail_steps(*next) + next->many_watchers;
     if (!page.empty() && steps > kPageSteps) break;
     page.push_back(next);
   }

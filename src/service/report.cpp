@@ -39,6 +39,11 @@ void Report::word(std::string_view name, std::string_view value) {
   text_ += '\n';
 }
 
+void Report::value(std::string_view name, std::string_view value) {
+  const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
+  word(name, is_number ? std::string(value) : '"' + std::string(value) + '"');
+}
+
 void Report::quoted(std::string_view name, std::string_view value) {
   CHECK(value.find_first_of("\"\r\n") == std::string_view::npos);  // These end a value.
   const std::string_view quote = compat_ == Compat::v1_12 ? "" : "\"";
@@ -76,6 +81,9 @@ void write_statistics(Report& report, std::span<const Statistic<Facts>> rows, co
         break;
       case StatisticType::word:
         report.word(row.key, row.word(facts));
+        break;
+      case StatisticType::value:
+        report.value(row.key, row.word(facts));
         break;
       case StatisticType::quoted:
         report.quoted(row.key, row.word(facts));

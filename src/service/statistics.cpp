@@ -244,6 +244,10 @@ constexpr std::array kTubeDetailRows = {
         "current-jobs-blocked",
         "ready jobs beyond the limits of their tags `con`; more workers would not get them",
         [](const auto& t) { return t.beyond_limit; }),
+    OfDetail::quoted(
+        "rule", "only if a rule applies to the tube: the tags that its puts get",
+        [](const TubeDetailFacts& t) { return !t.rule.empty(); },
+        [](const auto& t) { return t.rule; }),
 };
 
 static_assert(has_each_key_once(kAllServerRows));
@@ -301,19 +305,16 @@ constexpr std::array kJobFactRows = {
 template <Tag kTag>
 constexpr Statistic<JobFacts> tag_statistic(std::string_view meaning) {
   constexpr auto kIsShown = [](const JobFacts& j) { return !value_in(j.tags, kTag).empty(); };
-  if constexpr (row_of(kTag).value.is_plain_number()) {
-    const auto number = [](const JobFacts& j) {
-      return tags_in(j.tags).*row_of(kTag).value.head.field;
-    };
-    return OfJob::integer(row_of(kTag).word, meaning, kIsShown, number);
+  const auto value = [](const JobFacts& j) { return value_in(j.tags, kTag); };
+  if constexpr (row_of(kTag).value.key == nullptr) {
+    return OfJob::value(row_of(kTag).word, meaning, kIsShown, value);
   } else {
-    const auto value = [](const JobFacts& j) { return value_in(j.tags, kTag); };
     return OfJob::quoted(row_of(kTag).word, meaning, kIsShown, value);
   }
 }
 
 constexpr std::array kTagRows = {
-#define HARICOT_TAG(tag, word, value, part, node, copied, flag, metavar, help, meaning) \
+#define HARICOT_TAG(tag, word, value, part, node, copied, rules, flag, metavar, help, meaning) \
   tag_statistic<Tag::tag>("only of a job with this tag: " meaning),
 #include "haricot/base/tag_rows.inc"
     OfJob::word(

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the programs of docs/clients.md against haricotd.
 
-    page_test.py HARICOTD [language ...]
+    page_test.py HARICOTD [--kind=KIND] [language ...]
 
 The comment after a line has to be the output of the line. The class of each language sends the lines under "What to
 send" to a new server, and the answers have to be those of the page. The lines have to use every word that the server's
-`capabilities` lists.
+`capabilities` lists. KIND: one of `run`, whose flags haricotd gets.
 """
 
 import fnmatch
@@ -221,7 +221,7 @@ def try_session(language, helper, steps, port):
     return None if len(got) == len(wanted) else f"what to send: {len(got)} answers, not {len(wanted)}"
 
 
-def try_language(name, language, haricotd, every):
+def try_language(name, language, haricotd, every, flags):
     trouble = language.needs()
     if trouble:
         return trouble
@@ -235,33 +235,36 @@ def try_language(name, language, haricotd, every):
         helper = every["pheanstalk"].blocks()[0] + LARAVEL + helper
     if name == "pheanstalk" and (changed := re.search(PHEANSTALK_CHANGED, example)):
         return f"its example: other versions want another type: {changed[1]}"
-    trouble = try_programs(language, helper, example, haricotd)
+    trouble = try_programs(language, helper, example, haricotd, flags)
     if trouble or language.variant is None:
         return trouble
     words, other = language.variant
     assert words in helper, words
-    trouble = try_programs(language, helper.replace(words, other), example, haricotd)
+    trouble = try_programs(language, helper.replace(words, other), example, haricotd, flags)
     return f"with the other version: {trouble}" if trouble else None
 
 
-def try_programs(language, helper, example, haricotd):
-    with Server(haricotd, []) as server:
+def try_programs(language, helper, example, haricotd, flags):
+    with Server(haricotd, flags) as server:
         trouble = try_example(language, helper, example, server.port)
     if trouble or language.connect is None:
         return trouble
     steps = session()
-    with Server(haricotd, []) as server:
+    with Server(haricotd, flags) as server:
         missing = missing_words(server.port, steps)
         if missing:
             return f"the page does not send {missing}"
         return try_session(language, helper, steps, server.port)
 
 
-def main(haricotd, names):
+def main(haricotd, words):
+    kinds = [word.removeprefix("--kind=") for word in words if word.startswith("--kind=")]
+    flags = [flag for kind in kinds for flag in load_runner().FLAGS[kind]]
+    names = [word for word in words if not word.startswith("--kind=")]
     every = languages()
     failed = 0
     for name in names or every:
-        trouble = try_language(name, every[name], haricotd, every)
+        trouble = try_language(name, every[name], haricotd, every, flags)
         print(f"FAIL {name}: {trouble}" if trouble else f"ok {name}", flush=True)
         failed += bool(trouble)
     return 1 if failed else 0

@@ -14,6 +14,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/queue/rules.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
 #include "support/sim_disk.hpp"
@@ -48,7 +49,8 @@ std::uint32_t* limit_named(Limits& limits, const std::string& flag) {
 }
 
 // Reads the flags into `info`. Returns the first error, or an empty text.
-std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
+std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info,
+                       std::vector<Rule>& rules) {
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
     if (flag == "--compat=1.12") {
@@ -70,6 +72,10 @@ std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) 
       const char* end = digits.data() + digits.size();
       const auto [stop, failure] = std::from_chars(digits.data(), end, *limit);
       if (failure != std::errc{} || stop != end) return "not a number: " + digits;
+    } else if (flag.starts_with("--rule=")) {
+      std::string error;
+      rules.emplace_back();
+      if (!parse_rule(flag.substr(flag.find('=') + 1), rules.back(), error)) return error;
     } else if (flag.starts_with("--memory-max=")) {
       const std::string digits = flag.substr(flag.find('=') + 1);
       const char* end = digits.data() + digits.size();
@@ -133,7 +139,8 @@ std::string MemoryBackend::start(const std::vector<std::string>& flags) {
   info_.hostname = "host.example";
   info_.os = "#1 SMP kernel 6.1";
   info_.platform = "x86_64";
-  std::string error = read_flags(flags, info_);
+  std::vector<Rule> rules;
+  std::string error = read_flags(flags, info_, rules);
   if (!error.empty()) return error;
   if (disk_ == nullptr) {
     journal_ = std::make_unique<NoJournal>();
@@ -144,6 +151,7 @@ std::string MemoryBackend::start(const std::vector<std::string>& flags) {
     journal_ = std::move(binlog);
   }
   service_ = std::make_unique<Service>(info_, *journal_, now_);
+  service_->engine().set_rules(rules);
   if (binlog_ != nullptr) {
     (void)binlog_->open(service_->engine(), kWallOffset, now_, 0x5eed, {}, error);
   }

@@ -40,11 +40,19 @@ std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
+// Blanks between single quotes do not end a word.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
+  bool is_in_quotes = false;
   while (!(text = without_leading_blanks(text)).empty()) {
-    words.emplace_back(text.substr(0, text.find(' ')));
-    text.remove_prefix(words.back().size());
+    words.emplace_back();
+    for (; !text.empty() && (is_in_quotes || text.front() != ' '); text.remove_prefix(1)) {
+      if (text.front() == '\'') {
+        is_in_quotes = !is_in_quotes;
+      } else {
+        words.back() += text.front();
+      }
+    }
   }
   return words;
 }

@@ -24,7 +24,7 @@ std::vector<Verb> verbs(const Script& script) {
 
 TEST(ParseScript, ReadsEveryKindOfStep) {
   const ParsedScript parsed = parse(
-      "flags -z 100\n"
+      "flags -z 100 --rule='a b' ''\n"
       "A!open\n"
       "A> put 0 0 60 5\n"
       "A>> hel\\0o\\r\\n\n"
@@ -42,7 +42,7 @@ TEST(ParseScript, ReadsEveryKindOfStep) {
       "Worker2!reset\n");
   ASSERT_EQ(parsed.error, "");
   const Script& script = parsed.script;
-  EXPECT_EQ(script.flags, (std::vector<std::string>{"-z", "100"}));
+  EXPECT_EQ(script.flags, (std::vector<std::string>{"-z", "100", "--rule=a b", ""}));
   EXPECT_EQ(verbs(script),
             (std::vector<Verb>{Verb::open, Verb::send, Verb::send, Verb::expect_line,
                                Verb::expect_bytes, Verb::expect_lines, Verb::expect_yaml,

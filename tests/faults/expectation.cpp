@@ -182,7 +182,8 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
     const bool is_spent = job.is_spent();
     job.end_try();
     if (!is_spent && job.delay_s > 0) job.state = JobState::delayed;
-    if (is_spent != (answer.word() == "BURIED")) complain("another end of its tries");
+    const bool is_reported = is_spent && !tags_in(job.tags).tries_are_quiet;
+    if (is_reported != (answer.word() == "BURIED")) complain("another end of its tries");
     if (is_spent) job.state = JobState::buried;
   }
   if (verb == "bury") {

@@ -413,6 +413,20 @@ TEST(Options, ListenAddressAndPortAreEachNoticed) {
   EXPECT_FALSE(parse({"-z1", "-V"}).options.listen_given);
 }
 
+TEST(Options, RulesAreCheckedAndKeepTheirOrder) {
+  const Parsed parsed =
+      parse({"--rule", "mail-* try:5", "--rule=* con:key:2", "--rules=/etc/rules"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  ASSERT_EQ(parsed.options.rules.size(), 2U);
+  EXPECT_EQ(parsed.options.rules[0].pattern, "mail-*");
+  EXPECT_EQ(parsed.options.rules[0].tags, "try:5");
+  EXPECT_EQ(parsed.options.rules[1].tags, "con:key:2");
+  EXPECT_EQ(parsed.options.rules_file, "/etc/rules");
+  EXPECT_EQ(parse({"--rule", "* tries:5"}).error, "invalid rule: * tries:5: unknown tag: tries:5");
+  EXPECT_EQ(parse({"--rule", ""}).error, "invalid rule: : invalid pattern of a tube: ");
+  EXPECT_EQ(parse({"--rules="}).error, "empty value for --rules");
+}
+
 TEST(Options, HelpNamesEveryFlag) {
   const std::string help = help_text();
   for (const ValueFlag& flag : kValueFlags) {
@@ -422,7 +436,8 @@ TEST(Options, HelpNamesEveryFlag) {
   for (const char* entry :
        {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ", "--log-format ",
         "--listen-also ", "--connections-max ", "--idle-timeout ", "--memory-max ", "--tries-max ",
-        "--sandbox ", "--no-sandbox ", "-V, --verbose", "-v, --version", "-h, --help"}) {
+        "--rule ", "--rules ", "--sandbox ", "--no-sandbox ", "-V, --verbose", "-v, --version",
+        "-h, --help"}) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
 }

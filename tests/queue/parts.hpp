@@ -22,6 +22,7 @@
 #include "haricot/queue/queries.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
+#include "haricot/queue/rules.hpp"
 #include "haricot/queue/serving.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
@@ -106,7 +107,8 @@ class Parts : public ::testing::Test {
   Keys keys{state, flushes, {}};
   Groups groups{state.jobs, {}};
   Times times{state};
-  Queries queries{state, flushes, lanes, times};
+  Rules rules{state};
+  Queries queries{state, flushes, lanes, times, rules};
   Extras extras{state, lanes, keys, groups};
   JobMemory memory{state, extras};
   JobWaits waits{state, HashKey{}};

@@ -144,7 +144,8 @@ TEST(Statistics, PermanentKeysComeFirst) {
 template <typename Facts>
 void expect_values(std::span<const Statistic<Facts>> rows) {
   for (const auto& row : rows) {
-    const bool is_text = row.type == StatisticType::word || row.type == StatisticType::quoted;
+    const bool is_text = row.type == StatisticType::word || row.type == StatisticType::value ||
+                         row.type == StatisticType::quoted;
     EXPECT_EQ(row.word != nullptr, is_text) << row.key;
     EXPECT_EQ(row.number != nullptr, !is_text) << row.key;
   }

@@ -74,6 +74,9 @@ class Model {
   std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t raises() const { return raises_; }
   std::uint64_t twins() const { return twins_; }
+  // Tags that jobs have got from rules, and releases that buried such a job.
+  std::uint64_t tags_from_rules() const { return tags_from_rules_; }
+  std::uint64_t quiet_burials() const { return quiet_burials_; }
   // Number of puts that found a tombstone, of puts that replaced an expired one, and of tombstones
   // that a restart restored.
   std::uint64_t tombstone_duplicates() const { return tombstone_duplicates_; }
@@ -94,6 +97,8 @@ class Model {
   std::uint64_t commands_run() const { return commands_run_; }
   // Returns the key of the last tombstone in the tube that the client uses; empty: none.
   std::string last_tombstone_key(int client) const;
+  // Replaces the rules for the puts from now on.
+  void set_rules(const std::vector<Rule>& rules) { rules_ = rules; }
   // Throws Mismatch unless the engine's counts are right.
   void compare(Engine& engine, Instant now) const;
 
@@ -233,6 +238,8 @@ class Model {
   // Limits of tries (model_tries.cpp).
   bool is_spent(const ModelJob& job) const;
   void end_try(ModelJob& job, BurialCause how, Instant now);
+  void apply_rules(ModelJob& job);
+  std::string rule_of(const std::string& tube) const;
   void end_tries(std::set<JobId> ids, BurialCause how, Tape& tape, Instant now);
   void record_late_burials(Tape& tape, Instant now);
   void compare_promises(Engine& engine) const;
@@ -316,6 +323,8 @@ class Model {
   // By tube and key: the owner, even if a flush has it.
   std::map<std::pair<std::string, std::string>, JobId> keys_;
   std::uint64_t duplicates_ = 0, raises_ = 0, twins_ = 0;
+  std::uint64_t tags_from_rules_ = 0, quiet_burials_ = 0;
+  std::vector<Rule> rules_;
   // By tube and key, including expired ones.
   std::map<std::pair<std::string, std::string>, ModelTombstone> tombstones_;
   std::uint64_t tombstone_duplicates_ = 0, tombstone_ends_ = 0, tombstones_back_ = 0;

@@ -198,8 +198,9 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .group = put.group,
                  .after = put.after,
                  .is_after_any = put.is_after_any};
+  apply_rules(job);
   const bool is_held = put.is_after_any ? is_active(put.after) : has_group(put.after);
-  if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
+  if (!job.lane.empty()) lane_limits_[{tube, job.lane}] = job.lane_limit;
   own_key(id);
   end_tombstone(tube, put.key);
   ++find_tube(tube)->total_jobs;
@@ -441,7 +442,9 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
     end_try(job, BurialCause::released, now);
     check_record(tape, Event::Kind::record_update, request.id);
     offer(job.tube, now);
-    return "BURIED\r\n";
+    if (!job.is_quiet) return "BURIED\r\n";
+    ++quiet_burials_;
+    return "RELEASED\r\n";
   }
   begin_ready(job, now);
   if (job.delay_s > 0) make_delayed(job, now);

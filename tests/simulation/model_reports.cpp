@@ -180,7 +180,9 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     row("  buries", std::to_string(job.counts[3]));
     row("  kicks", std::to_string(job.counts[4]));
     const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
-    if (job.tries > 0) row("  try", std::to_string(job.tries));
+    if (job.tries > 0) {
+      row("  try", job.is_quiet ? quoted(value_of_tries(job)) : value_of_tries(job));
+    }
     if (!job.lane.empty()) row("  con", quoted(job.lane + limit));
     if (!job.key.empty()) row("  idp", quoted(value_of_key(job)));
     if (!job.group.empty()) row("  grp", quoted(job.group));

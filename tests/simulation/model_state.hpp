@@ -62,6 +62,7 @@ struct ModelJob {
   JobState state = JobState::ready;
   std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
   std::uint32_t tries = 0;        // 0: no such tag.
+  bool is_quiet = false;          // Its last release is not answered BURIED.
   std::string lane = {};          // Its key; empty: none.
   std::uint32_t lane_limit = 1;   // According to its own put.
   std::string key = {};           // Its unique key; empty: none.
@@ -90,6 +91,8 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 
 // Returns the text as in a report.
 std::string quoted(const std::string& text);
+// Returns the text after `try:` in its tags.
+std::string value_of_tries(const ModelJob& job);
 // Returns the text after `idp:` in its tags.
 std::string value_of_key(const ModelJob& job);
 // Returns the text after `aft:` in its tags.

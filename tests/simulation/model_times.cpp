@@ -195,11 +195,13 @@ std::uint64_t Model::oldest_buried_s(const std::string& tube, Instant now) const
 
 std::string Model::tube_detail(const std::string& name, Instant now) {
   ModelTube& tube = *find_tube(name);
+  const std::string rule = rule_of(name);
   return "age-oldest-ready: " + std::to_string(oldest_ready_s(name, now)) + "\n" +
          "age-oldest-buried: " + std::to_string(oldest_buried_s(name, now)) + "\n" +
          summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now) +
          "buried-by-tries: " + std::to_string(tube.buried_by_tries) + "\n" +
-         "current-jobs-blocked: " + std::to_string(blocked_jobs(name)) + "\n";
+         "current-jobs-blocked: " + std::to_string(blocked_jobs(name)) + "\n" +
+         (rule.empty() ? "" : "rule: " + quoted(rule) + "\n");
 }
 
 std::string Model::stats_tube_detail(const std::string& name, Instant now) {

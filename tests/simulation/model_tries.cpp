@@ -1,6 +1,8 @@
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/job_tags.hpp"
 #include "mismatch.hpp"
@@ -18,11 +20,15 @@ std::string value_of_after(const ModelJob& job) {
   return job.after + (job.is_after_any ? ":any" : "");
 }
 
+std::string value_of_tries(const ModelJob& job) {
+  return std::to_string(job.tries) + (job.is_quiet ? ":quiet" : "");
+}
+
 std::string tags_of(const ModelJob& job) {
   std::string text;
   const auto add = [&text](const std::string& tag) { text += (text.empty() ? "" : " ") + tag; };
   const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
-  if (job.tries > 0) add("try:" + std::to_string(job.tries));
+  if (job.tries > 0) add("try:" + value_of_tries(job));
   if (!job.lane.empty()) add("con:" + job.lane + limit);
   if (!job.key.empty()) add("idp:" + value_of_key(job));
   if (!job.group.empty()) add("grp:" + job.group);
@@ -33,12 +39,59 @@ std::string tags_of(const ModelJob& job) {
 void set_tags(ModelJob& job, const std::string& text) {
   const JobTags tags = tags_in(text);
   job.tries = tags.tries;
+  job.is_quiet = tags.tries_are_quiet;
   job.lane = tags.lane;
   job.lane_limit = tags.lane_limit;
   std::tie(job.key, job.tombstone_s) = key_in(text);
   job.group = tags.group;
   job.after = tags.after;
   job.is_after_any = tags.is_after_any;
+}
+
+namespace {
+
+// Returns true if the pattern matches the whole name.
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern.front() == '*') {
+    return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
+  }
+  return !name.empty() && (pattern.front() == '?' || pattern.front() == name.front()) &&
+         matches(pattern.substr(1), name.substr(1));
+}
+
+// Gives a new job the tags of the rules that its put lacks. Returns their number.
+std::uint64_t add_missing_tags(const std::vector<Rule>& rules, ModelJob& job) {
+  std::uint64_t added = 0;
+  for (const Rule& rule : rules) {
+    if (!matches(rule.pattern, job.tube)) continue;
+    const JobTags tags = tags_in(rule.tags);
+    if (job.tries == 0 && tags.tries > 0) {
+      job.tries = tags.tries;
+      job.is_quiet = true;
+      ++added;
+    }
+    if (job.lane.empty() && !tags.lane.empty()) {
+      job.lane = tags.lane;
+      job.lane_limit = tags.lane_limit;
+      ++added;
+    }
+  }
+  return added;
+}
+
+}  // namespace
+
+void Model::apply_rules(ModelJob& job) {
+  tags_from_rules_ += add_missing_tags(rules_, job);
+}
+
+// Returns the tags as stats-tube-detail shows them.
+std::string Model::rule_of(const std::string& tube) const {
+  ModelJob job{.tube = tube, .body = {}, .created = {}, .deadline = {}, .since = {}};
+  add_missing_tags(rules_, job);
+  job.is_quiet = false;
+  return tags_of(job);
 }
 
 bool Model::is_spent(const ModelJob& job) const {

@@ -48,6 +48,7 @@ void Simulation::run(std::uint64_t commands) {
     if (chance_.one_in(40)) disturb_disk();
     if (chance_.one_in(400)) come_to_rest();
     if (chance_.one_in(turns_of_life)) end_life();
+    if (chance_.one_in(200) && !mix_.is_crowded) set_random_rules();
     pass_time();
   }
   come_to_rest();

@@ -59,6 +59,8 @@ class Simulation {
   std::uint64_t duplicates() const { return model_.duplicates(); }
   std::uint64_t raises() const { return model_.raises(); }
   std::uint64_t twins() const { return model_.twins(); }
+  std::uint64_t tags_from_rules() const { return model_.tags_from_rules(); }
+  std::uint64_t quiet_burials() const { return model_.quiet_burials(); }
   std::uint64_t tombstone_duplicates() const { return model_.tombstone_duplicates(); }
   std::uint64_t tombstone_ends() const { return model_.tombstone_ends(); }
   std::uint64_t tombstones_back() const { return model_.tombstones_back(); }
@@ -98,6 +100,7 @@ class Simulation {
 
   // Starts and ends (simulation_lives.cpp)
   bool start();
+  void set_random_rules();
   void end_life();
   void drop_server(binlog::CrashPolicy policy);
   std::optional<std::string> written_state();

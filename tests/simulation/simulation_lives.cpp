@@ -1,4 +1,7 @@
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/memory.hpp"
 #include "mismatch.hpp"
@@ -88,11 +91,27 @@ Simulation::~Simulation() {
   tape_.set_before([] {});
 }
 
+// Replaces the rules, most often by none. The tubes have the names of random_tube().
+void Simulation::set_random_rules() {
+  constexpr std::string_view kLines[] = {
+      "default try:2",       "a try:1 con:rule", "* con:key:2", "? try:3", "?* con:rule:3 try:4",
+      "*-* con:another-key", "b con:rule",       "*e* try:1",   "l* try:2"};
+  std::vector<Rule> rules;
+  for (std::uint64_t left = chance_.one_in(3) ? 1 + chance_.below(3) : 0; left > 0; --left) {
+    std::string error;
+    rules.emplace_back();
+    require(parse_rule(chance_.pick(kLines), rules.back(), error), error);
+  }
+  service_->engine().set_rules(rules);
+  model_.set_rules(rules);
+}
+
 // Returns false if the folder cannot be opened now.
 bool Simulation::start() {
   binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
   recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
   service_ = std::make_unique<Service>(info_, *recorder_, now_);
+  if (!mix_.is_crowded) set_random_rules();
   turn_began_ = now_;
   std::string error;
   disk_->forbid_waiting(false);

@@ -61,9 +61,11 @@ class TagSet {
 
 // Values of the tags of a job. A field for each part of a value; a new tag adds its own.
 struct JobTags {
-  TagSet set = {};            // The tags that have a value.
+  TagSet set = {};  // The tags that have a value.
+  // try:<n>[:quiet]: the release that ends the last try is answered as if the job had no limit.
+  bool tries_are_quiet = false;
   bool is_after_any = false;  // `any` of aft.
-  std::uint32_t tries = 0;    // try:<n>, 1 to kTriesMax. 0: no such tag.
+  std::uint32_t tries = 0;    // 1 to kTriesMax. 0: no such tag.
   // con:<key>[:<n>]: 1 to kKeyBytesMax bytes that a tube's name may have. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
@@ -96,8 +98,8 @@ struct TagValue {
   std::string_view word = {};  // Empty: no word follows.
   bool JobTags::*has_word = nullptr;
 
-  // Returns true if each value is a single number.
-  constexpr bool is_plain_number() const { return key == nullptr && !has_tail(); }
+  // Returns true if each value is a single number, perhaps with a word.
+  constexpr bool is_plain_number() const { return key == nullptr && !tail.exists(); }
   constexpr bool has_tail() const { return tail.exists() || !word.empty(); }
 };
 
@@ -106,6 +108,11 @@ namespace tag_forms {
 // <n>
 constexpr TagValue number(std::uint32_t JobTags::*number, std::uint32_t max) {
   return {.head = {.field = number, .max = max}};
+}
+// <n>[:<word>]
+constexpr TagValue number_and_word(std::uint32_t JobTags::*number, std::uint32_t max,
+                                   std::string_view word, bool JobTags::*has_word) {
+  return {.head = {.field = number, .max = max}, .word = word, .has_word = has_word};
 }
 // <key>
 constexpr TagValue key(std::string_view JobTags::*key) {
@@ -134,20 +141,24 @@ enum class TagCopies : std::uint8_t {
   while_held,  // A job that no longer waits for its group is copied without the tag.
 };
 
+// Permission for a tag in the rules of the operator.
+enum class TagRules : std::uint8_t { may_have, may_not_have };
+
 // Columns of a tag's row that all layers use.
 struct TagRow {
   Tag tag;
   std::string_view word;
   TagValue value;
   TagCopies copied;
+  TagRules rules;
   std::string_view flag;
   std::string_view metavar;
   std::string_view help;
 };
 
 inline constexpr std::array<TagRow, kTags> kTagTable = {{
-#define HARICOT_TAG(tag, word, value, part, node, copied, flag, metavar, help, ...) \
-  {Tag::tag, word, tag_forms::value, TagCopies::copied, flag, metavar, help},
+#define HARICOT_TAG(tag, word, value, part, node, copied, rules, flag, metavar, help, ...) \
+  {Tag::tag, word, tag_forms::value, TagCopies::copied, TagRules::rules, flag, metavar, help},
 #include "haricot/base/tag_rows.inc"
 }};
 
@@ -185,6 +196,9 @@ inline bool is_key_alone(const ReadTags& read) {
 // Parses the tags of a put. Returns false if the text is malformed or names a tag twice; then
 // `tags` is undefined. The tags refer to the text.
 [[nodiscard]] bool read_tags(std::string_view text, JobTags& tags);
+
+// Returns the tags with those of `others` that they lack.
+JobTags with_missing(const JobTags& tags, const JobTags& others);
 
 // Parses a stored text. Skips tags of later versions. The tags refer to the text.
 JobTags tags_in(std::string_view text);

@@ -41,6 +41,7 @@
 #include "haricot/queue/queries.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
+#include "haricot/queue/rules.hpp"
 #include "haricot/queue/serving.hpp"
 #include "haricot/queue/spent_jobs.hpp"
 #include "haricot/queue/times.hpp"
@@ -66,7 +67,10 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   void limit_tries(std::uint32_t tries) { tries_.limit(tries); }  // See Tries. Requires: no jobs.
-  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }      // For the log.
+  // Replaces the rules of the operator, for puts from now on. Throws std::bad_alloc; nothing has
+  // changed then.
+  void set_rules(const std::vector<Rule>& rules) { rules_.set(rules); }
+  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }  // For the log.
   JobMemory& memory() { return memory_; }  // Limit of the memory for jobs; put() enforces it.
   const JobMemory& memory() const { return memory_; }
 
@@ -118,7 +122,8 @@ class Engine {
   // fails.
   JobId take_id() { return state_.next_id++; }
   void mark_producer(Client& client) { state_.mark_producer(client); }
-  // done, duplicate, out_of_memory, journal_failed. `body` is consumed only if a job was created.
+  // done, duplicate, too_big, out_of_memory, journal_failed. `body` is consumed only if a job was
+  // created.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
   // Returns the result of the last put that was a duplicate. Valid until the next call of a
   // function that is not const.
@@ -235,6 +240,8 @@ class Engine {
   PutRoom room_for(const Tube& tube, std::size_t body_bytes, const ReadTags& tags,
                    bool is_held) const;
   void begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
+  [[gnu::cold, gnu::noinline]] Outcome put_checked(Tube& tube, const NewJob& put, NewBody&& body);
+  Outcome put_plain(Tube& tube, const NewJob& put, NewBody&& body);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
   Outcome wait_ends_at_once(const Client& client, Instant wait_end);
@@ -251,6 +258,7 @@ class Engine {
   Extras extras_;
   JobMemory memory_;
   Times times_;
+  Rules rules_;
   Queries queries_;
   JobWaits job_waits_;
   Places places_;

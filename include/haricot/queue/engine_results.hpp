@@ -30,6 +30,7 @@ enum class Outcome : std::uint8_t {
   // A job of the tube has the key of the put, or a deleted one still keeps it: see
   // Engine::duplicate().
   duplicate,
+  too_big,  // The tags of the put and those of its rule have no room together.
 };
 
 struct NewJob {
@@ -170,6 +171,7 @@ struct TubeDetail {
   TimeSummary worked = {};
   std::uint64_t buried_by_tries = 0;
   std::uint32_t beyond_limit = 0;
+  std::string_view rule = {};  // The tags that a rule adds to puts. Valid until the rules change.
 };
 
 // Values for stats-job.

@@ -23,7 +23,10 @@ class JobMemory {
   JobMemory(const JobMemory&) = delete;
   JobMemory& operator=(const JobMemory&) = delete;
 
-  void limit(std::uint64_t bytes) { bytes_max_ = bytes; }
+  void limit(std::uint64_t bytes) {
+    bytes_max_ = bytes;
+    state_.set_put_check(QueueState::kMemoryCheck, is_limited());
+  }
   bool is_limited() const { return bytes_max_ != kNone; }
 
   // Returns true if a put of that many bytes stays within the limit; otherwise counts it as

@@ -18,6 +18,7 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/lanes.hpp"
 #include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/rules.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tube.hpp"
 
@@ -25,8 +26,9 @@ namespace haricot {
 
 class Queries {
  public:
-  Queries(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times)
-      : state_(state), flushes_(flushes), lanes_(lanes), times_(times) {}
+  Queries(QueueState& state, const Flushes& flushes, const LaneOrder& lanes, Times& times,
+          Rules& rules)
+      : state_(state), flushes_(flushes), lanes_(lanes), times_(times), rules_(rules) {}
 
   // Return the first job of the used tube in that state, in the order of service, or JobRef::none.
   JobRef peek_ready(const Client& client) const;
@@ -34,7 +36,11 @@ class Queries {
   JobRef peek_buried(const Client& client) const;
   std::optional<JobReport> report(JobId id, Instant now) const;
   JobReport report(JobRef ref, Instant now) const;  // Requires: the job exists.
+  // Throws std::bad_alloc.
   TubeDetail detail(const Tube& tube, Instant now);
+  std::uint32_t detail_steps(const Tube& tube) const {
+    return Times::detail_steps(tube) + rules_.steps_of(tube);
+  }
 
   // Appends the jobs with an id of at least `from` to `found`, in the order of their ids: at most
   // `count` jobs in the tube (null: any) and in the state (nullopt: any). Scans at most kScanned
@@ -89,6 +95,7 @@ class Queries {
   const Flushes& flushes_;
   const LaneOrder& lanes_;
   Times& times_;
+  Rules& rules_;
   std::unordered_map<ClientRef, ReservedSearch> reserved_;  // By the clients that asked.
 };
 

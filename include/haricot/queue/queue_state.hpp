@@ -82,6 +82,12 @@ struct QueueState {
     }
     arm(client.timer_, next);
   }
+  // Checks that each put has to make, as bits of `put_checks`.
+  static constexpr std::uint8_t kMemoryCheck = 1;
+  static constexpr std::uint8_t kRulesCheck = 2;
+  void set_put_check(std::uint8_t check, bool is_needed) {
+    put_checks = static_cast<std::uint8_t>(is_needed ? put_checks | check : put_checks & ~check);
+  }
   Budget budget(std::uint64_t of) const { return {steps, of}; }
   // Makes Backlog check its permanent tasks by `instant`.
   void resume_by(Instant instant) { resume_at = std::min(resume_at, instant); }
@@ -107,6 +113,7 @@ struct QueueState {
   Instant resume_all_at = Instant::never();  // See resume_all_by(); never before `resume_at`.
   std::uint64_t steps = 0;                   // Done by all parts since the start (Budget).
   JobId next_id = 1;                         // Restoring, Engine
+  std::uint8_t put_checks = 0;               // JobMemory, Rules
 
  private:
   // A timer never fires too late, but may fire too early: if the deadline has moved back, it is

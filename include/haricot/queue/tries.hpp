@@ -35,8 +35,12 @@ class Tries {
   bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
   // Returns true if the job has reached its limit of tries.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
-  // Returns true if the put of the job has set its limit.
+  // Returns true if the job has a tag with its limit.
   bool has_own_limit(JobRef ref) const { return state_.jobs.has(ref, Tag::tries); }
+  // Returns true if the client that set the limit of the job knows that a release may bury it.
+  bool expects_burial(JobRef ref) const {
+    return has_own_limit(ref) && !tags_in(state_.jobs.tags(ref)).tries_are_quiet;
+  }
   // Returns true if the job has a limit, its own or the server's.
   bool is_limited(JobRef ref) const { return max_ > 0 || has_own_limit(ref); }
 

@@ -119,6 +119,7 @@ struct Tube {
   // Owned by the tube. The table of tubes refers to it.
   std::string name;
   TubeRef ref{};
+  std::uint32_t rule = 0;  // Number of its tags: see Rules.
 
   // Links of the table of tubes by name.
   std::uint64_t hash = 0;

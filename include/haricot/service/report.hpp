@@ -24,6 +24,9 @@ class Report {
   void integer(std::string_view key, std::uint64_t value);
   // Writes a value without quotes.
   void word(std::string_view key, std::string_view value);
+  // Writes digits without quotes, and any other value in quotes: some texts of digits and other
+  // bytes are numbers in YAML.
+  void value(std::string_view key, std::string_view value);
   // Writes a value in quotes, unless `compat` has none.
   void quoted(std::string_view key, std::string_view value);
   // Writes an item of a list, without quotes.

@@ -69,6 +69,7 @@ struct ClientFacts {
 enum class StatisticType : std::uint8_t {
   integer,
   word,      // Never quoted.
+  value,     // In quotes unless it is a number, because 5:30 is a number in YAML 1.1.
   quoted,    // Quoted unless compat says otherwise.
   cpu_time,  // Seconds with six digits after the dot, from a number of microseconds.
 };
@@ -82,7 +83,7 @@ struct Statistic {
   std::string_view key;
   StatisticType type = StatisticType::integer;
   Number number = nullptr;  // For integer and cpu_time.
-  Word word = nullptr;      // For word and quoted.
+  Word word = nullptr;      // For word, value and quoted.
   // Returns true if the key is shown; null: always, as in beanstalkd.
   Condition is_shown = nullptr;
   // Text in docs/statistics.md; empty: that of the previous row.
@@ -128,6 +129,10 @@ struct Rows {
   template <typename Value>
   static constexpr Row word(Text key, Text meaning, Value value) {
     return word(key, meaning, nullptr, value);
+  }
+  template <typename Value>
+  static constexpr Row value(Text key, Text meaning, Condition is_shown, Value) {
+    return {key, StatisticType::value, nullptr, &word_of<Value>, is_shown, meaning};
   }
   template <typename Value>
   static constexpr Row quoted(Text key, Text meaning, Condition is_shown, Value) {
