@@ -62,7 +62,9 @@ bool read_rules_file(const std::string& path, std::vector<Rule>& rules, std::str
     if (is_comment(line)) continue;
     rules.emplace_back();
     if (parse_rule(line, rules.back(), error)) continue;
-    error = path + ":" + std::to_string(number) + ": " + error;
+    std::string where = path;
+    where.append(":").append(std::to_string(number)).append(": ");
+    error.insert(0, where);
     return false;
   }
   return true;

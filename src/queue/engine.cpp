@@ -4,6 +4,7 @@
 #include "haricot/queue/engine.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -94,22 +95,34 @@ PutRoom Engine::room_of(JobRef ref) const {
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   state_.now = now;
   Tube& tube = state_.used_by(client);
-  if (state_.put_checks != 0) [[unlikely]]
-    return put_checked(tube, put, std::move(body));
-  if (!put.tags.empty()) [[unlikely]]
+  if (state_.put_checks != 0) [[unlikely]] {
+    if (const std::optional<Outcome> end = put_checked(tube, put, body); end) return *end;
+  } else if (!put.tags.empty()) [[unlikely]] {
     return put.read_tags == nullptr
                ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body))
                : put_with_tags(tube, put, *put.read_tags, std::move(body));
-  return put_plain(tube, put, std::move(body));
+  }
+  if (!Serving::allocate_after_delay(tube, put.delay_s)) return Outcome::out_of_memory;
+  const JournalStatus room = state_.journal.take_room_for_put(
+      {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
+  if (room != JournalStatus::ok) return refused_put(room);
+  const JobRef ref = state_.jobs.create(put.id, std::move(body));
+  if (ref == JobRef::none) {
+    state_.journal.release_room();
+    return Outcome::out_of_memory;
+  }
+  begin_job(tube, put, ref, nullptr);
+  serving_.serve(tube);
+  return Outcome::done;
 }
 
-// Checks a put by the limit of memory, and adds the tags of its rule.
-Outcome Engine::put_checked(Tube& tube, const NewJob& put, NewBody&& body) {
+// Checks a put by the limit of memory, and puts it if it has tags, with those of its rule. Returns
+// nothing if it has none and is within the limit.
+std::optional<Outcome> Engine::put_checked(Tube& tube, const NewJob& put, NewBody& body) {
   const TubeRule* const rule = rules_.of(tube);
   if (rule == nullptr && put.tags.empty()) {
-    return memory_.admit(state_.jobs.memory_bytes_for(body.size()))
-               ? put_plain(tube, put, std::move(body))
-               : Outcome::out_of_memory;
+    if (memory_.admit(state_.jobs.memory_bytes_for(body.size()))) return std::nullopt;
+    return Outcome::out_of_memory;
   }
   ReadTags read;
   if (put.read_tags != nullptr) {
@@ -133,23 +146,6 @@ Outcome Engine::put_checked(Tube& tube, const NewJob& put, NewBody&& body) {
     return Outcome::out_of_memory;
   }
   return put_with_tags(tube, put, read, std::move(body));
-}
-
-// Inlined, because each put would pay for the call.
-[[gnu::always_inline]] inline Outcome Engine::put_plain(Tube& tube, const NewJob& put,
-                                                        NewBody&& body) {
-  if (!Serving::allocate_after_delay(tube, put.delay_s)) return Outcome::out_of_memory;
-  const JournalStatus room = state_.journal.take_room_for_put(
-      {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
-  if (room != JournalStatus::ok) return refused_put(room);
-  const JobRef ref = state_.jobs.create(put.id, std::move(body));
-  if (ref == JobRef::none) {
-    state_.journal.release_room();
-    return Outcome::out_of_memory;
-  }
-  begin_job(tube, put, ref, nullptr);
-  serving_.serve(tube);
-  return Outcome::done;
 }
 
 // Puts a job with tags. If its key is taken, no job is added: the answer names the job that has the

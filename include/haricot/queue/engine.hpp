@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -240,8 +241,8 @@ class Engine {
   PutRoom room_for(const Tube& tube, std::size_t body_bytes, const ReadTags& tags,
                    bool is_held) const;
   void begin_job(Tube& tube, const NewJob& put, JobRef ref, Group* after);
-  [[gnu::cold, gnu::noinline]] Outcome put_checked(Tube& tube, const NewJob& put, NewBody&& body);
-  Outcome put_plain(Tube& tube, const NewJob& put, NewBody&& body);
+  [[gnu::cold, gnu::noinline]] std::optional<Outcome> put_checked(Tube& tube, const NewJob& put,
+                                                                  NewBody& body);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
   Outcome wait_ends_at_once(const Client& client, Instant wait_end);
