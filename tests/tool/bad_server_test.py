@@ -193,11 +193,12 @@ class Trouble(unittest.TestCase):
 
     def test_a_local_failure_is_not_an_answer_of_a_server(self):
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
+            # There is a descriptor for one of the two servers.
             ended = subprocess.run(["bash", "-c", 'ulimit -n 4; exec "$@"', "bash", TOOL, "top", "-bn1",
-                                    "-a", server.address], capture_output=True, text=True, timeout=60,
-                                   check=False)
+                                    "-a", server.address, "-a", "unix:/nowhere"], capture_output=True,
+                                   text=True, timeout=60, check=False)
             self.assertEqual((ended.returncode, ended.stdout), (LOCAL, ""), ended.stderr)
-            self.assertIn("cannot watch a server: ", ended.stderr)
+            self.assertIn("cannot connect to unix:/nowhere: Too many open files", ended.stderr)
 
     def test_a_full_disk_of_stdout_is_reported(self):
         helped = subprocess.run([TOOL, "--help"], capture_output=True, text=True, check=True).stdout

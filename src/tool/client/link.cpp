@@ -153,8 +153,8 @@ void Link::close() {
   pipeline_.abort();
 }
 
-void Link::lose(Instant now, Loss::Kind kind, std::string text) {
-  Loss loss{kind, pipeline_.parser().is_in_answer(), std::move(text)};
+void Link::lose(Instant now, Loss::Kind kind, std::string text, int error) {
+  Loss loss{kind, is_connected(), pipeline_.parser().is_in_answer(), std::move(text), error};
   const std::string_view line = pipeline_.parser().unfinished_line();
   if ((kind == Loss::Kind::closed || kind == Loss::Kind::late) && !begins_answer(line)) {
     loss.kind = Loss::Kind::foreign;
@@ -165,7 +165,7 @@ void Link::lose(Instant now, Loss::Kind kind, std::string text) {
 }
 
 void Link::lose_by(Instant now, const std::string& call, int error) {
-  lose(now, Loss::Kind::failed, call + ": " + std::strerror(error));
+  lose(now, Loss::Kind::failed, call + ": " + std::strerror(error), error);
 }
 
 os::Descriptor Link::release() {

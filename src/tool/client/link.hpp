@@ -27,8 +27,10 @@ struct Loss {
     unasked,  // The server sent more answers than commands.
   };
   Kind kind = Kind::closed;
+  bool was_connected = false;
   bool was_in_answer = false;  // A part of an answer has arrived.
   std::string text = {};       // `failed`: the sentence. `foreign`, `unasked`: the server's line.
+  int error = 0;               // `failed`: the errno.
 };
 
 // Returns a message without the name of the server, safe to print. `late` is the message about a
@@ -100,7 +102,7 @@ class Link final {
   void send(Instant now);
   void set_waits_for_room(bool waits);
   void receive(Instant now);
-  void lose(Instant now, Loss::Kind kind, std::string text);
+  void lose(Instant now, Loss::Kind kind, std::string text, int error = 0);
   void lose_by(Instant now, const std::string& call, int error);
 
   const Address& address_;

@@ -71,8 +71,8 @@ bool Remote::open() {
   link_.open(patience_, os::read_clock());
   while (link_.is_open() && !link_.is_connected()) wait_once();
   if (link_.is_connected()) return true;
-  if (!gave_up_.empty()) loss_.text = "cannot connect to " + address_.name() + ": " + gave_up_;
-  return fail(loss_.text, kExitNoServer);
+  if (gave_up_.empty()) return fail_by_loss({});
+  return fail("cannot connect to " + address_.name() + ": " + gave_up_, kExitNoServer);
 }
 
 // Waits until the connection or another descriptor is ready, or an answer is late, and handles it.
@@ -95,7 +95,7 @@ void Remote::wait_once() {
 
 void Remote::give_up(std::string_view reason) {
   gave_up_ = reason;
-  loss_ = {.kind = Loss::Kind::late};
+  loss_ = {.kind = Loss::Kind::late, .was_connected = is_open()};
   close();
 }
 
@@ -122,9 +122,15 @@ bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t
   link_.pipeline().ask(request);
   // The answers may arrive before all commands are sent.
   while (link_.is_open() && !link_.pipeline().is_idle()) wait_once();
-  if (is_open()) return true;
+  return is_open() || fail_by_loss(name);
+}
+
+bool Remote::fail_by_loss(std::string_view name) {
+  std::string reason = describe_loss(name);
   const bool is_foreign = loss_.kind == Loss::Kind::foreign;
-  return fail(address_.name() + (is_foreign ? " is " : ": ") + describe_loss(name), kExitNoServer);
+  if (loss_.was_connected) reason.insert(0, address_.name() + (is_foreign ? " is " : ": "));
+  const bool is_local = loss_.error == EMFILE || loss_.error == ENFILE;
+  return fail(std::move(reason), is_local ? kExitLocal : kExitNoServer);
 }
 
 bool Remote::open(std::string& error) {

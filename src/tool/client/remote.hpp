@@ -57,6 +57,10 @@ class Remote final {
   [[nodiscard]] bool open();
   bool is_open() const { return link_.is_connected(); }
   void close() { link_.close(); }
+  // For a caller that does not wait: it asks the link itself, and calls fail_by_loss() when the
+  // connection is lost, which sets failure() and returns false. `name` describes the commands.
+  Link& link() { return link_; }
+  bool fail_by_loss(std::string_view name);
   // Hands the open connection over to the caller.
   os::Descriptor release() { return link_.release(); }
 

@@ -45,39 +45,61 @@ bool is_wanted(const std::string& name, const std::vector<std::string>& patterns
          });
 }
 
-bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sample& sample) {
-  bool is_there = false;
-  std::optional<StatsText> stats = server.ask_stats("stats", is_there);
-  if (!stats) return false;
-  const std::optional<std::vector<std::string>> names = server.ask_list();
-  if (!names) return false;
-
-  std::vector<std::string> wanted;
-  std::string commands;
-  for (const std::string& name : *names) {
-    if (!is_wanted(name, patterns)) continue;
-    wanted.push_back(name);
-    commands += "stats-tube " + name + "\r\n";
+void SampleRound::take(const Answer& answer) {
+  if (wanted_.empty()) {
+    answer_ = copy_of(answer);
+    return;
   }
-  sample = {.at = {}, .server = std::move(*stats), .tubes = {}};
-  std::size_t next = 0;
-  std::string odd;
-  const auto take = [&](const Answer& answer) {
-    std::string& name = wanted[next++];
-    if (answer.code == ReplyCode::not_found) return;  // The tube was deleted meanwhile.
-    std::optional<TubeStats> tube = tube_stats(std::move(name), std::string(answer.body));
-    if (answer.code == ReplyCode::ok && tube) {
-      sample.tubes.push_back(std::move(*tube));
-    } else if (odd.empty()) {
-      odd = answer.line;
-    }
-  };
-  if (!server.ask("stats-tube", commands, wanted.size(), take)) return false;
-  if (!odd.empty()) {
-    server.refuse("stats-tube", ReplyCode::none, odd);
+  std::string& name = wanted_[taken_++];
+  if (answer.code == ReplyCode::not_found) return;  // The tube was deleted meanwhile.
+  std::optional<TubeStats> tube = tube_stats(std::move(name), std::string(answer.body));
+  if (answer.code == ReplyCode::ok && tube) {
+    sample_.tubes.push_back(std::move(*tube));
+  } else if (answer_.code == ReplyCode::ok) {
+    answer_ = {ReplyCode::none, 0, std::string(answer.line), {}};
+  }
+}
+
+bool SampleRound::proceed(Remote& server) {
+  if (answer_.code != ReplyCode::ok) {
+    server.refuse(name(), answer_.code, answer_.line);
     return false;
   }
-  sample.at = os::read_clock();
+  bool is_readable = true;
+  if (step_ == 0) {
+    std::optional<StatsText> stats = StatsText::parse(answer_.body);
+    is_readable = stats.has_value();
+    if (stats) sample_.server = std::move(*stats);
+    commands_ = "list-tubes\r\n";
+  } else if (step_ == 1) {
+    is_readable = choose_tubes();
+  }
+  if (!is_readable) server.cannot_read(name());
+  step_ = commands_.empty() ? kNames.size() : step_ + 1;
+  sample_.at = os::read_clock();
+  return is_readable;
+}
+
+// Returns false if the answer is no list.
+bool SampleRound::choose_tubes() {
+  const std::optional<std::vector<std::string>> names = parse_list(answer_.body);
+  commands_.clear();
+  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+    if (!is_wanted(name, patterns_)) continue;
+    wanted_.push_back(name);
+    commands_ += "stats-tube " + name + "\r\n";
+  }
+  return names.has_value();
+}
+
+bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sample& sample) {
+  SampleRound round(patterns);
+  const auto take = [&round](const Answer& answer) { round.take(answer); };
+  while (!round.is_over()) {
+    if (!server.ask(round.name(), round.commands(), round.answers(), take)) return false;
+    if (!round.proceed(server)) return false;
+  }
+  sample = std::move(round.sample());
   return true;
 }
 

@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +38,39 @@ struct ServerRates {
 
 // Returns true if the name matches one of the shell patterns, or if there are no patterns.
 bool is_wanted(const std::string& name, const std::vector<std::string>& patterns);
+
+// The requests of a sample, for a caller that does not wait for the answers. Until the round is
+// over: send commands(), pass each of their answers() to take(), then call proceed().
+class SampleRound final {
+ public:
+  // Leaves out tubes that is_wanted() rejects. The patterns must outlive the object.
+  explicit SampleRound(const std::vector<std::string>& patterns) : patterns_(patterns) {}
+
+  bool is_over() const { return step_ == kNames.size(); }
+  // Returns the name of the commands in messages.
+  std::string_view name() const { return kNames[step_]; }
+  const std::string& commands() const { return commands_; }
+  // Returns the number of the commands.
+  std::uint64_t answers() const { return wanted_.empty() ? 1 : wanted_.size(); }
+  void take(const Answer& answer);
+  // Returns false if the server failed; server.failure() has the reason.
+  [[nodiscard]] bool proceed(Remote& server);
+  // Requires: is_over().
+  Sample& sample() { return sample_; }
+
+ private:
+  static constexpr std::array<std::string_view, 3> kNames = {"stats", "list-tubes", "stats-tube"};
+
+  bool choose_tubes();
+
+  const std::vector<std::string>& patterns_;
+  std::size_t step_ = 0;  // Index in kNames.
+  std::string commands_ = "stats\r\n";
+  Response answer_;                  // The last one, or the first unexpected one.
+  std::vector<std::string> wanted_;  // Names of tubes.
+  std::size_t taken_ = 0;            // Number of answers about tubes.
+  Sample sample_;
+};
 
 // Asks the server for its statistics and those of the tubes that is_wanted() accepts. Returns false
 // if the server failed; server.failure() has the reason.

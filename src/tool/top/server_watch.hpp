@@ -1,19 +1,19 @@
-// Requests to servers: samples, each server in a thread, and the data that a screen shows besides.
+// Requests to servers: samples, and the data that a screen shows besides.
 
 #pragma once
 
-#include <condition_variable>
+#include <poll.h>
+
 #include <cstddef>
-#include <mutex>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "haricot/base/time.hpp"
-#include "os/descriptor.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/pipeline.hpp"
 #include "tool/client/remote.hpp"
 #include "tool/client/sample.hpp"
 #include "tool/top/top_state.hpp"
@@ -28,8 +28,8 @@ struct Finding {
   Duration cost;  // Duration of the request.
 };
 
-// Takes samples of one server in a thread, so that a silent server delays neither the screen nor
-// the samples of other servers.
+// Takes samples of one server without waiting, so that a silent server delays neither the screen
+// nor the samples of other servers.
 class ServerWatch final {
  public:
   // Time limit for connecting.
@@ -39,37 +39,30 @@ class ServerWatch final {
   ServerWatch(Address address, std::vector<std::string> patterns, Duration patience);
   ServerWatch(const ServerWatch&) = delete;
   ServerWatch& operator=(const ServerWatch&) = delete;
-  // Aborts the current request.
-  ~ServerWatch();
 
-  // Starts the thread, with all signals blocked. Returns false and sets `error` on failure.
-  [[nodiscard]] bool start(std::string& error);
-  // Requests a sample. Requires: start() returned true, and !is_asking().
+  // Requests a sample. Requires: !is_asking().
   void ask();
-  bool is_asking() const { return is_asking_; }
+  bool is_asking() const { return round_.has_value(); }
 
-  // Returns a descriptor that is readable when there is a finding.
-  int descriptor() const { return ready_.get(); }
-  // Returns the result of the last request; nothing while it is being answered.
+  // Returns the descriptor and its events for poll(); the descriptor is -1 if there is none.
+  pollfd wanted() { return {server_.link().descriptor(), server_.link().wanted_events(), 0}; }
+  // Returns the time of the next take().
+  Instant next_event() { return server_.link().next_event(); }
+  // Handles the result of poll().
+  void handle(short events) { server_.link().handle(static_cast<std::uint16_t>(events)); }
+  // Returns the result of the last request; nothing while it is being answered. Called after
+  // handle(): input that has arrived counts even if it is late.
   std::optional<Finding> take();
 
  private:
-  void run();
-  Finding find_out(Remote& server);
+  void ask_next();
+  void take_answer(Request& request, const Answer* answer);
 
-  const Address address_;
   const std::vector<std::string> patterns_;
-  const Duration patience_;
-  os::Descriptor ready_;     // Both are eventfds.
-  os::Descriptor stopping_;  // Ends a wait for the server.
-  bool is_asking_ = false;   // From the owner's point of view.
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_wanted_ = false;
-  bool is_over_ = false;
-  std::optional<Finding> finding_;
-  std::thread thread_;
+  Request request_;
+  std::optional<SampleRound> round_;  // Empty if no sample is being taken.
+  Instant began_;
+  Remote server_;
 };
 
 // Data of one server that a screen shows besides its sample, requested over a separate connection:

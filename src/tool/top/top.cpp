@@ -72,7 +72,6 @@ class Top {
   int run_live();
 
  private:
-  // A server from the view of the thread that draws.
   struct Watched {
     Watched(const Address& address, const std::vector<std::string>& patterns, Duration patience)
         : watch(address, patterns, patience) {}
@@ -84,12 +83,11 @@ class Top {
     bool is_new = false;  // A sample that is not yet in the history and has no details.
   };
 
-  bool start();
-  void ask_all();
+  bool is_asking() const;
   bool ask_each_once();
   void sample_due_servers(Instant now);
   bool take_findings();
-  bool take_finding(std::size_t index);
+  void use(Finding& finding, std::size_t index);
   void add_up_servers();
   void set_ages(Instant now);
   void add_details();
@@ -99,7 +97,7 @@ class Top {
   void handle_keys(const std::vector<Keystroke>& strokes);
   bool draw();
   Instant next_event(Instant now) const;
-  void wait(Instant until);
+  bool wait(Instant until);
 
   // Index of the first server in states_. The sum comes before it if there are several servers.
   std::size_t first() const { return view_.servers > 1 ? 1 : 0; }
@@ -142,15 +140,9 @@ class Top {
   std::optional<Pause> paused_;
 };
 
-bool Top::start() {
-  return std::all_of(watched_.begin(), watched_.end(),
-                     [this](Watched& server) { return server.watch.start(error_); });
-}
-
-void Top::ask_all() {
-  for (Watched& server : watched_) {
-    if (!server.watch.is_asking()) server.watch.ask();
-  }
+bool Top::is_asking() const {
+  return std::any_of(watched_.begin(), watched_.end(),
+                     [](const Watched& server) { return server.watch.is_asking(); });
 }
 
 void Top::sample_due_servers(Instant now) {
@@ -161,54 +153,44 @@ void Top::sample_due_servers(Instant now) {
 
 // Asks all servers and waits for the results. Returns false if there is no new sample.
 bool Top::ask_each_once() {
-  ask_all();
-  bool is_good = false;
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    pollfd wanted{watched_[i].watch.descriptor(), POLLIN, 0};
-    while (watched_[i].watch.is_asking()) {
-      ::poll(&wanted, 1, -1);
-      if (take_finding(i)) is_good = true;
-    }
-  }
-  add_up_servers();
-  return is_good;
+  for (Watched& server : watched_) server.is_new = false;
+  sample_due_servers(Instant::never());
+  while (is_asking()) wait(Instant::never());
+  return std::any_of(watched_.begin(), watched_.end(),
+                     [](const Watched& server) { return server.is_new; });
 }
 
 // Returns true if there is a new result.
 bool Top::take_findings() {
   bool is_new = false;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
-    const bool was_asking = watched_[i].watch.is_asking();
-    take_finding(i);
-    is_new = is_new || (was_asking && !watched_[i].watch.is_asking());
+    std::optional<Finding> finding = watched_[i].watch.take();
+    if (!finding) continue;
+    use(*finding, i);
+    is_new = true;
   }
   if (is_new) add_up_servers();
   return is_new;
 }
 
-// Returns true if there is a new sample. Otherwise the request is not answered yet, or has failed
-// and set the trouble.
-bool Top::take_finding(std::size_t index) {
+// Sets the sample of a server, or its trouble.
+void Top::use(Finding& finding, std::size_t index) {
   Watched& server = watched_[index];
   TopState& state = states_[first() + index];
-  std::optional<Finding> finding = server.watch.take();
-  if (!finding) return false;
   const auto interval = Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
-  server.due = os::read_clock() + std::max(interval, pause_after(finding->cost));
-  if (!finding->sample) {
-    server.failure = finding->failure;
-    state.trouble = finding->failure.reason;
-    return false;
+  server.due = os::read_clock() + std::max(interval, pause_after(finding.cost));
+  if (!finding.sample) {
+    server.failure = finding.failure;
+    state.trouble = finding.failure.reason;
+    return;
   }
-  Sample& sample = *finding->sample;
   if (server.has_sample) {
-    state.rates = rates_between(state.sample, sample);
-    set_tube_rates(state.sample, sample);
+    state.rates = rates_between(state.sample, *finding.sample);
+    set_tube_rates(state.sample, *finding.sample);
   }
-  state.sample = std::move(sample);
+  state.sample = std::move(*finding.sample);
   state.trouble.clear();
   server.has_sample = server.is_new = true;
-  return true;
 }
 
 // Adds up the servers that have a sample.
@@ -296,7 +278,6 @@ void Top::end_pause_message(Instant now) {
 }
 
 int Top::run_batch() {
-  if (!start()) return errand_.local(error_);
   if (!ask_each_once()) return failed();
   int status = 0;
   for (std::uint64_t i = 0; i < choice_.count; ++i) {
@@ -324,14 +305,11 @@ int Top::run_batch() {
 
 int Top::run_live() {
   // If all servers fail at the start, the command ends with the usual message.
-  if (!start()) return errand_.local(error_);
-  ask_all();
+  sample_due_servers(os::read_clock());
   const auto is_known = [](const Watched& server) { return server.has_sample; };
-  const auto is_asking = [](const Watched& server) { return server.watch.is_asking(); };
   while (std::none_of(watched_.begin(), watched_.end(), is_known)) {
-    if (std::none_of(watched_.begin(), watched_.end(), is_asking)) return failed();
+    if (!is_asking()) return failed();
     wait(Instant::never());
-    take_findings();
   }
   Terminal terminal;
   if (!terminal.open(error_)) return errand_.local(error_);
@@ -348,9 +326,9 @@ int Top::run_live() {
       for (Watched& server : watched_) server.due = now;
     }
     sample_due_servers(now);
-    wait(next_event(now));
+    const bool is_new = wait(next_event(now));
     perform_act();
-    if (!is_over_ && take_findings()) {
+    if (!is_over_ && is_new) {
       add_details();
       ++screens;
     }
@@ -368,19 +346,33 @@ Instant Top::next_event(Instant now) const {
   return keys_.may_be_escape() ? std::min(next, escape_end_) : next;
 }
 
-// Waits until then, or until a server has answered or a key was typed.
-void Top::wait(Instant until) {
-  std::vector<pollfd> wanted;
-  for (const Watched& server : watched_) {
-    if (server.watch.is_asking()) wanted.push_back({server.watch.descriptor(), POLLIN, 0});
+// Waits until then, or until a server has answered or a key was typed. Returns true if there is a
+// new result.
+bool Top::wait(Instant until) {
+  bool is_new = false;
+  bool is_typed = false;
+  // Answers may arrive in many pieces.
+  while (!is_new && !is_typed && os::read_clock() < until) {
+    std::vector<pollfd> wanted;
+    Instant next = until;
+    for (Watched& server : watched_) {
+      wanted.push_back(server.watch.wanted());
+      next = std::min(next, server.watch.next_event());
+    }
+    if (terminal_ != nullptr) {
+      for (const int one : terminal_->descriptors()) wanted.push_back({one, POLLIN, 0});
+    }
+    ::poll(wanted.data(), wanted.size(), os::timeout_ms(os::read_clock(), next));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (i < watched_.size()) watched_[i].watch.handle(wanted[i].revents);
+      if (i >= watched_.size() && wanted[i].revents != 0) is_typed = true;
+    }
+    is_new = take_findings();
   }
-  if (terminal_ != nullptr) {
-    for (const int descriptor : terminal_->descriptors()) wanted.push_back({descriptor, POLLIN, 0});
-  }
-  ::poll(wanted.data(), wanted.size(), os::timeout_ms(os::read_clock(), until));
-  if (terminal_ == nullptr) return;
+  if (terminal_ == nullptr) return is_new;
   if (keys_.may_be_escape() && os::read_clock() >= escape_end_) handle_keys(keys_.take_escape());
   handle_events(terminal_->read());
+  return is_new;
 }
 
 // Returns false if the program has to exit.
