@@ -49,15 +49,16 @@ class Exposition final {
   std::string text_;
 };
 
-// A sample of a server's metric, from a key of `stats`.
+// A sample of a server's metric.
 struct ServerSeries {
-  std::string_view key;
-  std::string_view label;  // For example state="ready".
+  std::string_view key;          // End of its key in `stats`.
+  std::string_view value = key;  // Value of the label.
 };
 
 struct ServerMetric {
   Family family;
-  std::string_view key;  // Key of its only sample, if `series` is empty.
+  std::string_view key;         // Key of its only sample in `stats`, or the beginning of all keys.
+  std::string_view label = {};  // Name of the label; empty if there is one sample.
   std::span<const ServerSeries> series = {};
   double factor = 1;
 };
@@ -77,10 +78,9 @@ struct TubeSeries {
 
 struct TubeMetric {
   Family family;
-  std::span<const TubeSeries> series;  // If empty, there is one sample, of `field`.
-  TubeField field;
-  Sum sum;
-  bool of_haricot;  // Unknown to beanstalkd.
+  TubeField field;  // Value of its only sample, if `series` is empty.
+  Sum sum = Sum::added;
+  std::span<const TubeSeries> series = {};
   double factor = 1;
 };
 std::span<const TubeMetric> tube_metrics();

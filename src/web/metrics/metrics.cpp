@@ -162,7 +162,7 @@ Part<bool> Metrics::find_tubes(Scrape& scrape) {
 
 void Metrics::add_server_metric(Scrape& scrape, const ServerMetric& metric) {
   scrape.text.begin(metric.family);
-  const ServerSeries only[] = {{metric.key, {}}};
+  const ServerSeries only[] = {{}};
   const std::span<const ServerSeries> series = metric.series.empty() ? only : metric.series;
   for (Server* server : scrape.servers) {
     const Facts& facts = server->facts();
@@ -170,10 +170,12 @@ void Metrics::add_server_metric(Scrape& scrape, const ServerMetric& metric) {
     if (facts.state != ServerState::up || !facts.sample) continue;
     const std::string name = label("server", facts.name);
     for (const ServerSeries& each : series) {
-      const std::string* value = facts.sample->server.find(each.key);
+      const std::string key = std::string(metric.key) + std::string(each.key);
+      const std::string* value = facts.sample->server.find(key);
       if (value == nullptr) continue;
-      const std::string labels = each.label.empty() ? name : name + "," + std::string(each.label);
-      if (const auto number = facts.sample->server.number(each.key); number && metric.factor == 1) {
+      const std::string labels =
+          metric.label.empty() ? name : name + "," + label(metric.label, each.value);
+      if (const auto number = facts.sample->server.number(key); number && metric.factor == 1) {
         scrape.text.add(labels, *number);
       } else {
         scrape.text.add(labels, exporter_value(*value) * metric.factor);
@@ -249,7 +251,7 @@ Part<bool> Metrics::write_ours(Exchange& exchange, Scrape& scrape) {
     const TubeSeries only[] = {{metric.field, {}}};
     const std::span<const TubeSeries> series = metric.series.empty() ? only : metric.series;
     for (const Scrape::Tubes& tubes : scrape.tubes) {
-      if (metric.of_haricot && !tubes.choice.has_details()) continue;
+      if (is_detail(series.front().field) && !tubes.choice.has_details()) continue;
       for (const TubeSum& tube : tubes.choice.chosen()) {
         if (tube.is_sum && metric.sum == Sum::left_out) continue;
         if (!tube.has_counters && metric.family.type == MetricType::counter) continue;

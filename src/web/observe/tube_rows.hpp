@@ -28,8 +28,9 @@ enum class TubeField : std::uint8_t {
   waiting,
   deletes,
   pauses,
-  pause,          // Whole length of the pause in seconds; 0 if not paused.
-  pause_left,     // Seconds.
+  pause,       // Whole length of the pause in seconds; 0 if not paused.
+  pause_left,  // Seconds.
+  // The fields from here on are known to haricotd only.
   oldest_ready,   // Seconds.
   oldest_buried,  // Seconds.
   wait_p50,       // Milliseconds, like the next three.
@@ -44,6 +45,10 @@ enum class TubeField : std::uint8_t {
   unattended,  // oldest_ready of a tube that is not paused and has no worker.
 };
 inline constexpr std::size_t kTubeFields = 23;
+// Returns true if only haricotd reports the field.
+inline bool is_detail(TubeField field) {
+  return field >= TubeField::oldest_ready;
+}
 
 // Returns the key of the field in reports of servers; empty for a derived field.
 std::string_view key_of(TubeField field);
