@@ -226,109 +226,62 @@ constexpr std::size_t kWordBytesMax = 64;
 constexpr std::size_t kBeginningBytesMin = 3;
 
 // Words that other tools use, such as redis-cli, ls, systemctl and clients of beanstalkd, and keys
-// of jobs that other libraries use. A row applies if the first word of its meaning is valid.
-struct OtherWord {
-  std::string_view word;
+// of jobs that other libraries use, for a meaning. A row applies if the first word of its meaning
+// is valid.
+struct OtherWords {
   std::string_view meant;
+  std::string_view words;  // With a space between two.
 };
-constexpr OtherWord kOtherWords[] = {
-    {"info", "stats"},
-    {"status", "stats"},
-    {"stat", "stats"},
-    {"llen", "stats"},
-    {"keys", "tubes"},
-    {"list", "tubes"},
-    {"ls", "tubes"},
-    {"queues", "tubes"},
-    {"count", "tubes"},
-    {"len", "tubes"},
-    {"scan", "jobs"},
-    {"lrange", "jobs"},
-    {"search", "jobs --match TEXT"},
-    {"find", "jobs --match TEXT"},
-    {"grep", "jobs --match TEXT"},
-    {"monitor", "top"},
-    {"watch", "top"},
-    {"connections", "clients"},
-    {"who", "clients"},
-    {"workers", "clients"},
-    {"get", "peek"},
-    {"show", "peek"},
-    {"cat", "peek"},
-    {"lpush", "put"},
-    {"rpush", "put"},
-    {"push", "put"},
-    {"add", "put"},
-    {"set", "put"},
-    {"publish", "put"},
-    {"brpop", "reserve"},
-    {"blpop", "reserve"},
-    {"rpop", "reserve"},
-    {"lpop", "reserve"},
-    {"pop", "reserve"},
-    {"take", "reserve"},
-    {"run", "work"},
-    {"touch", "work"},
-    {"subscribe", "work"},
-    {"retry", "kick"},
-    {"del", "delete"},
-    {"rm", "delete"},
-    {"remove", "delete"},
-    {"flushdb", "flush"},
-    {"flushall", "flush"},
-    {"purge", "flush"},
-    {"clear", "flush"},
-    {"mv", "move"},
-    {"rename", "move"},
-    {"dump", "export"},
-    {"save", "export"},
-    {"backup", "export"},
-    {"restore", "import"},
-    {"load", "import"},
-    {"unpause", "pause TUBE 0"},
-    {"resume", "pause TUBE 0"},
-    {"undrain", "drain --stop"},
-    {"benchmark", "bench"},
-    {"latency", "ping"},
-    {"version", "--version"},
+constexpr OtherWords kOtherWords[] = {
+    {"stats", "info status stat llen"},
+    {"tubes", "keys list ls queues count len"},
+    {"jobs", "scan lrange"},
+    {"jobs --match TEXT", "search find grep"},
+    {"top", "monitor watch"},
+    {"clients", "connections who workers"},
+    {"peek", "get show cat"},
+    {"put", "lpush rpush push add set publish"},
+    {"reserve", "brpop blpop rpop lpop pop take"},
+    {"work", "run touch subscribe"},
+    {"kick", "retry"},
+    {"delete", "del rm remove"},
+    {"flush", "flushdb flushall purge clear"},
+    {"move", "mv rename"},
+    {"export", "dump save backup"},
+    {"import", "restore load"},
+    {"pause TUBE 0", "unpause resume"},
+    {"drain --stop", "undrain"},
+    {"bench", "benchmark"},
+    {"ping", "latency"},
+    {"--version", "version"},
     // The address contains host and port.
-    {"--host", "--address HOST:PORT"},
-    {"--server", "--address HOST:PORT"},
-    {"--port", "--address HOST:PORT"},
-    {"-p", "--address HOST:PORT"},
-    {"-H", "--address HOST:PORT"},
-    {"--queue", "--tube"},
-    {"--retries", "--tries"},
-    {"--max-tries", "--tries"},
-    {"--attempts", "--tries"},
-    {"--limit", "--count"},
-    {"--force", "--yes"},
-    {"priority", "pri"},
-    {"queue", "tube"},
-    {"data", "body"},
-    {"payload", "body"},
+    {"--address HOST:PORT", "--host --server --port -p -H"},
+    {"--tube", "--queue"},
+    {"--tries", "--retries --max-tries --attempts"},
+    {"--count", "--limit"},
+    {"--yes", "--force"},
+    {"pri", "priority"},
+    {"tube", "queue"},
+    {"body", "data payload"},
 };
 
-// Requires different words, because only the first row of a word applies.
-constexpr bool are_all_different() {
-  for (const OtherWord& row : kOtherWords) {
-    for (const OtherWord* other = kOtherWords; other != &row; ++other) {
-      if (other->word == row.word) return false;
-    }
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t begin = 0, end = 0; begin < words.size(); begin = end + 1) {
+    end = std::min(words.find(' ', begin), words.size());
+    if (words.substr(begin, end - begin) == word) return true;
   }
-  return true;
+  return false;
 }
-static_assert(are_all_different());
 
 std::string_view without_hyphens(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
 }
 
 std::string_view other_word(std::string_view mistyped, std::span<const std::string_view> words) {
-  for (const OtherWord& row : kOtherWords) {
+  for (const OtherWords& row : kOtherWords) {
     const std::string_view first = row.meant.substr(0, row.meant.find(' '));
     const bool can_stand = std::find(words.begin(), words.end(), first) != words.end();
-    if (row.word == mistyped && can_stand) return row.meant;
+    if (can_stand && has_word(row.words, mistyped)) return row.meant;
   }
   return {};
 }
