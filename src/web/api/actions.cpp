@@ -510,10 +510,7 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
   server->end_action();
   exchange->log_action(name_of(request->action), request->server, request->log_text(),
                        log_text_of(outcome));
-  if (outcome.status != 200) {
-    exchange->refuse(outcome.status, outcome.message);
-    co_return;
-  }
+  if (outcome.status != 200) co_return exchange->refuse(outcome.status, outcome.message);
   answer(*exchange, JsonWriter()
                         .add("done", outcome.done)
                         .add("not_found", std::uint64_t{outcome.not_found.size()})

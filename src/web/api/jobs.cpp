@@ -133,28 +133,16 @@ Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
   const std::optional<std::uint64_t> id = parameters.optional_number("id");
   if (!id) parameters.reject("missing id");
   const std::uint64_t bytes = parameters.number("bytes", kBodyBytesShown, 1024 * 1024);
-  if (!parameters.error().empty()) {
-    exchange->refuse(400, parameters.error());
-    co_return;
-  }
+  if (!parameters.error().empty()) co_return exchange->refuse(400, parameters.error());
   const std::optional<tool::Response> found =
       co_await server.ask("peek " + std::to_string(*id) + "\r\n", bytes);
-  if (!found) {
-    refuse_lost(*exchange);
-    co_return;
-  }
+  if (!found) co_return refuse_lost(*exchange);
   MaybeJob job;
   if (found->code == ReplyCode::found) {
     job = co_await ask_job(server, *id);
-    if (!job) {
-      refuse_lost(*exchange);
-      co_return;
-    }
+    if (!job) co_return refuse_lost(*exchange);
   }
-  if (!job || !*job) {
-    exchange->refuse(404, "the server has no such job");
-    co_return;
-  }
+  if (!job || !*job) co_return exchange->refuse(404, "the server has no such job");
   answer(*exchange, job_json(**job, bytes_of(*found), found->body));
 }
 

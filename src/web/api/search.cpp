@@ -446,14 +446,9 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
   if (!after.empty() && !(has_pages ? from.has_value() : cursor.has_value())) {
     parameters.reject("after is not a position of a search on this server");
   }
-  if (!parameters.error().empty()) {
-    exchange->refuse(400, parameters.error());
-    co_return;
-  }
-  if (server.searches().is_full()) {
-    exchange->refuse(503, "too many searches are running on this server");
-    co_return;
-  }
+  if (!parameters.error().empty()) co_return exchange->refuse(400, parameters.error());
+  if (server.searches().is_full())
+    co_return exchange->refuse(503, "too many searches are running on this server");
   co_await server.searches().acquire();
   const Semaphore::Permit permit{server.searches()};
   piece.until = Observer::now() + kTimeMax;
@@ -465,10 +460,7 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
   } else {
     is_good = co_await search_ids(server, piece, cursor);
   }
-  if (!is_good) {
-    refuse_lost(*exchange);
-    co_return;
-  }
+  if (!is_good) co_return refuse_lost(*exchange);
   JsonWriter json;
   json.add_json("hits", piece.hits + "]").add("looked_at", piece.scanned);
   json.add_json("next", piece.next.empty() ? "null" : json_string(piece.next));

@@ -256,10 +256,7 @@ Task answer_tubes(Observer& observer, const History& history, Server& server,
   query.filter = parameters.text("filter");
   query.from = parameters.number("from", 0, std::numeric_limits<std::uint32_t>::max());
   query.count = parameters.number("count", 100, kTubesMax);
-  if (!parameters.error().empty()) {
-    exchange->refuse(400, parameters.error());
-    co_return;
-  }
+  if (!parameters.error().empty()) co_return exchange->refuse(400, parameters.error());
   const Instant now = Observer::now();
   server.demand_tubes(now);
   const auto has_news = [&server, now] {
@@ -268,10 +265,7 @@ Task answer_tubes(Observer& observer, const History& history, Server& server,
   };
   if (!has_news()) co_await observer.wait_for(has_news, now + kPatience);
   const std::shared_ptr<const TubeSample> sample = server.facts().tubes;
-  if (!sample) {
-    exchange->refuse(502, "the server has not reported its tubes yet");
-    co_return;
-  }
+  if (!sample) co_return exchange->refuse(502, "the server has not reported its tubes yet");
   const std::uint64_t from = query.from;
   TubePage page(sample, std::move(query));
   while (page.read(kTubesOfTurn)) co_await observer.next_turn();
@@ -281,26 +275,18 @@ Task answer_tubes(Observer& observer, const History& history, Server& server,
 Task answer_tube(const History& history, Server& server, std::shared_ptr<Exchange> exchange) {
   Parameters parameters(exchange->request());
   const std::string tube = parameters.wanted_tube("tube");
-  if (!parameters.error().empty()) {
-    exchange->refuse(400, parameters.error());
-    co_return;
-  }
+  if (!parameters.error().empty()) co_return exchange->refuse(400, parameters.error());
   server.demand_tubes(Observer::now());
   const bool has_details = server.facts().can("stats-tube-detail");
   std::vector<std::string> commands = {"stats-tube " + tube + "\r\n"};
   if (has_details) commands.push_back("stats-tube-detail " + tube + "\r\n");
   const Server::Responses answers = co_await server.ask_together(std::move(commands));
-  if (!answers) {
-    refuse_lost(*exchange);
-    co_return;
-  }
+  if (!answers) co_return refuse_lost(*exchange);
   TubeRow row;
   row.name = tube;
   const auto stats = tool::StatsText::parse(answers->front().body);
-  if (!stats || !read_tube(answers->front().body, row)) {
-    exchange->refuse(404, "the server has no such tube");
-    co_return;
-  }
+  if (!stats || !read_tube(answers->front().body, row))
+    co_return exchange->refuse(404, "the server has no such tube");
   const auto detail = tool::StatsText::parse(answers->back().body);
   if (has_details && detail) static_cast<void>(read_tube(answers->back().body, row));
   const std::shared_ptr<const TubeSample> sample = server.facts().tubes;
@@ -312,10 +298,7 @@ Task answer_tube(const History& history, Server& server, std::shared_ptr<Exchang
     row.delete_rate = last.delete_rate;
   }
   const std::optional<std::string> next = co_await next_jobs_json(server, tube);
-  if (!next) {
-    refuse_lost(*exchange);
-    co_return;
-  }
+  if (!next) co_return refuse_lost(*exchange);
   JsonWriter json;
   const Track* track = history.tube(server.facts().name, tube);
   add_tube(json, row, has_details && detail, track, history.step());
