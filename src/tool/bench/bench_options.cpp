@@ -1,8 +1,10 @@
 #include "tool/bench/bench_options.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,22 +41,16 @@ std::function<bool(std::string_view)> into(std::uint64_t& to, const Limits& limi
   return set_count(to, limits.min, limits.max);
 }
 
-bool read_workload(std::string_view value, Workload& workload) {
-  for (const Workload candidate : {Workload::put, Workload::take, Workload::cycle}) {
-    if (value != name_of(candidate)) continue;
-    workload = candidate;
-    return true;
-  }
-  return false;
-}
+// Names of the values, in their order.
+constexpr std::string_view kWorkloads[] = {"put", "take", "cycle"};
+constexpr std::string_view kReserveModes[] = {"own-tube", "fifo", "weighted"};
 
-bool read_reserve_mode(std::string_view value, ReserveMode& mode) {
-  for (const ReserveMode candidate : {ReserveMode::fifo, ReserveMode::weighted}) {
-    if (value != name_of(candidate)) continue;
-    mode = candidate;
-    return true;
-  }
-  return false;
+// Returns false if no value has this name.
+template <typename Enum>
+bool read_name(std::string_view value, std::span<const std::string_view> names, Enum& to) {
+  const auto found = std::find(names.begin(), names.end(), value);
+  if (found != names.end()) to = static_cast<Enum>(found - names.begin());
+  return found != names.end();
 }
 
 constexpr std::string_view kNumber = "a number, in thousands or millions with k or M";
@@ -63,7 +59,7 @@ constexpr std::string_view kAtLeastOne = "a number of at least 1 within reason";
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
       {0, "workload", "NAME", "put, take (reserve, delete) or cycle (all three; the default)",
-       [&o](std::string_view value) { return read_workload(value, o.workload); },
+       [&o](std::string_view value) { return read_name(value, kWorkloads, o.workload); },
        "put, take or cycle"},
       {'c', "connections", "N", "number of connections (16)", into(o.connections, kConnections),
        kAtLeastOne},
@@ -77,7 +73,10 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        into(o.watched_tubes, kMoreConnections), kNumber},
       {0, "reserve-mode", "MODE",
        "reserve from all tubes, in this mode of haricotd: fifo or weighted",
-       [&o](std::string_view value) { return read_reserve_mode(value, o.reserve_mode); },
+       [&o](std::string_view value) {
+         return read_name(value, kReserveModes, o.reserve_mode) &&
+                o.reserve_mode != ReserveMode::own_tube;
+       },
        "fifo or weighted"},
       {0, "unique", "", "give each job a unique key, with the tag idp of haricotd", set(o.unique)},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
@@ -181,27 +180,11 @@ bool settle(BenchOptions& options, std::string& error) {
 }  // namespace
 
 std::string_view name_of(Workload workload) {
-  switch (workload) {
-    case Workload::put:
-      return "put";
-    case Workload::take:
-      return "take";
-    case Workload::cycle:
-      return "cycle";
-  }
-  return "";
+  return kWorkloads[static_cast<std::size_t>(workload)];
 }
 
 std::string_view name_of(ReserveMode mode) {
-  switch (mode) {
-    case ReserveMode::own_tube:
-      return "own-tube";
-    case ReserveMode::fifo:
-      return "fifo";
-    case ReserveMode::weighted:
-      return "weighted";
-  }
-  return "";
+  return kReserveModes[static_cast<std::size_t>(mode)];
 }
 
 bool parse_bench_options(Words words, BenchOptions& options, std::string& error) {

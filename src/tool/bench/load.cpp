@@ -49,15 +49,8 @@ void drain_to_end(int socket, Instant deadline) {
 }  // namespace
 
 std::string_view name_of(Operation operation) {
-  switch (operation) {
-    case Operation::put:
-      return "put";
-    case Operation::reserve:
-      return "reserve";
-    case Operation::delete_job:
-      return "delete";
-  }
-  return "";
+  constexpr std::string_view kNames[kOperations] = {"put", "reserve", "delete"};
+  return kNames[static_cast<std::size_t>(operation)];
 }
 
 std::uint64_t Tally::commands() const {
