@@ -27,8 +27,7 @@ struct Choice {
 };
 
 int bury_of_tube(Errand& errand, const std::string& tube, const Choice& choice) {
-  JobRound round(errand, "buried");
-  round.quiet(choice.quiet);
+  JobRound round(errand, "buried", choice.quiet);
   int status = 0;
   const std::optional<StatsText> stats = use_tube(round, tube, status);
   if (!stats) return status;

@@ -21,8 +21,7 @@ constexpr ErrandText kText = {
     "    haricot delete mail --buried --count 100 --yes\n"};
 
 int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, bool is_quiet) {
-  JobRound round(errand, "deleted");
-  round.quiet(is_quiet);
+  JobRound round(errand, "deleted", is_quiet);
   for (const std::uint64_t id : ids) {
     const std::optional<Response> deleted =
         errand.server().ask("delete " + std::to_string(id), ReplyCode::deleted);

@@ -180,8 +180,7 @@ Outcome take_and_end(Errand& errand, const std::string& reserve, const Ending& e
 
 int take_and_end_ids(Errand& errand, const std::vector<std::uint64_t>& ids, const Ending& ending,
                      std::string_view done, bool quiet) {
-  JobRound round(errand, done);
-  round.quiet(quiet);
+  JobRound round(errand, done, quiet);
   for (const std::uint64_t id : ids) {
     const Outcome outcome = take_and_end(errand, "reserve-job " + std::to_string(id), ending);
     if (outcome == Outcome::failed) return round.fail();
@@ -376,8 +375,7 @@ std::optional<int> check_consent(const Errand& errand, const TubeClearing& clear
 }
 
 int clear_tube(Errand& errand, const TubeClearing& clearing) {
-  JobRound round(errand, "deleted");
-  round.quiet(clearing.quiet);
+  JobRound round(errand, "deleted", clearing.quiet);
   int status = 0;
   const std::optional<StatsText> stats = use_tube(round, clearing.tube, status);
   if (!stats) return status;

@@ -19,11 +19,11 @@ namespace haricot::tool {
 class JobRound final {
  public:
   // `done` is the participle for the report, such as "deleted".
-  JobRound(Errand& errand, std::string_view done) : errand_(errand), done_(done) {}
+  JobRound(Errand& errand, std::string_view done, bool is_quiet)
+      : errand_(errand), done_(done), is_quiet_(is_quiet) {}
 
-  // Adds the flag --quiet, which suppresses the report of success. Pass `to` to quiet().
+  // Adds the flag --quiet, which suppresses the report of success.
   static void add_quiet_flag(Errand& errand, bool& to);
-  void quiet(bool is_quiet) { is_quiet_ = is_quiet; }
   bool is_quiet() const { return is_quiet_; }
 
   // Records the result for a job that was requested by id.
@@ -49,7 +49,7 @@ class JobRound final {
 
   Errand& errand_;
   std::string_view done_;
-  bool is_quiet_ = false;
+  bool is_quiet_;
   std::uint64_t count_ = 0;
   std::vector<std::uint64_t> missing_;
 };

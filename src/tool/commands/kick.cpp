@@ -18,8 +18,7 @@ constexpr ErrandText kText = {
     "    haricot kick mail --all                             # retry all buried jobs\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
-  JobRound round(errand, "kicked");
-  round.quiet(quiet);
+  JobRound round(errand, "kicked", quiet);
   int status = 0;
   if (!use_tube(round, tube, status)) return status;
   const std::optional<Response> kicked =
@@ -51,8 +50,7 @@ int kick(Words words) {
     return kick_tube(errand, subjects.tube(), all ? kCountMax : count, quiet);
   }
 
-  JobRound round(errand, "kicked");
-  round.quiet(quiet);
+  JobRound round(errand, "kicked", quiet);
   for (const std::uint64_t id : subjects.ids()) {
     const std::optional<Response> kicked =
         errand.server().ask("kick-job " + std::to_string(id), ReplyCode::kicked_job);

@@ -90,10 +90,8 @@ class Move {
       : errand_(errand),
         choice_(choice),
         mover_(errand, choice.from, choice.to, choice.places),
-        round_(errand, "moved"),
-        progress_("moved", choice.quiet) {
-    round_.quiet(choice.quiet);
-  }
+        round_(errand, "moved", choice.quiet),
+        progress_("moved", choice.quiet) {}
 
   int run(const StatsText& stats) {
     for (const Place place : kPlaces) {
@@ -214,8 +212,7 @@ int move_jobs(Words words) {
   choice.from = subjects.tubes()[0];
   choice.to = subjects.tubes()[1];
   if (const std::optional<int> over = errand.connect()) return *over;
-  JobRound nothing(errand, "moved");
-  nothing.quiet(choice.quiet);
+  JobRound nothing(errand, "moved", choice.quiet);
   int status = 0;
   const std::optional<StatsText> stats = use_tube(nothing, choice.from, status);
   if (!stats) return status;
