@@ -1,6 +1,7 @@
 #include "tool/client/job_move.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/reply.hpp"
@@ -278,27 +279,13 @@ std::string JobMove::stays() const {
 }
 
 std::string_view name_of(Place place) {
-  switch (place) {
-    case Place::ready:
-      return "ready";
-    case Place::delayed:
-      return "delayed";
-    case Place::buried:
-      return "buried";
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"ready", "delayed", "buried"};
+  return kNames[static_cast<std::size_t>(place)];
 }
 
 bool PlaceFlags::has(Place place) const {
-  switch (place) {
-    case Place::ready:
-      return ready;
-    case Place::delayed:
-      return delayed;
-    case Place::buried:
-      return buried;
-  }
-  return false;
+  const bool flags[] = {ready, delayed, buried};
+  return flags[static_cast<std::size_t>(place)];
 }
 
 }  // namespace haricot::tool
