@@ -1,7 +1,8 @@
 #include "web/api/tubes.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -12,38 +13,30 @@
 namespace haricot::web {
 namespace {
 
-constexpr std::array<std::string_view, 10> kOrders = {
-    "name",   "ready",   "urgent",   "reserved",    "delayed",
-    "buried", "waiting", "put_rate", "delete_rate", "oldest"};
+struct Order {
+  std::string_view name;
+  TubeField field = {};  // Unused for the name and the rates.
+};
+// In the order of TubeOrder.
+constexpr Order kOrders[] = {{"name"},
+                             {"ready", TubeField::ready},
+                             {"urgent", TubeField::urgent},
+                             {"reserved", TubeField::reserved},
+                             {"delayed", TubeField::delayed},
+                             {"buried", TubeField::buried},
+                             {"waiting", TubeField::waiting},
+                             {"put_rate"},
+                             {"delete_rate"},
+                             {"oldest", TubeField::oldest_ready}};
 constexpr int kSparkNumbers = 60;
 constexpr int kPointsOfNumber = static_cast<int>(Track::kPoints) / kSparkNumbers;
 
 // Returns the sort key of a tube; larger ones come first.
 double key_of_row(const TubeRow& row, TubeOrder order) {
-  const auto number = [&row](TubeField field) { return static_cast<double>(row[field]); };
-  switch (order) {
-    case TubeOrder::name:
-      return 0;
-    case TubeOrder::ready:
-      return number(TubeField::ready);
-    case TubeOrder::urgent:
-      return number(TubeField::urgent);
-    case TubeOrder::reserved:
-      return number(TubeField::reserved);
-    case TubeOrder::delayed:
-      return number(TubeField::delayed);
-    case TubeOrder::buried:
-      return number(TubeField::buried);
-    case TubeOrder::waiting:
-      return number(TubeField::waiting);
-    case TubeOrder::put_rate:
-      return row.put_rate.value_or(-1);
-    case TubeOrder::delete_rate:
-      return row.delete_rate.value_or(-1);
-    case TubeOrder::oldest:
-      return number(TubeField::oldest_ready);
-  }
-  return 0;
+  if (order == TubeOrder::name) return 0;
+  if (order == TubeOrder::put_rate) return row.put_rate.value_or(-1);
+  if (order == TubeOrder::delete_rate) return row.delete_rate.value_or(-1);
+  return static_cast<double>(row[kOrders[static_cast<std::size_t>(order)].field]);
 }
 
 // Formats a rate as "1.5", or "null" if it is unknown.
@@ -80,9 +73,10 @@ std::string spark(const Track& track, std::int64_t step, NumberOf number_of) {
 }  // namespace
 
 std::optional<TubeOrder> find_tube_order(std::string_view name) {
-  const auto found = std::find(kOrders.begin(), kOrders.end(), name);
-  if (found == kOrders.end()) return std::nullopt;
-  return static_cast<TubeOrder>(found - kOrders.begin());
+  const auto found = std::find_if(std::begin(kOrders), std::end(kOrders),
+                                  [name](const Order& order) { return order.name == name; });
+  if (found == std::end(kOrders)) return std::nullopt;
+  return static_cast<TubeOrder>(found - std::begin(kOrders));
 }
 
 TubePage::TubePage(std::shared_ptr<const TubeSample> sample, TubeQuery query)
