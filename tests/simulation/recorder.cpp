@@ -228,9 +228,21 @@ void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
 
 // Recorder ----------------------------------------------------------------------------------------
 
-void Recorder::note_room(Event event) {
+void Recorder::note_room(Event event, std::uint32_t changes) {
+  require(changes_with_room_ == 0, "room is taken twice");
+  if (event.status == JournalStatus::ok) changes_with_room_ = changes;
   if (event.status == JournalStatus::later) ++put_off_;
   tape_.add(std::move(event));
+}
+
+void Recorder::use_room() {
+  require(changes_with_room_ > 0, "a change is recorded without room");
+  --changes_with_room_;
+}
+
+void Recorder::end_turn(Instant now) {
+  require(changes_with_room_ == 0, "room is neither used nor released at the end of a turn");
+  binlog_.end_turn(now);
 }
 
 JournalStatus Recorder::take_room_for_put(const PutRoom& put, const BlobRef& body) {
@@ -257,7 +269,8 @@ JournalStatus Recorder::take_promised_room(const Promised& promised) {
   if (promised.burial == nullptr) {
     note_room({.kind = Event::Kind::take_room_for_delete,
                .status = status,
-               .keys = promised.tombstones.keys});
+               .keys = promised.tombstones.keys},
+              promised.deletions);
     return status;
   }
   const JournaledJob& job = *promised.burial;
@@ -278,6 +291,7 @@ bool Recorder::may_try_again() {
 void Recorder::record(JobChange change, const JournaledJob& job) {
   constexpr std::array kKinds = {Event::Kind::record_put, Event::Kind::record_update,
                                  Event::Kind::record_in_place};
+  use_room();
   binlog_.record(change, job);
   const JobId id = job.job.id;
   KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
@@ -292,6 +306,7 @@ void Recorder::record(JobChange change, const JournaledJob& job) {
 }
 
 void Recorder::record_deletion(const JournaledJob& job, const Tombstone* left) {
+  use_room();
   const JobId id = job.job.id;
   std::optional<KnownTombstone> tombstone;
   if (left != nullptr) {

@@ -150,12 +150,15 @@ class Recorder final : public Journal {
   JournalStatus take_room_for_update(Promise promise) override;
   JournalStatus take_promised_room(const Promised& promised) override;
   bool may_try_again() override;
-  void release_room() override { binlog_.release_room(); }
+  void release_room() override {
+    changes_with_room_ = 0;
+    binlog_.release_room();
+  }
   void record(JobChange change, const JournaledJob& job) override;
   void record_deletion(const JournaledJob& job, const Tombstone* left) override;
   void forget_tombstone(JobRef tombstone_ref) override { binlog_.forget_tombstone(tombstone_ref); }
   JournalProgress progress() const override { return binlog_.progress(); }
-  void end_turn(Instant now) override { binlog_.end_turn(now); }
+  void end_turn(Instant now) override;
   Instant next_event() const override { return binlog_.next_event(); }
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
@@ -163,7 +166,11 @@ class Recorder final : public Journal {
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  void note_room(Event event);
+  // Notes an attempt to take room for that many changes. Throws Mismatch if earlier room is neither
+  // used nor released.
+  void note_room(Event event, std::uint32_t changes = 1);
+  // Throws Mismatch if no room was taken for the change.
+  void use_room();
 
   binlog::Binlog& binlog_;
   Tape& tape_;
@@ -171,6 +178,7 @@ class Recorder final : public Journal {
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
   std::uint64_t put_off_ = 0;
+  std::uint32_t changes_with_room_ = 0;  // Changes to come for which room was taken.
 };
 
 }  // namespace haricot::simulation
