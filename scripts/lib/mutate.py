@@ -191,7 +191,7 @@ def run_new_seeds(seconds):
     began = time.monotonic()
     running = {}
     for index, words in enumerate(NEW_SEEDS):
-        log = open(WORK / f"new-seeds-{index}", "w+", encoding="utf-8")
+        log = open(WORK / f"new-seeds-{index}", "w+", encoding="utf-8", errors="replace")  # Bodies are any bytes.
         running[log] = subprocess.Popen([program, "--seconds", str(seconds), *words], stdout=log, stderr=log,
                                         preexec_fn=limits(seconds + SIMULATION_CPU_SECONDS))
     found = None
