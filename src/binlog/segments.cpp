@@ -115,6 +115,14 @@ void Segments::detach(JobRef ref, std::uint64_t bytes) {
   --live_jobs_;
 }
 
+void Segments::resize(JobRef ref, std::uint64_t bytes_before, std::uint64_t bytes) {
+  Segment* const segment = of(ref);
+  if (segment == nullptr) return;
+  CHECK(segment->live_bytes >= bytes_before && live_bytes_ >= bytes_before);
+  segment->live_bytes += bytes - bytes_before;
+  live_bytes_ += bytes - bytes_before;
+}
+
 void Segments::check_invariants() const {
   std::uint64_t bytes = 0;
   std::uint64_t jobs = 0;

@@ -357,6 +357,11 @@ bool read_id_and_seconds(Cursor& cursor, Command& command) {
   return cursor.number(command.id) && cursor.number(command.seconds);
 }
 
+// <id> <bytes>
+bool read_id_and_bytes(Cursor& cursor, Command& command) {
+  return cursor.number(command.id) && cursor.number(command.body_bytes);
+}
+
 ParseResult whole_line(const Cursor& cursor, bool are_good) {
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;
 }

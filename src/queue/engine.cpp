@@ -287,12 +287,20 @@ void Engine::stop_waiting(Client& client, Delivery::Kind why) {
   if (client.is_waiting_for_end()) backlog_.stop_wait_for_end(client);
 }
 
-Outcome Engine::delete_job(Client& client, JobId id) {
+// Inlined, because each deletion would pay for the call.
+[[gnu::always_inline]] inline JobRef Engine::not_held_by_others(const Client& client,
+                                                                JobId id) const {
   const JobRef ref = flushes_.find(id);
-  if (ref == JobRef::none) return Outcome::not_found;
+  if (ref == JobRef::none) return ref;
   const Job& job = state_.jobs[ref];
-  if (job.state() == JobState::reserved && job.holder() != client.ref()) return Outcome::not_found;
-  const bool has_tags = job.has_tags != 0;
+  const bool is_held = job.state() == JobState::reserved && job.holder() != client.ref();
+  return is_held ? JobRef::none : ref;
+}
+
+Outcome Engine::delete_job(Client& client, JobId id) {
+  const JobRef ref = not_held_by_others(client, id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  const bool has_tags = state_.jobs[ref].has_tags != 0;
   if (has_tags && keys_.outlives(ref)) [[unlikely]]
     return delete_leaving_key(ref);
   const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
@@ -374,6 +382,25 @@ Outcome Engine::touch(Client& client, JobId id, Instant now) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
   places_.touch(client, ref);
+  return Outcome::done;
+}
+
+Outcome Engine::set_note(const Client& client, JobId id, std::string_view note) {
+  JobStore& jobs = state_.jobs;
+  const JobRef ref = not_held_by_others(client, id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  if (note.empty() && !jobs.has_had_note(ref)) return Outcome::done;
+  state_.steps += turn_limits::kStepsPerNote;
+  if (!note.empty() && !memory_.has_room_for(JobStore::memory_bytes_for_note(note.size()))) {
+    return Outcome::out_of_memory;
+  }
+  const JournalStatus room = state_.journal.take_room_for_note(ref, note.size());
+  if (room != JournalStatus::ok) return refused_put(room);
+  if (!jobs.set_note(ref, note)) {
+    state_.journal.release_room();
+    return Outcome::out_of_memory;
+  }
+  state_.journal.record(JobChange::note, flushes_.journaled(ref));
   return Outcome::done;
 }
 

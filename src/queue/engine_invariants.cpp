@@ -66,6 +66,9 @@ class Inspection {
     CHECK(job.id < engine_.state_.next_id);
     const std::size_t tag_bytes = JobStore::tag_bytes_of(engine_.state_.jobs.tags(ref));
     job_memory_bytes_ += engine_.state_.jobs.memory_bytes_for(job.body_bytes, tag_bytes);
+    if (job.history.has_extra != 0) {
+      job_memory_bytes_ += JobStore::memory_bytes_for_note(engine_.state_.jobs.note(ref).size());
+    }
     if (engine_.lanes_.has(ref)) {
       LaneCounts& counts = jobs_in_[engine_.lanes_.lanes_.lane_of(ref)];
       ++counts.jobs;

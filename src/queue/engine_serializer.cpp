@@ -92,6 +92,7 @@ void EngineSerializer::write_job(StateWriter& to, JobRef ref, Bodies bodies) con
                            .ttr_s = job.ttr_s,
                            .body_bytes = job.body_bytes,
                            .tags = jobs.tags(ref),
+                           .note = {},
                            .body = {}};
   if (fields.state == JobState::ready) fields.ready_since = job.ready_since();
   if (fields.state == JobState::delayed) {
@@ -105,7 +106,10 @@ void EngineSerializer::write_job(StateWriter& to, JobRef ref, Bodies bodies) con
     constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
     fields.counters[i] = static_cast<std::uint32_t>(std::min(counted, kMax));
   }
-  if (bodies == Bodies::in_state) fields.body = jobs.body(ref);
+  if (bodies == Bodies::in_state) {
+    fields.note = jobs.note(ref);
+    fields.body = jobs.body(ref);
+  }
   if (const Lane* const lane = lanes_.lanes().lane_of(ref); lane != nullptr) {
     fields.lane_limit = lane->limit;
     fields.lane_limit_from = lane->limit_from;
@@ -320,7 +324,8 @@ bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes,
   from.value(fields);
   if (!from.is_good() || fields.id == 0 || fields.tube >= tubes.size()) return false;
   if (bodies == Bodies::in_state &&
-      (!is_tag_text(fields.tags) || fields.body.size() != fields.body_bytes)) {
+      (!is_tag_text(fields.tags) || fields.body.size() != fields.body_bytes ||
+       fields.note.size() > JobStore::kNoteBytesMax)) {
     return false;
   }
   // A held job has an infinite delay.
@@ -350,6 +355,7 @@ bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes,
     }
     ref = restoring_.restore(values, tubes[fields.tube]->name, std::move(body));
     if (ref == JobRef::none || !restoring_.take_up(ref)) return false;
+    if (!state_.jobs.set_note(ref, fields.note)) return false;
   }
   if (fields.is_held && !state_.jobs.may_be_held(ref)) return false;
   if (fields.lane_limit > 0) lanes_.set_limit(ref, fields.lane_limit, fields.lane_limit_from);

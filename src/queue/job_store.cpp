@@ -4,6 +4,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/memory.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 namespace {
@@ -18,10 +19,16 @@ struct JobExtra {
   Job unused;  // All zero: the piece has no large body.
   // The part of each counter above twelve bits, in units of 4096.
   JobCounts carries;
+  std::uint16_t note_bytes;
+  bool has_had_note;
+
+  // The note follows.
+  char* note() { return reinterpret_cast<char*>(this + 1); }
+  const char* note() const { return reinterpret_cast<const char*>(this + 1); }
 };
 
-JobStore::JobStore(bool with_journal_fields)
-    : field_bytes_(with_journal_fields ? sizeof(JournalFields) : 0), chunks_(1) {
+JobStore::JobStore(bool with_journal_fields, std::uint64_t* steps)
+    : field_bytes_(with_journal_fields ? sizeof(JournalFields) : 0), steps_(steps), chunks_(1) {
   static_assert(kHeaderBytes == 52, "every byte here is paid for by every job");
   static_assert(kChunkBytes / kHeaderBytes <= kPieceMask, "a piece's number has to fit");
 }
@@ -305,19 +312,32 @@ void JobStore::unlink_chunk(std::uint32_t number) {
 
 // Extras ------------------------------------------------------------------------------------------
 
+std::size_t JobStore::extra_bytes(std::size_t note_bytes) {
+  static_assert(sizeof(JobExtra) + kNoteBytesMax <= kPieceBytesMax);
+  return (sizeof(JobExtra) + note_bytes + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+}
+
 JobExtra& JobStore::extra(const Job& job) const {
   return *reinterpret_cast<JobExtra*>(piece(extras_.find(job.id)));
 }
 
-JobExtra* JobStore::find_or_add_extra(Job& job) {
-  if (job.history.has_extra != 0) return &extra(job);
-  const JobRef ref = allocate((sizeof(JobExtra) + kGrainBytes - 1) / kGrainBytes * kGrainBytes);
+JobExtra* JobStore::extra_for(Job& job, std::size_t note_bytes) {
+  JobExtra* const known = job.history.has_extra == 0 ? nullptr : &extra(job);
+  if (known != nullptr && known->note_bytes == note_bytes) return known;
+  const JobRef ref = allocate(extra_bytes(note_bytes));
   if (ref == JobRef::none) return nullptr;
   auto* const added = new (piece(ref)) JobExtra{};
+  if (known != nullptr) {
+    added->carries = known->carries;
+    drop_extra(job.id);
+  }
+  // The leaf of the one that was dropped is still there.
   if (!extras_.insert(job.id, ref)) {
+    CHECK(known == nullptr);
     free(ref);
     return nullptr;
   }
+  added->note_bytes = static_cast<std::uint16_t>(note_bytes);
   ++extras_size_;
   job.history.has_extra = 1;
   return added;
@@ -328,6 +348,33 @@ void JobStore::drop_extra(JobId id) {
   extras_.erase(id);
   free(ref);
   --extras_size_;
+  if (steps_ != nullptr) *steps_ += turn_limits::kStepsPerJob;
+}
+
+std::string_view JobStore::note(JobRef ref) const {
+  const Job& job = (*this)[ref];
+  if (job.history.has_extra == 0) return {};
+  const JobExtra& of_job = extra(job);
+  return {of_job.note(), of_job.note_bytes};
+}
+
+bool JobStore::has_had_note(JobRef ref) const {
+  const Job& job = (*this)[ref];
+  return job.history.has_extra != 0 && extra(job).has_had_note;
+}
+
+bool JobStore::set_note(JobRef ref, std::string_view note) {
+  CHECK(note.size() <= kNoteBytesMax);
+  if (note.empty() && !has_had_note(ref)) return true;
+  JobExtra* const of_job = extra_for((*this)[ref], note.size());
+  if (of_job == nullptr) return false;
+  of_job->has_had_note = true;
+  if (!note.empty()) std::memcpy(of_job->note(), note.data(), note.size());
+  return true;
+}
+
+std::uint64_t JobStore::memory_bytes_for_note(std::size_t note_bytes) {
+  return extra_bytes(note_bytes) + kIndexBytes;
 }
 
 // Counters ----------------------------------------------------------------------------------------
@@ -380,9 +427,9 @@ void JobStore::count(JobRef ref, JobEvent event) {
     return;
   }
   // Without memory the count stops at 4095. It is only a number in a report.
-  JobExtra* const extra = find_or_add_extra(job);
-  if (extra == nullptr) return;
-  ++extra->carries[static_cast<std::size_t>(event)];
+  JobExtra* const of_job = extra_for(job, note(ref).size());
+  if (of_job == nullptr) return;
+  ++of_job->carries[static_cast<std::size_t>(event)];
   set_low_part(job.history, event, 0);
 }
 
@@ -390,7 +437,7 @@ void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
   Job& job = (*this)[ref];
   JobCounts low = counts;
   if (bits_of(counts) >= kCounterUnits || job.history.has_extra != 0) [[unlikely]]
-    carry(job, low);
+    carry(ref, low);
   JobHistory history = job.history;
   history.reserves = low[0] & 0xfff;
   history.timeouts = low[1] & 0xfff;
@@ -402,15 +449,15 @@ void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
 
 // Moves the upper part of the counters to the job's extra. Without memory for that, the counters
 // stop at 4095, as in count().
-void JobStore::carry(Job& job, JobCounts& counts) {
-  JobExtra* const extra = find_or_add_extra(job);
-  if (extra == nullptr) {
+void JobStore::carry(JobRef ref, JobCounts& counts) {
+  JobExtra* const of_job = extra_for((*this)[ref], note(ref).size());
+  if (of_job == nullptr) {
     constexpr auto kLast = static_cast<std::uint32_t>(kCounterUnits - 1);
     for (std::uint32_t& count : counts) count = std::min(count, kLast);
     return;
   }
   for (std::size_t i = 0; i < kJobEvents; ++i) {
-    extra->carries[i] = static_cast<std::uint32_t>(counts[i] / kCounterUnits);
+    of_job->carries[i] = static_cast<std::uint32_t>(counts[i] / kCounterUnits);
   }
 }
 

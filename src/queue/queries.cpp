@@ -214,6 +214,7 @@ JobReport Queries::report(JobRef ref, Instant now) const {
                    .buries = state_.jobs.counted(ref, JobEvent::bury),
                    .kicks = state_.jobs.counted(ref, JobEvent::kick),
                    .tags = state_.jobs.tags(ref),
+                   .note = state_.jobs.note(ref),
                    .is_held = is_held,
                    .holder = held_by,
                    .reserved_for_s = reserved_for_s,

@@ -239,6 +239,19 @@ Reply commands::peek(CommandContext& server, const Call& call) {
   return found(server, server.engine.peek(call.command.id));
 }
 
+// Its session reads the body: see Dispatcher::begin_note().
+Reply commands::note(CommandContext&, const Call&) {
+  return {ReplyCode::none};
+}
+
+Reply commands::peek_note(CommandContext& server, const Call& call) {
+  const JobRef ref = server.engine.peek(call.command.id);
+  if (ref == JobRef::none) return {ReplyCode::not_found};
+  const std::string_view note = server.engine.jobs().note(ref);
+  if (note.empty()) return {ReplyCode::not_found};
+  return {.code = ReplyCode::found, .number = call.command.id, .text = note};
+}
+
 Reply commands::peek_ready(CommandContext& server, const Call& call) {
   return found(server, server.engine.queries().peek_ready(call.client));
 }

@@ -124,11 +124,28 @@ Outcome Dispatcher::put_within_limit(Client& client, const NewJob& job, NewBody&
   return outcome;
 }
 
+PutPlan Dispatcher::begin_note(const Command& command) {
+  const bool is_too_big = command.body_bytes > kNoteBytesMax;
+  return {.id = command.id,
+          .body_bytes = command.body_bytes,
+          .refusal = is_too_big ? ReplyCode::job_too_big : ReplyCode::none,
+          .kind = PutPlan::Kind::note};
+}
+
+Reply Dispatcher::finish_note(Client& client, const PutPlan& plan, std::string_view note) {
+  static_assert(
+      kNoteBytesMax == JobStore::kNoteBytesMax && kNoteBytesMax <= JobStore::kInlineBodyBytesMax,
+      "the body is small");
+  const Memory::Bounded bounded;
+  return simple_reply(context_.engine.set_note(client, plan.id, note), ReplyCode::noted);
+}
+
 Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now) {
-  if (is_draining()) return {ReplyCode::draining};
+  if (is_draining() && plan.kind != PutPlan::Kind::note) return {ReplyCode::draining};
   NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};
   if (plan.kind != PutPlan::Kind::put) [[unlikely]] {
+    if (plan.kind == PutPlan::Kind::note) return finish_note(client, plan, body.bytes);
     const ReadTags& tags = tags_.find(plan.id);
     job.tags = tags.text;
     job.read_tags = &tags;

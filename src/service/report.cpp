@@ -4,6 +4,7 @@
 #include <span>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/encoding.hpp"
 
 namespace haricot {
 
@@ -54,6 +55,22 @@ void Report::quoted(std::string_view name, std::string_view value) {
   text_ += '\n';
 }
 
+void Report::text(std::string_view name, std::string_view value) {
+  constexpr std::size_t kShownBytesMax = 160;
+  std::string_view shown = value.substr(0, value.find_first_of("\r\n"));
+  if (shown.size() > kShownBytesMax) {
+    std::size_t end = kShownBytesMax;
+    const auto is_inside = [shown](std::size_t at) {
+      return (static_cast<unsigned char>(shown[at]) & 0xc0) == 0x80;
+    };
+    while (end > kShownBytesMax - 4 && is_inside(end)) --end;
+    shown = shown.substr(0, end);
+  }
+  key(name);
+  append_json_string(text_, shown, JsonText::utf8);
+  text_ += '\n';
+}
+
 void Report::item(std::string_view value) {
   text_ += "- ";
   text_ += value;
@@ -87,6 +104,9 @@ void write_statistics(Report& report, std::span<const Statistic<Facts>> rows, co
         break;
       case StatisticType::quoted:
         report.quoted(row.key, row.word(facts));
+        break;
+      case StatisticType::text:
+        report.text(row.key, row.word(facts));
         break;
     }
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/command.hpp"
@@ -90,13 +89,6 @@ RequestPiece RequestReader::rest_of_line(std::string_view input) {
   const std::size_t bytes = input.ends_with('\r') ? input.size() - 1 : input.size();
   if (bytes == 0) return {};
   return {.kind = Kind::discarded, .bytes = bytes};
-}
-
-void RequestReader::expect_body(PutPlan plan) {
-  CHECK(stage_ == Stage::line);
-  plan_ = std::move(plan);
-  stage_ = plan_.refusal == ReplyCode::none ? Stage::body : Stage::rest_of_body;
-  body_bytes_left_ = plan_.body_bytes;
 }
 
 // Returns a small body in the input as soon as it is complete with its CR LF.
@@ -195,8 +187,9 @@ bool RequestReader::read(StateReader& from) {
   bool is_large = false;
   from.value(is_large);
   const bool has_large_body = plan_.body_bytes > JobStore::kInlineBodyBytesMax;
-  if (is_wanted && (is_large != has_large_body || plan_.body_bytes > kJobBytesMaxLimit))
-    from.refuse();
+  const std::uint32_t bytes_max =
+      plan_.kind == PutPlan::Kind::note ? kNoteBytesMax : kJobBytesMaxLimit;
+  if (is_wanted && (is_large != has_large_body || plan_.body_bytes > bytes_max)) from.refuse();
   if (!from.is_good() || !is_large) return from.is_good();
   std::string_view body;
   from.value(body);

@@ -119,6 +119,15 @@ bool refuse_line(ServiceParts& parts, Session& session, ParseResult parsed,
   return true;
 }
 
+// Begins the wait of a command that is answered later.
+[[gnu::cold, gnu::noinline]] void begin_wait(Session& session, const Command& command) {
+  if (command.verb == Verb::note) {
+    session.requests.reader.expect_body(Dispatcher::begin_note(command));
+  } else {
+    CHECK(row_of(command.verb).answer == Answer::may_wait);
+  }
+}
+
 // Runs a command and answers it. Returns false if it has to wait for the journal's disk.
 bool run_command(ServiceParts& parts, Session& session, const Command& command, Instant now) {
   Outbox& outbox = parts.outbox;
@@ -134,7 +143,7 @@ bool run_command(ServiceParts& parts, Session& session, const Command& command, 
         parts.run_queue.defer(session);
         return false;
       }
-      CHECK(row_of(command.verb).answer == Answer::may_wait);
+      begin_wait(session, command);
     }
     parts.engine.steps() += steps_for(reply);
     outbox.answer(session, reply);
@@ -150,8 +159,8 @@ bool run_command(ServiceParts& parts, Session& session, const Command& command, 
   return true;
 }
 
-// Runs a put whose body is complete. Returns false if it has to wait for the journal's disk or for
-// a later turn; nothing has changed then.
+// Runs a put, or a note, whose body is complete. Returns false if it has to wait for the journal's
+// disk or for a later turn; nothing has changed then.
 bool finish_put(ServiceParts& parts, Session& session, std::string_view bytes, Instant now) {
   RequestReader& reader = session.requests.reader;
   // The put may end the wait of a worker that watches many tubes.

@@ -116,7 +116,8 @@ bool ServiceSerializer::read_fields(StateReader& from, Session& session) {
                          session.requests.reader.read(from);
   from.value(tags);
   PutPlan& plan = session.requests.reader.put();
-  if (session.requests.reader.is_in_body() && !check_id(plan)) from.refuse();
+  const bool is_in_put = session.requests.reader.is_in_body() && plan.kind != PutPlan::Kind::note;
+  if (is_in_put && !check_id(plan)) from.refuse();
   const bool has_tags = plan.kind == PutPlan::Kind::tagged_put;
   if (!from.is_good() || !has_bytes || has_tags == tags.empty()) return refuse(session);
   if (!is_tag_text(tags)) return refuse(session);

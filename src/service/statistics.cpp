@@ -385,7 +385,15 @@ constexpr std::array kBurialRows = {
         },
         [](const JobFacts& j) { return last_try_of(j.burial_cause); }),
 };
-constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows, kHolderRows, kBurialRows);
+constexpr std::array kNoteRows = {
+    OfJob::text(
+        "note",
+        "only of a job with a note: the first 160 bytes of its first line, in double quotes, with "
+        "the escapes of JSON",
+        [](const JobFacts& j) { return !j.note.empty(); }, [](const auto& j) { return j.note; }),
+};
+constexpr auto kListedJobRows =
+    joined(make_listed_job_rows(), kTagRows, kHolderRows, kBurialRows, kNoteRows);
 
 static_assert(has_each_key_once(kGroupRows));
 static_assert(has_each_key_once(kJobFactRows));
@@ -409,7 +417,7 @@ constexpr std::array kClientRows = {
     OfClient::word(
         "state",
         "`waiting`: in a reserve or a `wait-job`; `running`: its commands or answers are under "
-        "way; `body`: in the middle of the body of a put; otherwise `idle`",
+        "way; `body`: in the middle of the body of a put or a note; otherwise `idle`",
         [](const auto& c) { return c.state; }),
     OfClient::integer("jobs", "number of jobs that it holds",
                       [](const auto& c) { return c.client.held_jobs(); }),

@@ -194,6 +194,18 @@ JobId World::reserve() {
   return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
 }
 
+namespace {
+
+bool is_not_refused(Outcome outcome) {
+  return outcome == Outcome::done || outcome == Outcome::not_found;
+}
+
+std::string random_note(test::Random& random) {
+  return std::string(random.one_in(4) ? 0 : random.below(JobStore::kNoteBytesMax + 1), 'n');
+}
+
+}  // namespace
+
 bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
   const std::size_t jobs = engine.jobs().size();
   if (random.below(30) > jobs || known_ids_.empty()) {
@@ -217,7 +229,7 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
   }
   const auto priority = static_cast<std::uint32_t>(random.below(2000));
   const auto delay_s = static_cast<std::uint32_t>(random.below(4));
-  switch (random.below(12)) {
+  switch (random.below(13)) {
     case 0:
     case 1:
       return delete_job(id) != Outcome::journal_failed;
@@ -235,12 +247,14 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
       return bury(id, priority) != Outcome::journal_failed;
     case 8:
       return kick_job(id) != Outcome::journal_failed;
-    case 9: {
+    case 9:
+      return is_not_refused(set_note(id, random_note(random)));
+    case 10: {
       const std::vector<JobId> ids{id, known_ids_[random.below(known_ids_.size())],
                                    known_ids_[random.below(known_ids_.size())]};
       return delete_batch(ids).outcome != Outcome::journal_failed;
     }
-    case 10: {
+    case 11: {
       const std::uint64_t states = 1 + random.below(7);
       return flush(
           "other",

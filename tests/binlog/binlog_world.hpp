@@ -94,6 +94,10 @@ class World {
   Outcome kick_job(JobId id) {
     return until_done([&] { return engine.kick_job(id, now); });
   }
+  Outcome set_note(JobId id, std::string_view note) {
+    return until_done([&] { return engine.set_note(client, id, note); });
+  }
+  std::string_view note_of(JobId id) const { return engine.jobs().note(engine.peek(id)); }
   Ended kick(std::uint32_t bound);
   // Runs to its end. Returns true if the journal accepted all deletions.
   bool flush(std::string_view tube, JobStates states);

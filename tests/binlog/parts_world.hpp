@@ -35,6 +35,7 @@ class NotesOnly final : public Journal {
     return JournalStatus::ok;
   }
   JournalStatus take_room_for_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus take_room_for_note(JobRef, std::size_t) override { return JournalStatus::ok; }
   JournalStatus take_promised_room(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
   bool may_try_again() override { return false; }

@@ -122,6 +122,8 @@ constexpr Row kRows[] = {
     {"wait_job", kExtended, "wait-job 1 9", Rule::refused, "A< NOT_FOUND\n", ""},
     {"list_clients", kExtended, "list-clients 1 1", Rule::refused,
      "A< OK yaml\n  next: 0\n  - id: 1\n", ""},
+    {"note", kPutExtended, "note 1 3", Rule::refused, "A> abc\nA< NOTED\n", ""},
+    {"peek_note", kPutExtended, "peek-note 1", Rule::refused, "A< NOT_FOUND\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

@@ -21,7 +21,7 @@ GONE = [
     (r".", r"^reserve_(one|offers|descriptors)$|DescriptorReserve", "allocate, because workers reserve jobs"),
     (r".", r"KeyHolder|key_holder|holder_of_key", "owner, because workers hold jobs"),
     (r".", r"JournalNote|journal_note", "fields: a note is what stands in the file lock"),
-    (r".", r"^note_[a-z_]*[a-z]$(?<!note_in)",
+    (r".", r"^note_(?!bytes|record_bytes)[a-z_]*[a-z]$(?<!note_in)",
      "mark, count, remember, set or write: a note is what stands in the file lock"),
     (r"(?<!timer_wheel)\.[ch]pp$", r"^Slot$|Slot$|^slots?_?$", "entry or element: a slot is in the timer wheel"),
     (r"tool/bench/|binlog/write/compaction", r"^[sS]tep$", "operation or result: a step is the unit of a turn's work"),

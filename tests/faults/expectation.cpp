@@ -160,6 +160,15 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
     if (words[2] == "0") paused_.erase(words[1]);
     if (words[2] != "0") paused_.insert(words[1]);
   }
+  if (verb == "note") {
+    jobs_[std::stoull(words[1])].note = step.body;
+    return;
+  }
+  if (verb == "peek-note") {
+    const auto job = jobs_.find(answer.number());
+    if (job == jobs_.end() || job->second.note != answer.body) complain("another note");
+    return;
+  }
   if (verb.starts_with("peek")) {
     const auto job = jobs_.find(answer.number());
     if (job == jobs_.end() || !job->second.has_body(answer.body)) complain("another body");

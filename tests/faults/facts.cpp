@@ -87,6 +87,7 @@ Jobs jobs_of(const Engine& engine) {
                    .ttr_s = job.ttr_s};
     facts.set_body(engine.jobs().body(ref));
     facts.tags = engine.jobs().tags(ref);
+    facts.note = engine.jobs().note(ref);
     facts.is_held = engine.jobs().is_held(ref);
     for (std::size_t i = 0; i < kJobEvents; ++i) {
       facts.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));

@@ -23,6 +23,7 @@ struct JobFacts {
   std::uint32_t ttr_s = 0;
   std::array<std::uint64_t, kJobEvents> counts{};  // Indexed by JobEvent.
   std::string tags = {};
+  std::string note = {};
   bool is_held = false;
 
   std::uint64_t& count(JobEvent event) { return counts[static_cast<std::size_t>(event)]; }

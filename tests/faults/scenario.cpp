@@ -192,6 +192,8 @@ Steps extended() {
               say(other, "flush-buried batch"),
               say(worker, "touch-all"),
               say(worker, "wait-job 999 1"),
+              {.client = worker, .line = "note 999 3", .body = "abc"},
+              say(worker, "peek-note 999"),
               say(other, "flush-tube nothing"),
               say(other, "flush-tube batch"),
               say(other, "flush-tube batch ready"),

@@ -210,7 +210,8 @@ void Trial::act(const Step& step, Happened& happened) {
       break;
   }
   std::string bytes = step.line + "\r\n";
-  if (step.line.starts_with("put ")) bytes += step.body + "\r\n";
+  const bool has_body = step.line.starts_with("put ") || step.line.starts_with("note ");
+  if (has_body) bytes += step.body + "\r\n";
   const std::size_t piece = step.is_cut ? bytes.size() / 3 + 1 : bytes.size();
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const auto wire = wires_.find(step.client);

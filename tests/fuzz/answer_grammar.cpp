@@ -137,7 +137,7 @@ Wanted answers_to(std::string_view sent, std::size_t job_bytes_max, CommandSet c
     // A put that is too big has a body, whatever follows its numbers.
     const bool has_body =
         is_good || (result == ParseResult::late_bad_format && command.body_bytes > job_bytes_max);
-    if (has_body && command.verb == Verb::put) {
+    if (has_body && (command.verb == Verb::put || command.verb == Verb::note)) {
       const std::size_t body = std::size_t{command.body_bytes} + kTrailerBytes;
       if (sent.size() < body) return wanted;
       sent.remove_prefix(body);

@@ -356,6 +356,26 @@ std::vector<Action> job_waits() {
           send(third, "delete 4\r\nlist-clients 0 9\r\n")};
 }
 
+// Notes of jobs in several states, cut anywhere.
+std::vector<Action> notes() {
+  const std::string part(255, 'n');
+  return {send(first, put("5 0 9", "a") + put("6 9 9", "b") + "note 1 3\r\nabc\r\nnote 1"),
+          send(first, " 0\r\n\r\nnote 1 1020\r\n"),
+          send(first, part),
+          again(first, 3),
+          send(first, "\r\npeek-note 1\r\n"),
+          send(second, "note 2 2040\r\n"),
+          send(second, part),
+          again(second, 7),
+          send(second, "\r\nnote 2 2\r\nxyz\r\nnote 2 2\r\nx"),
+          send(first, "reserve\r\nnote 1 4\r\n50 %\r\nscan-jobs 0 9\r\n"),
+          send(third, "note 1 1\r\n1\r\npeek-note 1\r\npeek-note 9\r\nnote 9 0\r\n\r\n"),
+          drain(),
+          send(third, "note 2 1\r\n1\r\nlist-jobs default delayed 9\r\n"),
+          send(second, "y\r\ndelete-batch 1 2\r\n"),
+          send(first, "delete 1\r\nnote 1 1\r\n1\r\nnote 1 1025\r\n")};
+}
+
 // Several waits for one job.
 std::vector<Action> many_job_waits() {
   return {send(first, put("5 0 9", "a")),
@@ -406,6 +426,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"job_waits_binlog", {kBinlog | kSlowSyncs, job_waits()}},
           {"job_waits_none", {kNoExtensions, job_waits()}},
           {"many_job_waits", {kBinlog, many_job_waits()}},
+          {"notes", {0, notes()}},
+          {"notes_binlog", {kBinlog | kSlowSyncs, notes()}},
           {"tags", {0, tags()}},
           {"tags_binlog", {kBinlog | kSlowSyncs, tags()}},
           {"extended_lines", {0, extended_lines()}},

@@ -194,6 +194,8 @@ void fill(Server& server) {
   server.connect("wait-job 2 100\r\nlist-tube-used\r\n");
   server.connect("wait-job 11 4294967295\r\n");
   server.connect("wait-job 11 1\r\nwait-job 11 3\r\n");
+  server.connect(
+      "note 1 9\r\none\r\n\x01\xfftwo\r\nnote 8 1\r\nx\r\nnote 8 0\r\n\r\nnote 3 9\r\nabc");
   server.connect("list-tube");
   server.connect("put 0 0 60 9\r\nabc");
   server.connect("put 0 0 60 3000 idp:k con:l\r\n" + large.substr(0, 2000));

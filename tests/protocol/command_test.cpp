@@ -73,6 +73,8 @@ const Valid kEachVerb[] = {
     {"stats-group -g", {.verb = Verb::stats_group, .tube = "-g"}},
     {"wait-job 9 8", {.verb = Verb::wait_job, .seconds = 8, .id = 9}},
     {"list-clients 9 8", {.verb = Verb::list_clients, .bound = 8, .id = 9}},
+    {"note 9 8", {.verb = Verb::note, .body_bytes = 8, .id = 9}},
+    {"peek-note 9", {.verb = Verb::peek_note, .id = 9}},
 };
 
 TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {

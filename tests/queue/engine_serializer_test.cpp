@@ -73,6 +73,17 @@ TEST_F(EngineSerializerTest, JobsKeepTheirPlacesTimesAndBodies) {
   EXPECT_EQ(next_.report(held).timeouts, 1U);
 }
 
+TEST_F(EngineSerializerTest, JobsKeepTheirNotes) {
+  Client& client = connect();
+  const JobId with = world.put(client);
+  const JobId without = world.put(client);
+  const std::string note("a\0\r\nnote", 8);
+  ASSERT_EQ(engine.set_note(client, with, note), Outcome::done);
+  move_to_next();
+  EXPECT_EQ(next_.report(with).note, note);
+  EXPECT_EQ(next_.report(without).note, "");
+}
+
 TEST_F(EngineSerializerTest, BuriedJobsKeepTheirOrderAndAges) {
   Client& client = connect();
   std::vector<JobId> ids = hold(client, 3, 1000);

@@ -87,6 +87,30 @@ TEST(Report, AJobReportHasEachCounter) {
             "file: 7\nreserves: 8\ntimeouts: 9\nreleases: 10\nburies: 11\nkicks: 12\n");
 }
 
+TEST(Report, ANoteIsShownUpToItsFirstLineEnd) {
+  struct Row {
+    std::string note;
+    std::string shown;
+  };
+  const std::string long_line(160, 'n');
+  const Row rows[] = {{"a", "a"},
+                      {"a\r\nb", "a"},
+                      {"a\nb", "a"},
+                      {"\nb", ""},
+                      {"\"\\\t", R"(\"\\\u0009)"},
+                      {"\xc3\xa4\xff", "\xc3\xa4\\ufffd"},
+                      {long_line, long_line},
+                      {long_line + "x", long_line},
+                      {long_line.substr(1) + "\xc3\xa4", long_line.substr(1)},
+                      {long_line.substr(3) + "\xf0\x9f\x98\x80", long_line.substr(3)}};
+  for (const Row& row : rows) {
+    std::string text;
+    Report report(text, Compat::v1_12);
+    report.text("note", row.note);
+    EXPECT_EQ(text, "---\nnote: \"" + row.shown + "\"\n");
+  }
+}
+
 TEST(Report, AJobReportNamesEachState) {
   const Tube tube;
   const std::pair<JobState, const char*> states[] = {{JobState::ready, "ready"},

@@ -62,8 +62,8 @@ TEST(Statistics, AListedJobHasTheKeysOfStatsJobAndMore) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
   // These follow the tags.
-  constexpr std::array<std::string_view, 6> kLast = {"held",      "holder",     "reserved-for",
-                                                     "buried-by", "buried-ago", "last-try"};
+  constexpr std::array<std::string_view, 7> kLast = {
+      "held", "holder", "reserved-for", "buried-by", "buried-ago", "last-try", "note"};
   ASSERT_EQ(listed.size(), of_job.size() + kTags + kLast.size());
   for (std::size_t i = 0; i < kLast.size(); ++i) {
     EXPECT_EQ(listed[of_job.size() + kTags + i].key, kLast[i]);
@@ -145,7 +145,7 @@ template <typename Facts>
 void expect_values(std::span<const Statistic<Facts>> rows) {
   for (const auto& row : rows) {
     const bool is_text = row.type == StatisticType::word || row.type == StatisticType::value ||
-                         row.type == StatisticType::quoted;
+                         row.type == StatisticType::quoted || row.type == StatisticType::text;
     EXPECT_EQ(row.word != nullptr, is_text) << row.key;
     EXPECT_EQ(row.number != nullptr, !is_text) << row.key;
   }

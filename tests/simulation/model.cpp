@@ -419,7 +419,10 @@ void Model::handed_over(const Engine& engine, Instant now) {
   }
   // As at any start: a job restored beside another one with its key owns it if that one is gone.
   keys_.clear();
-  for (const auto& [id, job] : jobs_) own_key(id);
+  for (auto& [id, job] : jobs_) {
+    own_key(id);
+    job.has_had_note = engine.jobs().has_had_note(engine.peek(id));
+  }
   restore_tombstone(engine);
   require(engine.tubes().size() == tubes_.size(), "a tube is gone, or one is new");
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
@@ -476,6 +479,9 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     }
     burials_ = std::max(burials_, known.burial);
     job.counts = known.counts;
+    job.note = known.note;
+    job.has_had_note = engine.jobs().has_had_note(ref);
+    if (!job.note.empty()) ++notes_back_;
     if (job.state == JobState::delayed) {
       const Tube& delayed = *engine.find_tube(job.tube);
       job.arrival = delayed.delayed.at(engine.jobs()[ref].heap_index()).arrival;

@@ -89,6 +89,9 @@ class Model {
   std::uint64_t holds_back() const { return holds_back_; }
   std::uint64_t any_ends() const { return any_ends_; }
   std::uint64_t groups_ended_before() const { return groups_ended_before_; }
+  // Number of notes that were written or removed, and of jobs that a restart restored with a note.
+  std::uint64_t notes() const { return notes_; }
+  std::uint64_t notes_back() const { return notes_back_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -221,6 +224,13 @@ class Model {
   std::string duplicate_text(JobId id, const std::string& raised) const;
   bool asks_for_update(int client, const Request& request);
 
+  // Notes (model_notes.cpp).
+  void begin_note(int client, const Request& request);
+  void finish_note(const Event& room, Tape& tape);
+  void end_note_as_told(const Event& told);
+  bool may_write_note(int client, JobId id);
+  std::string peek_note(JobId id);
+
   // Groups (model_groups.cpp).
   bool has_group(const std::string& name) const;
   bool is_active(const std::string& name) const;
@@ -332,6 +342,7 @@ class Model {
   std::deque<std::map<std::uint64_t, JobId>> ended_groups_;
   std::uint64_t holds_ = 0, holds_ended_ = 0, holds_back_ = 0, groups_ended_before_ = 0;
   std::uint64_t any_ends_ = 0;  // Ends of waits although jobs of the group are buried.
+  std::uint64_t notes_ = 0, notes_back_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   std::uint32_t refs_end_ = 1;  // The engine has assigned all lower references.

@@ -34,6 +34,8 @@ void Model::run(Tape& tape, Instant now) {
       finish_put(event, tape, now);
     } else if (event.kind == Event::Kind::take_room_for_update) {
       end_raise(event, tape);
+    } else if (event.kind == Event::Kind::take_room_for_note) {
+      finish_note(event, tape);
     } else if (event.kind == Event::Kind::answered) {
       end_put_as_told(event, now);
     } else {
@@ -47,18 +49,23 @@ bool Model::is_put_off(const Tape& tape, int number) {
   const Request& request = clients_.at(number).requests.front();
   if (tape.empty() || tape.front().status != JournalStatus::later) return false;
   // These belong to a body, not to a line.
-  if (tape.front().kind == Event::Kind::take_room_for_put) return false;
+  if (tape.front().kind == Event::Kind::take_room_for_put ||
+      tape.front().kind == Event::Kind::take_room_for_note) {
+    return false;
+  }
   if (tape.front().kind == Event::Kind::take_room_for_update && !asks_for_update(number, request)) {
     return false;
   }
   // A long task has begun, even if it has to wait before the first job.
   const bool is_task = request.verb == Verb::flush_tube || request.verb == Verb::flush_buried ||
                        request.verb == Verb::kick || request.verb == Verb::delete_batch;
-  return request.kind == Request::Kind::command && request.verb != Verb::put && !is_task;
+  const bool has_body = request.verb == Verb::put || request.verb == Verb::note;
+  return request.kind == Request::Kind::command && !has_body && !is_task;
 }
 
 bool Model::run_silent(int number, std::string_view text) {
   ModelClient& client = clients_.at(number);
+  if (client.put_is_open && client.put.verb == Verb::note) return false;
   if (client.put_is_open) {
     const auto refused =
         std::find_if(refused_puts_.begin(), refused_puts_.end(), [&](const RefusedPut& put) {
@@ -109,6 +116,8 @@ void Model::run_line(int number, Tape& tape, Instant now) {
     client.quit = true;
   } else if (request.verb == Verb::put) {
     begin_put(number, request);
+  } else if (request.verb == Verb::note) {
+    begin_note(number, request);
   } else {
     ++verbs_[static_cast<std::size_t>(request.verb)];
     std::string text = run_command(number, request, tape, now);
@@ -224,7 +233,8 @@ void Model::check_recorded(const Event& record, JobId id) const {
   const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
                     record.job.priority == job.priority && record.job.delay_s == job.delay_s &&
                     record.job.ttr_s == job.ttr_s && record.job.tags == tags_of(job) &&
-                    record.job.state == state && record.job.counts == job.counts;
+                    record.job.state == state && record.job.counts == job.counts &&
+                    record.job.note == job.note;
   require(fits, "the record of job " + std::to_string(id) + " is not as the job is");
 }
 
@@ -240,6 +250,7 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
   const std::string& used = clients_.at(number).used;
   switch (request.verb) {
     case Verb::put:
+    case Verb::note:
     case Verb::quit:
       break;
     case Verb::use:
@@ -331,6 +342,8 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return reserve(number, Instant::never(), now, WaitFor::job_or_input);
     case Verb::wait_job:
       return wait_job(number, request, now);
+    case Verb::peek_note:
+      return peek_note(request.id);
   }
   return {};
 }

@@ -47,7 +47,7 @@ std::string Model::capabilities(int number) const {
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
   text +=
       "- flush-buried\n- touch-all\n- reserve-with-abort\n- stats-group\n- wait-job\n- "
-      "list-clients\n- try\n- "
+      "list-clients\n- note\n- peek-note\n- try\n- "
       "con\n- idp\n- "
       "grp\n- aft\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";

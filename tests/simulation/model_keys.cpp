@@ -37,6 +37,7 @@ void Model::own_key(JobId id) {
 
 void Model::erase_job(JobId id) {
   ModelJob& job = jobs_.at(id);
+  if (job.has_had_note) steps_ += QueueState::kStepsPerJob;
   end_hold(job);
   const std::string group = job.group;
   const auto holder = keys_.find({job.tube, job.key});
@@ -68,6 +69,7 @@ void Model::answer_duplicate(const Event& told, std::string text, std::uint64_t 
 void Model::end_put_as_told(const Event& told, Instant now) {
   const ModelClient& client = clients_.at(told.client);
   if (!client.put_is_open) return;
+  if (client.put.verb == Verb::note) return end_note_as_told(told);
   if (!told.line.starts_with("INSERTED ")) {
     run_silent(told.client, told.line);
     return;

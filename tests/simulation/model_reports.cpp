@@ -205,6 +205,7 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
       if (job.burial_cause == BurialCause::closed) end = "close";
       if (!is_by_client) row("  last-try", end);
     }
+    if (!job.note.empty()) row("  note", shown_note(job.note));
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

@@ -81,7 +81,9 @@ struct ModelJob {
   bool is_after_any = false;     // It does not wait for buried jobs.
   std::uint64_t hold = 0;        // Held; grows with each put; 0: not held.
   bool group_has_ended = false;  // Its hold is about to end.
-  std::uint64_t flush = 0;       // The task that will free it; it is invisible then; 0: none.
+  std::string note = {};
+  bool has_had_note = false;  // It has a note, or had one since the last start.
+  std::uint64_t flush = 0;    // The task that will free it; it is invisible then; 0: none.
   std::array<std::uint64_t, kJobEvents> counts{};  // Indexed by JobEvent.
 };
 
@@ -93,6 +95,8 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 std::string quoted(const std::string& text);
 // Returns the text after `try:` in its tags.
 std::string value_of_tries(const ModelJob& job);
+// Returns a note as in a report.
+std::string shown_note(const std::string& note);
 // Returns the text after `idp:` in its tags.
 std::string value_of_key(const ModelJob& job);
 // Returns the text after `aft:` in its tags.
@@ -163,7 +167,7 @@ struct ModelClient {
   std::deque<ModelAnswer> answers;               // Due and not seen yet.
   std::deque<Request> requests;                  // Sent and not run yet.
   std::uint64_t bytes_sent = 0, bytes_read = 0;  // By the client; by the server.
-  bool put_is_open = false;  // The line of a put was read, and it has no answer yet.
+  bool put_is_open = false;  // The line of a put or a note was read, and it has no answer yet.
   Request put;
   JobId put_id = 0;
   bool may_be_drained = false;  // Drain mode ended while that put was open and complete.

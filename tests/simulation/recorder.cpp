@@ -41,10 +41,10 @@ std::map<JobId, KnownTombstone> all_tombstones(const Engine& engine, Duration wa
 
 std::string to_text(const Event& event) {
   const char* const kinds[] = {
-      "line",           "reserve_put", "reserve_update", "reserve_burial",  "reserve_hold_end",
-      "reserve_delete", "record_put",  "record_update",  "record_in_place", "record_kept",
-      "record_delete",  "numbers",     "file_of",        "try_again",       "answered",
-      "client_shown"};
+      "line",           "reserve_put",  "reserve_update", "reserve_burial", "reserve_hold_end",
+      "reserve_delete", "reserve_note", "record_put",     "record_update",  "record_in_place",
+      "record_note",    "record_kept",  "record_delete",  "numbers",        "file_of",
+      "try_again",      "answered",     "client_shown"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
@@ -124,6 +124,7 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
     const auto job = found.find(id);
     const bool is_there = job != found.end();
     bool fits = false;
+    const bool fits_note = !is_there || notes_.may_be(id, job->second.note, safe, exactly);
     std::string allowed;
     for (std::size_t i = first; i < changes.size(); ++i) {
       if (exactly && i > first && changes[i].record != binlog::kUnrecorded) continue;
@@ -135,9 +136,10 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
       fits = fits || same;
       allowed += "\n  " + std::to_string(changes[i].record) + ": " + binlog::to_text(state);
     }
-    require(fits, "job " + std::to_string(id) + " came back as " +
-                      binlog::to_text(is_there ? std::optional(job->second) : std::nullopt) +
-                      "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
+    require(fits && fits_note,
+            "job " + std::to_string(id) + " came back as " +
+                binlog::to_text(is_there ? std::optional(job->second) : std::nullopt) +
+                "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
     require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
   }
   check_bodies(restored);
@@ -209,6 +211,7 @@ void Ledger::check_tombstones(const Engine& restored, Duration wall_offset, std:
 void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
   const Jobs found = binlog::all_jobs(restored, wall_offset);
   const Tombstones kept_keys = all_tombstones(restored, wall_offset);
+  notes_.begin(restored);
   for (auto& [id, changes] : changes_) {
     for (const Change& change : changes) {
       const bool is_left = change.tombstone && !found.contains(id) && !kept_keys.contains(id);
@@ -260,6 +263,13 @@ JournalStatus Recorder::take_room_for_update(Promise promise) {
   return status;
 }
 
+JournalStatus Recorder::take_room_for_note(JobRef job, std::size_t note_bytes) {
+  const JournalStatus status = binlog_.take_room_for_note(job, note_bytes);
+  note_room(
+      {.kind = Event::Kind::take_room_for_note, .status = status, .id = engine_->jobs()[job].id});
+  return status;
+}
+
 JournalStatus Recorder::take_promised_room(const Promised& promised) {
   const JournalStatus status = binlog_.take_promised_room(promised);
   if (promised.burial == nullptr && promised.deletions == 0) {
@@ -290,13 +300,15 @@ bool Recorder::may_try_again() {
 
 void Recorder::record(JobChange change, const JournaledJob& job) {
   constexpr std::array kKinds = {Event::Kind::record_put, Event::Kind::record_update,
-                                 Event::Kind::record_in_place};
+                                 Event::Kind::record_in_place, Event::Kind::record_note};
   use_room();
   binlog_.record(change, job);
   const JobId id = job.job.id;
   KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
   if (change == JobChange::put) ledger_.note_body(id, engine_->jobs().body(job.ref));
-  if (change == JobChange::in_place) {
+  if (change == JobChange::note) {
+    ledger_.note_note(binlog_.records(), id, known.note);
+  } else if (change == JobChange::in_place) {
     ledger_.note_in_place(binlog_.records(), id, known);
   } else {
     ledger_.note(binlog_.records(), id, known);

@@ -37,9 +37,11 @@ struct Event {
     take_room_for_burial,
     take_room_for_hold_end,
     take_room_for_delete,
+    take_room_for_note,
     record_put,
     record_update,
     record_in_place,
+    record_note,
     record_tombstone,
     record_delete,
     numbers,
@@ -53,7 +55,7 @@ struct Event {
   int client = 0;                            // line: its sender; answered: its receiver.
   std::string line = {};                     // line: its text. client_shown: state of the client.
   CoarseInstant idle_since = {};             // client_shown: since when it is idle.
-  JobId id = 0;                              // record_…, take_room_for_burial
+  JobId id = 0;                              // record_…, take_room_for_burial, take_room_for_note
   binlog::KnownJob job = {};                 // record_…, except record_delete: as recorded.
   std::uint64_t keys = 0;                    // take_room_for_delete: keys that the deletions leave.
   KnownTombstone tombstone = {};             // record_tombstone: its end by the engine's clock.
@@ -103,6 +105,9 @@ class Ledger {
   void note_in_place(std::uint64_t record, JobId id, binlog::KnownJob job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
   const std::string& body(JobId id) const { return bodies_.at(id); }
+  void note_note(std::uint64_t record, JobId id, const std::string& note) {
+    notes_.set(record, id, note);
+  }
 
   // Throws Mismatch unless each job, and each tombstone, is as it was at `safe` or became later.
   // `exactly`: as it was at `safe`.
@@ -131,6 +136,7 @@ class Ledger {
 
   std::map<JobId, std::vector<Change>> changes_;
   std::map<JobId, std::string> bodies_;
+  binlog::KnownNotes notes_;
   // Tombstones that were not restored because others had their keys. A later restart may find them.
   Tombstones passed_over_;
   std::uint64_t burials_ = 0;
@@ -148,6 +154,7 @@ class Recorder final : public Journal {
 
   JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body) override;
   JournalStatus take_room_for_update(Promise promise) override;
+  JournalStatus take_room_for_note(JobRef job, std::size_t note_bytes) override;
   JournalStatus take_promised_room(const Promised& promised) override;
   bool may_try_again() override;
   void release_room() override {

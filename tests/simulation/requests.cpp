@@ -346,7 +346,8 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
     make_malformed(request, chance);
   }
   request.bytes = request.line + "\r\n";
-  if (request.kind == Request::Kind::command && request.verb == Verb::put) {
+  const bool has_body = request.verb == Verb::put || request.verb == Verb::note;
+  if (request.kind == Request::Kind::command && has_body) {
     request.bytes += request.body + (request.body_ends_well ? "\r\n"
                                      : chance.one_in(2)     ? "\r\r"
                                                             : "xy");

@@ -101,6 +101,18 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"wait-job 1 1 "},
     {"wait-job 1 1 1"},
     {"wait-job 1 4294967296"},
+    {"note "},
+    {"note 1"},
+    {"note x 1"},
+    {"note 1 x"},
+    {"note 1 -1"},
+    {"note 1 1 "},
+    {"note 1 1 1"},
+    {"note 1 4294967296"},
+    {"peek-note "},
+    {"peek-note x"},
+    {"peek-note 1 "},
+    {"peek-note 1 1"},
     {"drainx", CommandSet::operators},
     {"drain 1", CommandSet::operators},
     {"undrain ", CommandSet::operators},
@@ -197,6 +209,26 @@ void make_weight(Request& request, test::Random& chance) {
   request.tube = random_tube(chance);
   request.bound = chance.one_in(10) ? kWatchWeightMax - chance.below32(2) : 1 + chance.below32(9);
   make_line(request, Verb::watch_by_weight, name(request.tube) + number(request.bound));
+}
+
+// Two notes in three are for jobs that the client may write to.
+void make_note(Request& request, test::Random& chance, const Model& model, int client) {
+  std::vector<JobId> with_note;
+  for (const auto& [id, job] : model.jobs()) {
+    if (!job.note.empty()) with_note.push_back(id);
+  }
+  request.id = with_note.empty() || chance.one_in(2) ? random_id(chance, model, client)
+                                                     : chance.pick(with_note);
+  if (chance.one_in(4)) return make_line(request, Verb::peek_note, number(request.id));
+  const std::string_view texts[] = {"",         "",         "50 %", "error \"x\\y\"\nat line 3\r\n",
+                                    "\x01\xff", "stats\r\n"};
+  request.body = chance.pick(texts);
+  if (chance.one_in(3)) {
+    for (std::uint64_t left = chance.below(700); left > 0; --left) request.body += "\xc3\xa4";
+  }
+  if (chance.one_in(10)) request.body.resize(1023 + chance.below(4), 'n');
+  request.body_ends_well = !chance.one_in(30);
+  make_line(request, Verb::note, number(request.id) + number(request.body.size()));
 }
 
 void make_delete_batch(Request& request, test::Random& chance, const Mix& mix, const Model& model,
@@ -302,8 +334,10 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_reports(request, chance);
   } else if (kind < 50 && may_touch_all(model, client)) {
     make_line(request, Verb::touch_all);
-  } else if (kind < 56) {
+  } else if (kind < 54) {
     make_wait_job(request, chance, model);
+  } else if (kind < 62) {
+    make_note(request, chance, model, client);
   } else if (kind < 70) {
     make_reserve_batch(request, chance, mix);
   } else if (kind < 78) {

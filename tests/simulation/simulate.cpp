@@ -65,7 +65,8 @@ struct Totals {
                 refused = 0, put_off = 0, task_turns = 0, refused_flushes = 0, duplicates = 0,
                 raises = 0, twins = 0, tombstone_duplicates = 0, tombstone_ends = 0,
                 tombstones_back = 0, holds_ended = 0, holds_back = 0, any_ends = 0,
-                groups_ended_before = 0, tags_from_rules = 0, quiet_burials = 0;
+                groups_ended_before = 0, tags_from_rules = 0, quiet_burials = 0, notes = 0,
+                notes_back = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -102,6 +103,10 @@ bool has_sent_all(const Totals& totals) {
   }
   if (totals.tags_from_rules == 0 || totals.quiet_burials == 0) {
     std::fprintf(stderr, "no job got a tag of a rule, or none was buried by it\n");
+    has_all = false;
+  }
+  if (totals.has_extended && (totals.notes == 0 || totals.notes_back == 0)) {
+    std::fprintf(stderr, "no note was written, or none came back\n");
     has_all = false;
   }
   return has_all;
@@ -153,6 +158,8 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.groups_ended_before += simulation.groups_ended_before();
     totals.tags_from_rules += simulation.tags_from_rules();
     totals.quiet_burials += simulation.quiet_burials();
+    totals.notes += simulation.notes();
+    totals.notes_back += simulation.notes_back();
     totals.has_extended = totals.has_extended || simulation.has_extended();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());

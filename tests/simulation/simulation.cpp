@@ -81,12 +81,14 @@ void Simulation::run_tape() {
 
 void Simulation::note_line(Wire& wire, std::string_view line) {
   tape_.add({.kind = Event::Kind::line, .client = wire.number, .line = std::string(line)});
-  wire.keyed_put_is_open = line.starts_with("put ") && line.find(" idp:") != std::string_view::npos;
+  wire.keyed_put_is_open =
+      line.starts_with("note ") ||
+      (line.starts_with("put ") && line.find(" idp:") != std::string_view::npos);
   wire.bytes_at_put = answered_bytes(wire);
 }
 
-// Notes which clients were answered after the line of a put with a key, because there may be no
-// other sign of the moment.
+// Notes which clients were answered after the line of a put with a key, or of a note, because there
+// may be no other sign of the moment.
 void Simulation::note_answers() {
   for (auto& [number, wire] : wires_) {
     if (!wire.keyed_put_is_open || !model_.has_client(number)) continue;

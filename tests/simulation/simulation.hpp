@@ -67,6 +67,8 @@ class Simulation {
   std::uint64_t holds_ended() const { return model_.holds_ended(); }
   std::uint64_t holds_back() const { return model_.holds_back(); }
   std::uint64_t any_ends() const { return model_.any_ends(); }
+  std::uint64_t notes() const { return model_.notes(); }
+  std::uint64_t notes_back() const { return model_.notes_back(); }
   std::uint64_t groups_ended_before() const { return model_.groups_ended_before(); }
   std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
   // Returns the last events, one in a line.

@@ -52,6 +52,7 @@ class FakeJournal final : public Journal {
   // Number of requests for room, and the sizes of the last one.
   std::uint64_t asked = 0;
   PutRoom put_room;
+  std::size_t note_bytes = 0;
   // Maximum number of deletions in one request.
   std::uint32_t deletions_together_max = 1000;
 
@@ -110,6 +111,10 @@ class FakeJournal final : public Journal {
   }
   JournalStatus take_room_for_update(Promise promise) override {
     return take(Room::update, promise);
+  }
+  JournalStatus take_room_for_note(JobRef, std::size_t bytes) override {
+    note_bytes = bytes;
+    return take(Room::update, Promise::nothing);
   }
   JournalStatus take_promised_room(const Promised& promised) override {
     if (promised.burial != nullptr) {
@@ -197,7 +202,7 @@ class FakeJournal final : public Journal {
     if (change == JobChange::put && put_room.tombstone_key_bytes > 0) {
       promised.key_bytes = put_room.tombstone_key_bytes + put_room.tube_name_bytes;
     }
-    if (change == JobChange::in_place) return;
+    if (change == JobChange::in_place || change == JobChange::note) return;
     const bool is_held = change == JobChange::put && put_room.is_held;
     promised.hold_end = is_held && job.job.state() == JobState::delayed;
     if (job.job.state() == JobState::buried) {

@@ -73,6 +73,7 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset) {
   known.delay_s = job.delay_s;
   known.ttr_s = job.ttr_s;
   known.tags = engine.jobs().tags(ref);
+  known.note = engine.jobs().note(ref);
   known.created_at = (job.created + wall_offset).count();
   known.state = job.state() == JobState::reserved ? JobState::ready : job.state();
   if (known.state == JobState::delayed) {
@@ -99,6 +100,7 @@ std::string to_text(const std::optional<KnownJob>& job) {
   if (job->state == JobState::buried) {
     text += ", cause " + std::to_string(static_cast<unsigned>(job->burial_cause));
   }
+  if (!job->note.empty()) text += ", note " + job->note.substr(0, 20);
   return text;
 }
 
@@ -110,6 +112,7 @@ bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
     known.counts[i] = found.counts[i];
   }
   known.burial = found.burial;
+  known.note = found.note;
   return known == found;
 }
 
@@ -131,7 +134,24 @@ std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset) {
   return jobs;
 }
 
+void KnownNotes::begin(const Engine& engine) {
+  notes_.clear();
+  for (const auto& [id, job] : all_jobs(engine, Duration{})) set(0, id, job.note);
+}
+
+bool KnownNotes::may_be(JobId id, const std::string& note, std::uint64_t safe, bool exactly) const {
+  std::vector<std::string> allowed{""};
+  if (const auto known = notes_.find(id); known != notes_.end()) {
+    for (const auto& [record, text] : known->second) {
+      if (record <= safe) allowed.clear();
+      if (record <= safe || !exactly) allowed.push_back(text);
+    }
+  }
+  return std::find(allowed.begin(), allowed.end(), note) != allowed.end();
+}
+
 void JobHistory::begin(const Engine& engine, Duration wall_offset) {
+  notes_.begin(engine);
   engine_ = &engine;
   wall_offset_ = wall_offset;
   for (auto& [id, job] : all_jobs(engine, wall_offset)) {
@@ -156,6 +176,7 @@ JournalStatus JobHistory::take_promised_room(const Promised& promised) {
 void JobHistory::record(JobChange change, const JournaledJob& job) {
   binlog_.record(change, job);
   KnownJob known = known_from(*engine_, job.ref, wall_offset_);
+  if (change == JobChange::note) return notes_.set(binlog_.records(), job.job.id, known.note);
   if (known.state == JobState::buried && change == JobChange::in_place) {
     const auto before = std::find_if(changes_.rbegin(), changes_.rend(),
                                      [&](const Change& other) { return other.id == job.job.id; });
@@ -258,8 +279,9 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
     const bool has_turn = (*match)->burial > 0;  // 0: the burial is not recorded.
     if (has_turn) burials[job.tube][job.burial] = (*match)->burial;
     const JobRef ref = restored.peek(id);
-    if (restored.jobs().body(ref) != body_for(id, job.body_bytes)) {
-      return "job " + std::to_string(id) + " has another body";
+    const bool has_body = restored.jobs().body(ref) == body_for(id, job.body_bytes);
+    if (!has_body || !notes_.may_be(id, job.note, safe, exactly)) {
+      return "job " + std::to_string(id) + " has another body or note";
     }
   }
   for (const auto& [id, states] : allowed) {

@@ -32,6 +32,7 @@ struct KnownJob {
   JobState state = JobState::ready;       // A reserved job is restored as ready.
   std::array<std::uint64_t, 5> counts{};  // Indexed by JobEvent.
   std::string tags = {};
+  std::string note = {};
   std::uint64_t burial = 0;                         // Grows with each burial; 0: not buried.
   BurialCause burial_cause = BurialCause::unknown;  // Buried jobs only.
 
@@ -52,10 +53,25 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
 std::string to_text(const std::optional<KnownJob>& job);
 // Returns true if a job was restored as recorded. A reserve or its timeout has no record of its
 // own, so a copy that compaction makes may have higher counts. A delayed job whose delay is over is
-// a ready one.
+// a ready one. Ignores the note: its records are its own.
 bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now);
 // Returns all jobs of an engine. Buried jobs are numbered in the order of their tubes.
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);
+
+// The notes of jobs. Their records have nothing else of the job, and other records lack the note.
+class KnownNotes {
+ public:
+  // Forgets all notes, and takes those of the engine.
+  void begin(const Engine& engine);
+  void set(std::uint64_t record, JobId id, std::string note) {
+    notes_[id].emplace_back(record, std::move(note));
+  }
+  // Returns true if a job may have that note: the one at `safe` or, unless `exactly`, a later one.
+  bool may_be(JobId id, const std::string& note, std::uint64_t safe, bool exactly) const;
+
+ private:
+  std::map<JobId, std::vector<std::pair<std::uint64_t, std::string>>> notes_;
+};
 
 // Number of a change without a record: a burial that the journal takes later. Only a copy of the
 // job that the binlog makes meanwhile has the change.
@@ -90,6 +106,9 @@ class JobHistory final : public Journal {
   JournalStatus take_room_for_update(Promise promise) override {
     return binlog_.take_room_for_update(promise);
   }
+  JournalStatus take_room_for_note(JobRef job, std::size_t note_bytes) override {
+    return binlog_.take_room_for_note(job, note_bytes);
+  }
   JournalStatus take_promised_room(const Promised& promised) override;
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
@@ -111,6 +130,7 @@ class JobHistory final : public Journal {
   Duration wall_offset_;
   std::uint64_t burials_ = 0;
   std::vector<Change> changes_;
+  KnownNotes notes_;
 };
 
 }  // namespace haricot::binlog

@@ -65,6 +65,8 @@ inline constexpr std::uint32_t kStepsPerNamedJob = 2;
 inline constexpr std::uint32_t kStepsPerJob = 8;
 // A delivery to a waiting client: writing and sending its answer.
 inline constexpr std::uint32_t kStepsPerDelivery = kStepsPerSend;
+// Setting the note of a job, and writing its records: 23 short ones at most.
+inline constexpr std::uint32_t kStepsPerNote = 64;
 // Handling a due timer.
 inline constexpr std::uint32_t kStepsPerTimer = 2;
 // Removing a key that has outlived its job.

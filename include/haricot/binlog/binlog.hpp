@@ -124,6 +124,9 @@ class Binlog final : public Journal {
   JournalStatus take_room_for_update(Promise promise) override {
     return changes_.take_room_for_update(promise);
   }
+  JournalStatus take_room_for_note(JobRef job, std::size_t note_bytes) override {
+    return changes_.take_room_for_note(job, note_bytes);
+  }
   JournalStatus take_promised_room(const Promised& promised) override {
     return changes_.take_promised_room(promised);
   }

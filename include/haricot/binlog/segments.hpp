@@ -89,6 +89,8 @@ class Segments {
 
   // Moves a job, whose records take that many bytes, to the newest file.
   void attach(JobRef ref, std::uint64_t bytes);
+  // Changes the bytes that the records of a job take.
+  void resize(JobRef ref, std::uint64_t bytes_before, std::uint64_t bytes);
   // Removes a job from its file, if it is in one.
   void detach(JobRef ref, std::uint64_t bytes);
 

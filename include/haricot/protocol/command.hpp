@@ -20,6 +20,7 @@ inline constexpr std::size_t kLineBytesMax = 224;  // A command line with its CR
 inline constexpr std::size_t kBatchLineBytesMax = 24 * 1024;
 inline constexpr std::size_t kTrailerBytes = 2;  // The CR LF after a body.
 inline constexpr std::uint32_t kJobBytesMaxDefault = 65535;
+inline constexpr std::uint32_t kNoteBytesMax = 1024;
 inline constexpr std::uint32_t kJobBytesMaxLimit = 1U << 30;  // Maximum of -z.
 inline constexpr std::uint32_t kReserveTimeoutSecondsMax = 2147483647;
 
@@ -68,7 +69,7 @@ enum class Answer : std::uint8_t {
   may_wait,           // At once, or by a later delivery.
   tubes_in_pieces,    // At once, or a list of all tubes that is sent over many turns.
   watched_in_pieces,  // At once, or a list of the watched tubes, sent over many turns.
-  by_session,         // The session runs the command: a put has a body, and quit has no answer.
+  by_session,         // The session runs the command: it has a body, or no answer (quit).
 };
 
 // Columns of a command's row that this layer uses.

@@ -50,9 +50,10 @@ enum class ReplyCode : std::uint8_t {
   inserted_raised,
   touched_all,
   aborted,
+  noted,
 };
 constexpr ReplyCode last_of(ReplyCode) {
-  return ReplyCode::aborted;
+  return ReplyCode::noted;
 }
 inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(last_of(ReplyCode{})) + 1;
 
@@ -117,6 +118,7 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::inserted_raised, "INSERTED", ReplyForm::number_state_and_number},
     {ReplyCode::touched_all, "TOUCHED_ALL", ReplyForm::number},
     {ReplyCode::aborted, "ABORTED", ReplyForm::word},
+    {ReplyCode::noted, "NOTED", ReplyForm::word},
 }};
 
 constexpr const ReplyRow& row_of(ReplyCode code) {

@@ -163,6 +163,9 @@ class Engine {
   Outcome bury(Client& client, JobId id, std::uint32_t priority);
   // done, not_found
   Outcome touch(Client& client, JobId id, Instant now);
+  // Sets the note of a job that is not reserved, or that the client holds. done, not_found,
+  // out_of_memory, journal_failed
+  Outcome set_note(const Client& client, JobId id, std::string_view note);
   // Restarts the TTRs of all jobs that the client holds. waiting
   Outcome touch_all(Client& client, Instant now);
   // done, out_of_memory
@@ -249,6 +252,7 @@ class Engine {
   Outcome put_again(Tube& tube, JobRef owner, std::uint32_t priority);
   [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(JobRef ref);
   JobRef held_by(const Client& client, JobId id) const;
+  JobRef not_held_by_others(const Client& client, JobId id) const;
 
   QueueState state_;
   Flushes flushes_;

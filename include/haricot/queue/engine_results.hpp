@@ -188,6 +188,7 @@ struct JobReport {
   std::uint32_t body_bytes;
   std::uint64_t reserves, timeouts, releases, buries, kicks;
   std::string_view tags = {};                       // Text, valid while the job exists.
+  std::string_view note = {};                       // Valid while the job exists and has this note.
   bool is_held = false;                             // The job waits for a group.
   ClientRef holder{};                               // 0: not reserved, or the holder is gone.
   std::uint64_t reserved_for_s = 0;                 // Since the reserve; 0 without a holder.

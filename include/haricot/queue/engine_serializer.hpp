@@ -148,12 +148,14 @@ struct Job {
   // The limit of the job's lane and the job whose put has set it; equal for all jobs of the lane.
   std::uint32_t lane_limit = 0;
   JobId lane_limit_from = 0;
-  std::string_view body;  // Empty: the journal has it.
+  // Empty: the journal has them.
+  std::string_view note;
+  std::string_view body;
 
   using Fields = FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since,
                            &Job::deadline, &Job::arrival, &Job::is_held, &Job::priority,
                            &Job::delay_s, &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags,
-                           &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
+                           &Job::lane_limit, &Job::lane_limit_from, &Job::note, &Job::body>;
 };
 
 // The buried jobs of a tube in their order.

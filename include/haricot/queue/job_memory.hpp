@@ -1,7 +1,7 @@
 // The limit of the memory for jobs.
 //
-// The limit only refuses puts. Workers can process existing jobs at the limit, and a restart
-// restores all jobs of the journal.
+// The limit only refuses puts and notes. Workers can process existing jobs at the limit, and a
+// restart restores all jobs of the journal.
 
 #pragma once
 
@@ -47,6 +47,10 @@ class JobMemory {
     // The size of a body that never fits is unrelated to how full the memory is.
     if (asked < bytes_max_) short_above_ = std::min(short_above_, bytes_max_ - asked);
     return false;
+  }
+  // Returns true if that many bytes stay within the limit. For data of an existing job.
+  bool has_room_for(std::uint64_t bytes) const {
+    return !is_limited() || counted_bytes() + bytes <= bytes_max_;
   }
   // Calls admit() for a put with a body and a text of tags of these sizes, without its lane, key
   // and group. For callers that have to allocate the body before the put.

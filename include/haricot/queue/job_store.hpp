@@ -11,8 +11,8 @@
 // job: it is in an id index of its own, its body is the name of the tube, and its only tag is the
 // key.
 //
-// The extra of a job (JobExtra) is a third kind of piece, in an id index of its own: data that few
-// jobs have.
+// The extra of a job (JobExtra) is a third kind of piece, in an id index of its own: its note, and
+// other data that few jobs have.
 //
 // The store does not interpret tubes and states; the engine does.
 //
@@ -183,7 +183,8 @@ class JobStore {
  public:
   static constexpr std::size_t kInlineBodyBytesMax = 1024;
 
-  explicit JobStore(bool with_journal_fields = false);
+  // The steps of freeing extras are added to `steps`, which outlives this, unless it is null.
+  explicit JobStore(bool with_journal_fields = false, std::uint64_t* steps = nullptr);
   ~JobStore();
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
@@ -310,6 +311,18 @@ class JobStore {
     return burials_.get(piece_ref(ref), now);
   }
   const BurialTimes& burials() const { return burials_; }
+  // Maximum size of the note of a job.
+  static constexpr std::size_t kNoteBytesMax = 1024;
+  // Returns the note of a job, empty if it has none; valid until the note changes or the job is
+  // destroyed.
+  std::string_view note(JobRef ref) const;
+  // Returns true if the job has a note, or had one since it was created or restored.
+  bool has_had_note(JobRef ref) const;
+  // Sets the note of a job; an empty one removes it. Returns false if memory is short; nothing has
+  // changed then. Requires: at most kNoteBytesMax bytes.
+  [[nodiscard]] bool set_note(JobRef ref, std::string_view note);
+  // Returns an upper bound of the bytes by which a note increases memory_bytes().
+  static std::uint64_t memory_bytes_for_note(std::size_t note_bytes);
 
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, const JobCounts& counts);
@@ -367,12 +380,15 @@ class JobStore {
   }
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
-  [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
+  [[gnu::noinline]] void carry(JobRef ref, JobCounts& counts);
   // Requires: the job has an extra.
   JobExtra& extra(const Job& job) const;
-  // Returns the job's extra, a new one if it has none; null if memory is short.
-  JobExtra* find_or_add_extra(Job& job);
+  // Returns the job's extra with room for a note of that many bytes: a new one unless it has one
+  // of that size. Null if memory is short.
+  JobExtra* extra_for(Job& job, std::size_t note_bytes);
   [[gnu::noinline]] void drop_extra(JobId id);
+  // Returns the bytes of the piece of an extra.
+  static std::size_t extra_bytes(std::size_t note_bytes);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
@@ -386,6 +402,7 @@ class JobStore {
   void unlink_chunk(std::uint32_t number);
 
   std::size_t field_bytes_;
+  std::uint64_t* steps_;
   std::vector<Chunk> chunks_;                // Indexed by number; number 0 is unused.
   std::vector<std::uint32_t> free_numbers_;  // Has capacity for the numbers of all chunks.
   // First chunk with a free piece, by piece size in units of kGrainBytes; 0: none.

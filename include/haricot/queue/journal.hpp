@@ -93,6 +93,7 @@ enum class JobChange : std::uint8_t {
   put,       // New job.
   update,    // Changed job. A buried one is now the last buried job.
   in_place,  // Changed job that did not move; a buried one keeps its turn.
+  note,      // Changed note, nothing else.
 };
 
 // Counts of records. The answer that reports a change is held back until `safe` has reached the
@@ -144,6 +145,9 @@ class Journal {
   // Takes room for the record of a change of an existing job, and for the records that are promised
   // with it.
   [[nodiscard]] virtual JournalStatus take_room_for_update(Promise promise) = 0;
+  // Takes room for the record of a note of that many bytes. Requires: the job still has its former
+  // note.
+  [[nodiscard]] virtual JournalStatus take_room_for_note(JobRef job, std::size_t note_bytes) = 0;
   // Takes promised room, either all of it or none. Returns `full` only for several deletions: their
   // records are written together, and there may be room for fewer.
   [[nodiscard]] virtual JournalStatus take_promised_room(const Promised& promised) = 0;
@@ -190,6 +194,7 @@ class NoJournal final : public Journal {
     return JournalStatus::ok;
   }
   JournalStatus take_room_for_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus take_room_for_note(JobRef, std::size_t) override { return JournalStatus::ok; }
   JournalStatus take_promised_room(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
   bool may_try_again() override { return false; }

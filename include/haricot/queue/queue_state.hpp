@@ -35,7 +35,7 @@ struct QueueState {
   // Requires: the journal outlives the state.
   QueueState(Instant start, Journal& to, const HashKey& key)
       : journal(to),
-        jobs(to.has_job_fields()),
+        jobs(to.has_job_fields(), &steps),
         tubes(key),
         default_tube(tubes.create("default")),
         wheel(start),

@@ -94,6 +94,8 @@ class Dispatcher {
   // A plan that is not finished, or is refused, has to be forgotten with forget_put().
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
+  // Runs the line of a note, whose body finish_put() takes, too.
+  static PutPlan begin_note(const Command& command);
   // Copies the tags of the last put out of its line, which the caller is about to overwrite.
   void release_line() { tags_.release_line(); }
   void forget_put(const PutPlan& plan) {
@@ -123,6 +125,8 @@ class Dispatcher {
 
  private:
   ReplyCode find_room(PutPlan& plan, const Command& command);
+  [[gnu::cold, gnu::noinline]] Reply finish_note(Client& client, const PutPlan& plan,
+                                                 std::string_view note);
   [[gnu::noinline]] Outcome put_within_limit(Client& client, const NewJob& job, NewBody& body,
                                              Instant now);
   Reply inserted_again();

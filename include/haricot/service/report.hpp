@@ -29,6 +29,8 @@ class Report {
   void value(std::string_view key, std::string_view value);
   // Writes a value in quotes, unless `compat` has none.
   void quoted(std::string_view key, std::string_view value);
+  // Writes the first line of any bytes, at most 160 of them, as a string of JSON.
+  void text(std::string_view key, std::string_view value);
   // Writes an item of a list, without quotes.
   void item(std::string_view value);
   void cpu_time(std::string_view key, std::uint64_t microseconds);

@@ -1,10 +1,10 @@
-// Turns the bytes of one client into requests: command lines, and the bodies of puts.
+// Turns the bytes of one client into requests: command lines, and the bodies of puts and notes.
 //
 // The reader neither receives bytes nor runs requests. The owner of the input requests the next
-// piece, runs it, and requests the next one. After the line of a put it calls expect_body(). The
-// owner keeps the input until the reader has used it: a line or a small body is used when it is
-// complete. A large body is copied piece by piece into its final memory, and discarded bytes are
-// used as they arrive.
+// piece, runs it, and requests the next one. After the line of a command with a body it calls
+// expect_body(). The owner keeps the input until the reader has used it: a line or a small body is
+// used when it is complete. A large body is copied piece by piece into its final memory, and
+// discarded bytes are used as they arrive.
 //
 //   put 0 0 9 3\r\n | abc\r\n | stats\r\n     one piece each
 //   put 0 0 9 9000\r\n | 1000 bytes | 8000 bytes | \r\n
@@ -15,23 +15,26 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "haricot/base/blob.hpp"
+#include "haricot/base/check.hpp"
 #include "haricot/base/serialization.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/job.hpp"
 
 namespace haricot {
 
-// A put whose body is not complete.
+// A command whose body is not complete.
 struct PutPlan {
   enum class Kind : std::uint8_t {
     put,
     tagged_put,  // The dispatcher keeps its tags: see Dispatcher::forget_put().
+    note,
   };
-  friend constexpr Kind last_of(Kind) { return Kind::tagged_put; }
+  friend constexpr Kind last_of(Kind) { return Kind::note; }
 
-  JobId id = 0;
+  JobId id = 0;  // Id of the new job, or of the job with the note.
   // Memory of a large body; null: the body is small, or refused.
   BlobRef body = {};
   std::uint32_t priority = 0;
@@ -76,8 +79,14 @@ class RequestReader {
   // the input.
   RequestPiece next(std::string_view input);
 
-  // Begins the body of the put whose line was returned last. Requires: no body is incomplete.
-  void expect_body(PutPlan plan);
+  // Begins the body of the command whose line was returned last. Requires: no body is incomplete.
+  // Inlined, because each put would pay for the call.
+  [[gnu::always_inline]] void expect_body(PutPlan plan) {
+    CHECK(stage_ == Stage::line);
+    plan_ = std::move(plan);
+    stage_ = plan_.refusal == ReplyCode::none ? Stage::body : Stage::rest_of_body;
+    body_bytes_left_ = plan_.body_bytes;
+  }
   // Makes next() return the last `body` again. Requires: its bytes are still in the input, and the
   // plan has the same body.
   void take_back_body() { stage_ = Stage::body; }

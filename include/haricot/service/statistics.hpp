@@ -71,6 +71,7 @@ enum class StatisticType : std::uint8_t {
   word,      // Never quoted.
   value,     // In quotes unless it is a number, because 5:30 is a number in YAML 1.1.
   quoted,    // Quoted unless compat says otherwise.
+  text,      // Any bytes: the first line, shortened, quoted and escaped.
   cpu_time,  // Seconds with six digits after the dot, from a number of microseconds.
 };
 
@@ -83,7 +84,7 @@ struct Statistic {
   std::string_view key;
   StatisticType type = StatisticType::integer;
   Number number = nullptr;  // For integer and cpu_time.
-  Word word = nullptr;      // For word, value and quoted.
+  Word word = nullptr;      // For the other types.
   // Returns true if the key is shown; null: always, as in beanstalkd.
   Condition is_shown = nullptr;
   // Text in docs/statistics.md; empty: that of the previous row.
@@ -133,6 +134,10 @@ struct Rows {
   template <typename Value>
   static constexpr Row value(Text key, Text meaning, Condition is_shown, Value) {
     return {key, StatisticType::value, nullptr, &word_of<Value>, is_shown, meaning};
+  }
+  template <typename Value>
+  static constexpr Row text(Text key, Text meaning, Condition is_shown, Value) {
+    return {key, StatisticType::text, nullptr, &word_of<Value>, is_shown, meaning};
   }
   template <typename Value>
   static constexpr Row quoted(Text key, Text meaning, Condition is_shown, Value) {

@@ -12,8 +12,8 @@
 namespace haricot::binlog {
 namespace {
 
-// Marks by TextKind: "TAGS", "KEPT" and "KEPA".
-constexpr std::array<std::uint32_t, 3> kMarks = {0x53474154, 0x5450454b, 0x4150454b};
+// Marks by TextKind: "TAGS", "KEPT", "KEPA" and "NOTE".
+constexpr std::array<std::uint32_t, 4> kMarks = {0x53474154, 0x5450454b, 0x4150454b, 0x45544f4e};
 
 // The text is in the fields of the TTR and the body size, after three bytes of numbers, and in the
 // fields of times and counts. BC is between them, and zero in every record without a body.
@@ -24,6 +24,7 @@ constexpr std::size_t kBackTextBytes =
     sizeof(Record::created_at) + sizeof(Record::deadline_at) + sizeof(Record::counts);
 static_assert(kFrontTextBytes + kBackTextBytes == kTextBytesOfAPart);
 static_assert(text_parts(kTombstoneTextBytesMax) <= 255 && kKeyBytesMax <= 255);
+static_assert(text_parts(kNoteTextBytesMax) <= 255);
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
 // Difference between the deadline of a held job and its delay. Another server that reads the folder

@@ -301,6 +301,10 @@ bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
   } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
     text_.add(*part);
     if (text_.is_whole(TextKind::tombstone_alone, part->id)) return take_tombstone(part->id);
+    if (text_.is_whole(TextKind::note, part->id)) {
+      hole_in_front_.reset();
+      return take_note(part->id, text_.text());
+    }
   }
   return true;
 }
@@ -379,7 +383,9 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   }
   bool was_buried = false;
   std::int64_t stamp = 0;
+  std::string note;
   if (known != JobRef::none) {
+    note = engine_.jobs().note(known);
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
@@ -390,7 +396,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   if (ref == JobRef::none) return fail(std::string(kNoMemory));
   if (stamp != 0) engine_.jobs().journal_fields(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
-  return true;
+  return note.empty() || take_note(record.id, kNoteSign + note);
 }
 
 // Returns false if a record of beanstalkd has the id of another job: all records of a job have the
@@ -414,6 +420,19 @@ bool Replay::take_tombstone(JobId id) {
   const JobRef tombstone_ref = engine_.restoring().restore_tombstone(*tombstone);
   if (tombstone_ref == JobRef::none) return fail(std::string(kNoMemory));
   segments_.attach(tombstone_ref, tombstone_record_bytes(*tombstone));
+  return true;
+}
+
+// Restores the note of a job from the text of its records. Without the job the note is not needed:
+// its deletion, or a copy of the job with the note, comes later.
+bool Replay::take_note(JobId id, std::string_view text) {
+  JobStore& jobs = engine_.jobs();
+  const JobRef ref = jobs.find(id);
+  const bool is_good = text.front() == kNoteSign && text.size() <= kNoteTextBytesMax;
+  if (ref == JobRef::none || !is_good) return true;
+  const std::size_t before = note_record_bytes(jobs, ref);
+  if (!jobs.set_note(ref, text.substr(1))) return fail(std::string(kNoMemory));
+  segments_.resize(ref, before, note_record_bytes(jobs, ref));
   return true;
 }
 
@@ -455,7 +474,7 @@ void Replay::drop(JobRef ref) {
   }
   const Job& job = jobs[ref];
   const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
-  segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
+  segments_.detach(ref, full_record_bytes(lead, job.body_bytes) + note_record_bytes(jobs, ref));
   engine_.restoring().drop(ref);
 }
 

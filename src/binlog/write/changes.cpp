@@ -100,6 +100,16 @@ JournalStatus Changes::take_room_for_update(Promise promise) {
   return stream_.records().prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
+// A note stays until its job ends. So it leaves as much room as a put does.
+JournalStatus Changes::take_room_for_note(JobRef job, std::size_t note_bytes) {
+  if (!can_record()) return stream_.refusal().status();
+  const std::uint64_t bytes = note_record_bytes(note_bytes);
+  const JournalStatus status = make_room(bytes, room_.needs().for_puts() + bytes);
+  if (status != JournalStatus::ok) return status;
+  note_bytes_before_ = note_record_bytes(state_.engine->jobs(), job);
+  return stream_.records().prepare(bytes, 0) ? JournalStatus::ok : JournalStatus::full;
+}
+
 JournalStatus Changes::take_promised_room(const Promised& promised) {
   promise_ = Promise::nothing;
   const JournalStatus status = room_for_promised(promised);
@@ -156,6 +166,10 @@ void Changes::record(JobChange change, const JournaledJob& job) {
       break;
     case JobChange::in_place:
       stream_.jobs().append_change_in_place(job);
+      break;
+    case JobChange::note:
+      state_.segments->resize(job.ref, note_bytes_before_, note_record_bytes(jobs, job.ref));
+      stream_.jobs().append_note(job);
       break;
   }
 }
@@ -250,11 +264,16 @@ bool RestoredJobs::record_tombstones() {
 }
 
 bool RestoredJobs::record(JobRef ref) {
+  const JobStore& jobs = state_.engine->jobs();
   const JournaledJob job = state_.engine->journaled(ref);
   const PutRoom put = state_.engine->room_of(ref);
   const auto take_room = [&] { return changes_.take_room_for_put(put, {}); };
   if (repeat_until_disk(stream_.syncs(), take_room) != JournalStatus::ok) return false;
   changes_.record(JobChange::put, job);
+  if (stream_.is_refusing() || !jobs.has_had_note(ref)) return !stream_.is_refusing();
+  const auto take_more = [&] { return changes_.take_room_for_note(ref, jobs.note(ref).size()); };
+  if (repeat_until_disk(stream_.syncs(), take_more) != JournalStatus::ok) return false;
+  changes_.record(JobChange::note, job);
   return !stream_.is_refusing();
 }
 

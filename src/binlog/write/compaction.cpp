@@ -136,16 +136,19 @@ Compaction::Result Compaction::move_one() {
   CHECK(segments().size() > 1 && oldest.first != JobRef::none);
   if (is_tombstone(state_.engine->jobs(), oldest.first)) return move_tombstone(oldest.first);
   const JournaledJob job = state_.engine->journaled(oldest.first);
-  const std::size_t lead = lead_bytes(job, state_.engine->jobs());
-  const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
+  const JobStore& jobs = state_.engine->jobs();
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
-  const JournalStatus room = room_.make_room(bytes, room_.needs().for_ends_of_jobs());
+  const JournalStatus room =
+      room_.make_room(full_record_bytes(job, jobs), room_.needs().for_ends_of_jobs());
   if (room == JournalStatus::later) return Result::has_to_wait;
-  if (room != JournalStatus::ok || !stream_.records().prepare(lead, job.job.body_bytes)) {
+  if (room != JournalStatus::ok ||
+      !stream_.records().prepare_with_note(lead_bytes(job, jobs), job.job.body_bytes,
+                                           note_record_bytes(jobs, job.ref))) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Result::nothing_to_do;
   }
   stream_.jobs().append_full(job);
+  stream_.jobs().append_note(job);
   oldest.moved_until = stream_.progress().records();
   ++records_migrated_;
   return Result::did_some;
@@ -184,11 +187,16 @@ Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef
                                                    room_.needs().for_ends_of_jobs());
   if (status == JournalStatus::later) return Result::has_to_wait;
   if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
-  if (status != JournalStatus::ok || !stream_.records().prepare(0, 0)) {
+  const std::size_t note_bytes = note_record_bytes(state_.engine->jobs(), job.ref);
+  // The file that ends must not write, because that releases memory.
+  if (status == JournalStatus::ok && note_bytes > 0) stream_.records().flush();
+  if (status != JournalStatus::ok || stream_.is_refusing() ||
+      !stream_.records().prepare_with_note(0, 0, note_bytes)) {
     again_ = state_.now + kPauseAfterFailure;
     return Result::nothing_to_do;
   }
   bodies_.append(job);
+  if (stream_.is_open()) stream_.jobs().append_note(job);
   oldest.moved_until = stream_.progress().records();
   ++records_migrated_;
   return Result::did_some;

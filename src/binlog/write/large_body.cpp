@@ -8,6 +8,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/write/segment_writer.hpp"
 
 namespace haricot::binlog {
@@ -52,7 +53,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
   lead_bytes_ = lead_bytes;
   file_ = file;
   needed_ = offset_of_body(lead_bytes) + body.size() + SegmentWriter::kTrailer.size() +
-            SegmentWriter::kEndBytes;
+            note_record_bytes(JobStore::kNoteBytesMax) + SegmentWriter::kEndBytes;
   wanted_ = std::max(needed_, std::min(file_bytes, needed_ + kSlicesBehind * slice_bytes_));
   allocated_ = done_ = unsynced_ = sync_mark_ = 0;
   sum_ = 0;

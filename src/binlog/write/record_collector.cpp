@@ -1,5 +1,7 @@
 #include "haricot/binlog/write/record_collector.hpp"
 
+#include <array>
+#include <cstring>
 #include <string_view>
 
 #include "haricot/base/blob.hpp"
@@ -11,6 +13,16 @@ namespace haricot::binlog {
 
 bool RecordCollector::prepare(std::size_t lead_bytes, std::size_t body_bytes) {
   return stream_.progress.prepare(1) && stream_.writer.prepare(lead_bytes, body_bytes);
+}
+
+bool RecordCollector::prepare_with_note(std::size_t lead_bytes, std::size_t body_bytes,
+                                        std::size_t note_bytes) {
+  if (note_bytes > 0) {
+    if (!stream_.progress.prepare(2)) return false;
+    // A write between the two would release the memory.
+    write_together(full_record_bytes(lead_bytes, body_bytes) + note_bytes);
+  }
+  return prepare(lead_bytes + note_bytes, body_bytes);
 }
 
 bool RecordCollector::prepare_short(std::uint32_t records) {
@@ -44,14 +56,18 @@ void RecordCollector::append_text(TextKind kind, JobId id, std::string_view text
 }
 
 void RecordCollector::append_text_alone(TextKind kind, JobId id, std::string_view text) {
+  append_text_again(kind, id, text);
+  stream_.progress.count(id);
+  flush_if_many();
+}
+
+void RecordCollector::append_text_again(TextKind kind, JobId id, std::string_view text) {
   CHECK(stream_.writer.is_open());
   for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
     stream_.writer.add(text_record(kind, id, text, part), {}, {});
     ++total_;
     bytes_this_turn_ += kShortRecordBytes;
   }
-  stream_.progress.count(id);
-  flush_if_many();
 }
 
 void RecordCollector::count(JobId id) {
@@ -105,6 +121,33 @@ void JobRecorder::append_full_again(const JournaledJob& job) {
   const BlobRef blob = jobs.body_blob(job.ref);
   append_tags(job);
   records_.append_again(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+namespace {
+
+using NoteTextBytes = std::array<char, kNoteTextBytesMax>;
+
+// Returns the text of the records of a note, which is in `to`.
+std::string_view text_of_note(std::string_view note, NoteTextBytes& to) {
+  to[0] = kNoteSign;
+  if (!note.empty()) std::memcpy(to.data() + 1, note.data(), note.size());
+  return {to.data(), 1 + note.size()};
+}
+
+}  // namespace
+
+void JobRecorder::append_note(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  if (!jobs.has_had_note(job.ref)) return;
+  NoteTextBytes bytes;
+  records_.append_text_alone(TextKind::note, job.job.id, text_of_note(jobs.note(job.ref), bytes));
+}
+
+void JobRecorder::append_note_again(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  if (!jobs.has_had_note(job.ref)) return;
+  NoteTextBytes bytes;
+  records_.append_text_again(TextKind::note, job.job.id, text_of_note(jobs.note(job.ref), bytes));
 }
 
 void JobRecorder::append_tags(const JournaledJob& job) {

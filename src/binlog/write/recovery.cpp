@@ -256,11 +256,11 @@ std::uint64_t Recovery::number_needed_from() const {
 bool Recovery::rewrite_job(JobRef ref) {
   const JournaledJob job = state_.engine->journaled(ref);
   if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
-  const std::size_t lead = lead_bytes(job, state_.engine->jobs());
-  if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
-    return false;
-  }
+  const JobStore& jobs = state_.engine->jobs();
+  const std::size_t copied = lead_bytes(job, jobs) + note_record_bytes(jobs, ref);
+  if (!get_room(full_record_bytes(job, jobs), copied, job.job.body_bytes)) return false;
   stream_.jobs().append_full_again(job);
+  stream_.jobs().append_note_again(job);
   return true;
 }
 
@@ -318,7 +318,17 @@ bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
     }
     return false;
   }
-  return bodies_.append_again(job);
+  const std::size_t note_bytes = note_record_bytes(state_.engine->jobs(), job.ref);
+  // The file that ends must not write, because that releases memory.
+  if (note_bytes > 0) stream_.records().flush();
+  if (!stream_.is_open()) return false;
+  if (!stream_.records().prepare_again(note_bytes, 0)) {
+    stream_.refusal().begin(DiskStatus::full, "write", kNoSpaceOrMemory);
+    return false;
+  }
+  if (!bodies_.append_again(job)) return false;
+  stream_.jobs().append_note_again(job);
+  return true;
 }
 
 // All jobs are durable in newer files. Old files that still exist might restore jobs whose deletion

@@ -3,16 +3,20 @@
 // The engine counts in seconds on the monotonic clock, a record in nanoseconds on the wall clock.
 // `wall_offset` is the wall clock minus the monotonic clock.
 //
-// Records of text are pseudo-records, each with a part of a text, directly in front of the record
-// that they belong to and in the same file. beanstalkd skips them.
+// Records of text are pseudo-records, each with a part of a text, in the same file. beanstalkd
+// skips them. Those that belong to another record directly precede it.
 //
 //   tags              in front of the full record of a job: the text of its tags
 //                     (base/job_tags.hpp)
 //   tombstone         in front of the deletion of a job: the key that stays taken (TombstoneText)
 //   tombstone_alone   such a key without a record behind it: the job's full record is gone
+//   note              the note of a job whose full record precedes it after kNoteSign; belongs to
+//   no
+//                     other record
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +35,7 @@ namespace haricot::binlog {
 
 // Text --------------------------------------------------------------------------------------------
 
-enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone };
+enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone, note };
 
 inline constexpr std::size_t kTextBytesOfAPart = 45;
 constexpr std::size_t text_parts(std::size_t text_bytes) {
@@ -76,6 +80,18 @@ std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBy
 // Returns nothing if no server writes such a text. The result refers to the text.
 std::optional<TombstoneText> read_tombstone(std::string_view text);
 
+// The text of a note begins with a sign, because no text is empty and a removed note is recorded.
+inline constexpr char kNoteSign = '=';
+inline constexpr std::size_t kNoteTextBytesMax = 1 + JobStore::kNoteBytesMax;
+// Returns the bytes of the records of a note of that size.
+constexpr std::size_t note_record_bytes(std::size_t note_bytes) {
+  return text_record_bytes(1 + note_bytes);
+}
+// Returns the bytes that the records of a job's note take.
+inline std::size_t note_record_bytes(const JobStore& jobs, JobRef ref) {
+  return jobs.has_had_note(ref) ? note_record_bytes(jobs.note(ref).size()) : 0;
+}
+
 // Joins the parts of a text, as they are read in sequence.
 class TextParts {
  public:
@@ -91,7 +107,7 @@ class TextParts {
 
  private:
   static constexpr std::size_t kTextBytesMax =
-      kTagTextBytesMax > kTombstoneTextBytesMax ? kTagTextBytesMax : kTombstoneTextBytesMax;
+      std::max({kTagTextBytesMax, kTombstoneTextBytesMax, kNoteTextBytesMax});
 
   TextKind kind_ = TextKind::tags;
   std::uint64_t id_ = 0;  // Id of the job; 0: there is no text.
@@ -113,13 +129,15 @@ inline std::size_t lead_bytes(const JournaledJob& job, const JobStore& jobs) {
   return lead_bytes(job.tube_name.size(), jobs.tags(job.ref).size());
 }
 
-// Returns the bytes of the job's full record, including those in front of it.
+// Returns the bytes of the job's full record, including those in front of it. With a job: and of
+// its note.
 inline std::uint64_t full_record_bytes(std::size_t lead_bytes, std::size_t body_bytes) {
   constexpr std::size_t kTrailerBytes = 2;
   return header_bytes(lead_bytes) + body_bytes + kTrailerBytes;
 }
 inline std::uint64_t full_record_bytes(const JournaledJob& job, const JobStore& jobs) {
-  return full_record_bytes(lead_bytes(job, jobs), job.job.body_bytes);
+  return full_record_bytes(lead_bytes(job, jobs), job.job.body_bytes) +
+         note_record_bytes(jobs, job.ref);
 }
 
 // Maximum number of tombstone records in front of deletions; exact for one key.

@@ -96,6 +96,7 @@ class Replay {
   bool is_of_that_job(const Record& record, JobRef known) const;
   void remember_oldest_needed(std::uint64_t number, bool is_certain);
   bool take_tombstone(JobId id);
+  bool take_note(JobId id, std::string_view text);
   void drop_tombstone(JobId id);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);

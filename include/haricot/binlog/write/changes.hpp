@@ -31,6 +31,7 @@ class Changes {
   // These have the contracts of Journal.
   JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body);
   JournalStatus take_room_for_update(Promise promise);
+  JournalStatus take_room_for_note(JobRef job, std::size_t note_bytes);
   JournalStatus take_promised_room(const Promised& promised);
   bool may_try_again();
   void record(JobChange change, const JournaledJob& job);
@@ -66,6 +67,7 @@ class Changes {
   LargeBodies& bodies_;
   Compaction& compaction_;
   Promise promise_ = Promise::nothing;  // Promise that the next record makes.
+  std::size_t note_bytes_before_ = 0;   // Bytes of the records of the note that is replaced.
   bool answered_later_ = false;         // A caller got `later` and was not notified yet.
   bool disk_moved_ = false;             // A sync or a removal has ended since then.
   bool answered_busy_ = false;          // A caller got `later` because of LargeBodies::is_busy().

@@ -57,9 +57,9 @@ class LargeBody {
   DiskStatus status() const { return status_; }
   const std::string& why() const { return why_; }
 
-  // Creates the file and writes nothing yet. The file gets space for the record and the end of a
-  // file, and some room for other records: up to `file_bytes`, 16 slices, and the free space of the
-  // disk. Unless ok, nothing has changed, and why() says why. Requires: state none.
+  // Creates the file and writes nothing yet. The file gets space for the record, a note and the end
+  // of a file, and some room for other records: up to `file_bytes`, 16 slices, and the free space
+  // of the disk. Unless ok, nothing has changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t lead_bytes,
                                  std::uint64_t file_bytes);
   // Returns true if advance() has work before a sync ends.

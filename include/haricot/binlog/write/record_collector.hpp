@@ -31,6 +31,9 @@ class RecordCollector {
 
   // Allocates all memory that a record needs. Returns false if there is none.
   [[nodiscard]] bool prepare(std::size_t lead_bytes, std::size_t body_bytes);
+  // prepare() for a record and the note behind it; `note_bytes` is from note_record_bytes().
+  [[nodiscard]] bool prepare_with_note(std::size_t lead_bytes, std::size_t body_bytes,
+                                       std::size_t note_bytes);
   // Allocates memory for that many short records.
   [[nodiscard]] bool prepare_short(std::uint32_t records);
   // Collects a record. Requires: a file is open, has room for it, and memory was prepared.
@@ -47,12 +50,13 @@ class RecordCollector {
   void count(JobId id);
 
   // prepare_again() allocates memory for a record that was in doubt and is written again;
-  // append_again() collects it, and count_again() counts one that was written apart from the
-  // others. It does not count as a new record.
+  // append_again() and append_text_again() collect it, and count_again() counts one that was
+  // written apart from the others. It does not count as a new record.
   [[nodiscard]] bool prepare_again(std::size_t lead_bytes, std::size_t body_bytes) {
     return stream_.writer.prepare(lead_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body = {}, const BlobRef& blob = {});
+  void append_text_again(TextKind kind, JobId id, std::string_view text);
   void count_again() { ++total_; }
 
   // Lets that many bytes be collected with the next records before they are written.
@@ -101,9 +105,11 @@ class JobRecorder {
 
   // Each append function requires: as for RecordCollector::append().
 
-  // Collects the full record of a job, with its tags. The job lives in the newest file from then
-  // on.
+  // Collects the full record of a job, with its tags and without its note. The job lives in the
+  // newest file from then on.
   void append_full(const JournaledJob& job);
+  // Collects the note of a job if it has, or has had, one.
+  void append_note(const JournaledJob& job);
   // Collects a change of a job. A job that is buried becomes the last of the buried ones.
   void append_change(const JournaledJob& job);
   // Collects a change of a job that keeps its place.
@@ -115,9 +121,10 @@ class JobRecorder {
   // then on.
   void append_tombstone_alone(const Tombstone& tombstone);
 
-  // append_full_again() and append_deletion_again() collect a record that was in doubt. It does not
-  // count as a new record. Require: RecordCollector::prepare_again() returned true.
+  // These collect a record that was in doubt. It does not count as a new record. They require:
+  // RecordCollector::prepare_again() returned true.
   void append_full_again(const JournaledJob& job);
+  void append_note_again(const JournaledJob& job);
   void append_deletion_again(JobId id, const Tombstone* left);
 
   // full_record() and full_record_again() return the full record of a job for a caller that writes
