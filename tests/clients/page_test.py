@@ -149,7 +149,7 @@ def session():
             if not steps or steps[-1][1]:
                 steps.append([[], []])
             steps[-1][0].append([words])
-        body_follows = sign == ">" and words.startswith("put ") and not body_follows
+        body_follows = sign == ">" and words.startswith(("put ", "note ")) and not body_follows
     return steps
 
 
