@@ -51,7 +51,7 @@ class Put(GroupTest):
         self.put("report", "--after", "import")
         self.put("both", "--after", "import:any", "--group", "second", "--tries", "3", "-d", "1h")
         rows = self.good("jobs", "mail").splitlines()
-        self.assertEqual([row.split()[10:] for row in rows[1:]],
+        self.assertEqual([row.split()[11:] for row in rows[1:]],
                          [["grp:import"], ["aft:import"], ["try:3", "grp:second", "aft:import:any"]])
         self.assertEqual(self.jobs(), {"part": ("mail", "ready", False),
                                        "report": ("mail", "delayed", True),

@@ -39,7 +39,7 @@ class Transfer(TagTest):
     def test_jobs_shows_them(self):
         self.put_tagged()
         rows = self.good("jobs", "mail").splitlines()
-        self.assertEqual([row.split()[9:] for row in rows],
+        self.assertEqual([row.split()[10:] for row in rows],
                          [["tube", "tags"]] + [["mail", "try:5", "con:12:3"]] * 3 + [["mail"]])
         for words in (["jobs"], ["jobs", "mail", "--next"], ["peek", "1"]):
             job = json.loads(self.good(*words, "--json").splitlines()[0])

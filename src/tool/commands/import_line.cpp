@@ -18,9 +18,10 @@ using Value = JsonObject::Value;
 // All keys that a line may have: those that are read, and others that export, peek --json and
 // binlog dump --json write.
 constexpr std::string_view kOwnKeys[] = {
-    "tube",      "body",     "body_base64", "state",    "pri",    "ttr",         "delay",
-    "time-left", "held",     "id",          "age",      "file",   "reserves",    "holder",
-    "bytes",     "timeouts", "kicks",       "releases", "buries", "reserved-for"};
+    "tube",     "body",         "body_base64", "state",      "pri",      "ttr",
+    "delay",    "time-left",    "held",        "id",         "age",      "file",
+    "reserves", "holder",       "bytes",       "timeouts",   "kicks",    "releases",
+    "buries",   "reserved-for", "buried-by",   "buried-ago", "last-try", "note"};
 constexpr auto kKnownKeys = [] {
   std::array<std::string_view, std::size(kOwnKeys) + kTags> keys{};
   std::size_t size = 0;
