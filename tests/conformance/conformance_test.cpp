@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 constexpr int kAttemptsMax = 12;
 constexpr unsigned kThreads = 6;
 // Maximum time that all scripts of a server wait together, so that the suite stays short.
-constexpr std::chrono::seconds kWaitedMax{95};
+constexpr std::chrono::seconds kWaitedMax{105};
 
 struct Suite {
   const char* name;

@@ -5,6 +5,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/binlog/format/burial_stamp.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 #include "haricot/binlog/read/replay.hpp"
@@ -35,6 +36,10 @@ ModelJob job_of(const Record& record) {
   job.known.created_at = record.created_at;
   job.known.state = job_state(record.state);
   if (job.known.state == JobState::delayed) job.known.deadline_at = record.deadline_at;
+  if (job.known.state == JobState::buried) {
+    const auto burial = binlog::burial_of(record.id, record.deadline_at);
+    if (burial) job.known.burial_cause = burial->cause;
+  }
   std::copy(record.counts.begin(), record.counts.end(), job.known.counts.begin());
   if (!record.is_full()) return job;
   job.known.tube = record.tube_name;

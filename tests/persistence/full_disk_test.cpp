@@ -159,6 +159,8 @@ std::vector<std::pair<std::string, std::string>> all_commands(const std::string&
           {"list-jobs default ready 10", "OK "},
           {"scan-jobs 1 10", "OK "},
           {"list-clients 1 10", "OK "},
+          {"note 4294967296 1\r\nx", "NOT_FOUND\r\n"},
+          {"peek-note 3", "NOT_FOUND\r\n"},
           {"stats-tube-detail default", "OK "},
           {"stats-tubes * 10", "OK "},
           {"stats-group g", "OK "},
@@ -190,7 +192,8 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   std::string asked;
   for (const auto& [question, answer] : all_commands(first, all, deleted)) {
     asked += question.substr(0, question.find(' ')) + "\n";
-    EXPECT_TRUE(client->ask(question).starts_with(answer)) << question.substr(0, 60);
+    const std::string got = client->ask(question);
+    EXPECT_TRUE(got.starts_with(answer)) << question.substr(0, 60) << ": " << got;
     if (question.starts_with("reserve-batch")) {
       EXPECT_TRUE(client->read_answer().value_or("").starts_with("RESERVED "));
     }

@@ -250,9 +250,9 @@ pageTest('a chart tells its values to the pointer and to the keys', () => tubeAd
 });
 
 pageTest('a buried job says why and since when it is buried, if that is known', () => address('job', {id: '45'}), async (page) => {
-  await until(page, () => /^in tube emails-000010 · buried by tries \(timeout\) 1 min 15 s ago$/.test(document.querySelector('.summary').textContent));
+  await until(page, () => /in tube emails-000010 · buried by tries \(timeout\) 1 min 15 s ago$/.test(document.querySelector('.summary').textContent));
   await visit(page, address('job', {id: '44'}));
-  await until(page, () => /^in tube emails-000010 · buried$/.test(document.querySelector('.summary').textContent));
+  await until(page, () => /in tube emails-000010 · buried$/.test(document.querySelector('.summary').textContent));
 });
 
 pageTest('a held job says how many jobs are left in the group that it waits for, and in its own', () => address('job', {id: '43'}), async (page) => {
