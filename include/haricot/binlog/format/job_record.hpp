@@ -10,9 +10,7 @@
 //                     (base/job_tags.hpp)
 //   tombstone         in front of the deletion of a job: the key that stays taken (TombstoneText)
 //   tombstone_alone   such a key without a record behind it: the job's full record is gone
-//   note              the note of a job whose full record precedes it after kNoteSign; belongs to
-//   no
-//                     other record
+//   note              the note of a job, after kNoteSign; somewhere behind the job's full record
 
 #pragma once
 
