@@ -223,7 +223,7 @@ class Inspection {
       const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
       CHECK((job.history.burial_side != 0) == side);
-      if (engine_.state_.jobs.burial(ref, engine_.state_.now)) ++burials_;
+      if (engine_.state_.jobs.has_burial(ref)) ++burials_;
       // The job before the first one of a flush was freed.
       CHECK(ref == first || static_cast<JobRef>(job.links.first) == before);
       before = ref;

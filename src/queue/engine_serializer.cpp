@@ -124,7 +124,7 @@ void EngineSerializer::write_burials(StateWriter& to, const Tube& tube) const {
   to.value(state_format::Burials{.tube = tube.index, .jobs = tube.buried});
   for (JobRef ref = tube.first_buried; ref != JobRef::none;
        ref = static_cast<JobRef>(state_.jobs[ref].links.second)) {
-    const Burial burial = state_.jobs.burial(ref, state_.now).value_or(Burial{.since = state_.now});
+    const Burial burial = state_.jobs.burial(ref, state_.now);
     to.value(state_format::Burial{.id = state_.jobs[ref].id,
                                   .since = burial.since,
                                   .cause = static_cast<std::uint8_t>(burial.cause)});

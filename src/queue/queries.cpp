@@ -196,8 +196,7 @@ JobReport Queries::report(JobRef ref, Instant now) const {
       held_by = job.holder();
     }
   }
-  Burial burial{.since = now};
-  if (job.state() == JobState::buried) burial = state_.jobs.burial(ref, now).value_or(burial);
+  const Burial burial = state_.jobs.burial(ref, now);
   return JobReport{.id = job.id,
                    .tube = &tube,
                    .state = job.state(),

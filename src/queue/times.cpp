@@ -78,8 +78,8 @@ TubeDetail Times::detail(const Tube& tube) {
   detail.buried_by_tries = state_.spent_jobs.total(tube.ref);
   detail.oldest_ready_s = (now - oldest_ready).whole_seconds();
   if (tube.first_buried != JobRef::none) {
-    const auto burial = state_.jobs.burial(tube.first_buried, now);
-    if (burial) detail.oldest_buried_s = (now - burial->since).whole_seconds();
+    const Burial burial = state_.jobs.burial(tube.first_buried, now);
+    detail.oldest_buried_s = (now - burial.since).whole_seconds();
   }
   return detail;
 }

@@ -59,6 +59,8 @@ class BurialTimes {
   // Returns the burial of the job in a piece, its time rounded down to a second; nullopt if none is
   // stored. The time counts modulo 17 years, and is at most twelve days later than `now`.
   std::optional<Burial> get(PieceRef at, Instant now) const;
+  // Returns true if the burial of the job in a piece is stored.
+  bool has(PieceRef at) const { return stored(at) != 0; }
 
   // Number of stored burials.
   std::uint64_t size() const { return size_; }

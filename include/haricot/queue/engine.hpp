@@ -205,10 +205,7 @@ class Engine {
   // Return a job, or a tombstone, as the journal records it; for records that are not caused by a
   // command.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
-  // Returns the burial of a job; its time is now, for an unknown cause, if it is not stored.
-  Burial burial(JobRef ref) const {
-    return state_.jobs.burial(ref, state_.now).value_or(Burial{.since = state_.now});
-  }
+  Burial burial(JobRef ref) const { return state_.jobs.burial(ref, state_.now); }
   Tombstone tombstone(JobRef tombstone_ref) const { return keys_.tombstone(tombstone_ref); }
   // Returns the room that a put of the job would need; for jobs that are in no file.
   PutRoom room_of(JobRef ref) const;

@@ -25,7 +25,6 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -306,10 +305,12 @@ class JobStore {
     burials_.set(piece_ref(ref), chunks_[piece_ref(ref).chunk].pieces_max, burial);
   }
   void forget_burial(JobRef ref) { burials_.clear(piece_ref(ref)); }
-  // Returns the burial of a job as BurialTimes::get() does.
-  std::optional<Burial> burial(JobRef ref, Instant now) const {
-    return burials_.get(piece_ref(ref), now);
+  // Returns the burial of a job as BurialTimes::get() does; of now and for an unknown cause if none
+  // is stored.
+  Burial burial(JobRef ref, Instant now) const {
+    return burials_.get(piece_ref(ref), now).value_or(Burial{.since = now});
   }
+  bool has_burial(JobRef ref) const { return burials_.has(piece_ref(ref)); }
   const BurialTimes& burials() const { return burials_; }
   // Maximum size of the note of a job.
   static constexpr std::size_t kNoteBytesMax = 1024;
