@@ -269,10 +269,9 @@ class Export {
   std::optional<int> write_held() {
     std::vector<HeldJob> ties;
     for (const StatsText& job : held_) {
-      const PutTags tags = tags_of(job);
-      const std::string_view after = tags.value(Tag::after);
-      ties.push_back(
-          {std::string(tags.value(Tag::group)), std::string(after.substr(0, after.find(':')))});
+      const PutTags put = tags_of(job);
+      const JobTags tags = tags_in(put.text());
+      ties.push_back({std::string(tags.group), std::string(tags.after)});
     }
     std::vector<StatsText> jobs;
     for (const std::size_t index : held_order(ties)) jobs.push_back(std::move(held_[index]));

@@ -222,14 +222,12 @@ bool add_listed_keys(Remote& server, std::uint64_t id, StatsText& stats) {
   if (response->code != ReplyCode::ok) return true;
   const std::optional<JobPage> page = parse_job_page(response->body);
   if (!page || page->jobs.size() != 1 || page->jobs[0].number("id") != id) return true;
-  for (const TagRow& row : kTagTable) {
-    const std::string* value = page->jobs[0].find(row.word);
-    if (value != nullptr) stats.add({std::string(row.word), *value});
-  }
-  for (const std::string_view key : {"buried-by", "buried-ago", "last-try"}) {
+  const auto add = [&](std::string_view key) {
     const std::string* value = page->jobs[0].find(key);
     if (value != nullptr) stats.add({std::string(key), *value});
-  }
+  };
+  for (const TagRow& row : kTagTable) add(row.word);
+  for (const std::string_view key : {"buried-by", "buried-ago", "last-try"}) add(key);
   return true;
 }
 
