@@ -385,7 +385,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   std::int64_t stamp = 0;
   std::string note;
   if (known != JobRef::none) {
-    note = engine_.jobs().note(known);
+    if (engine_.jobs().has_had_note(known)) note = engine_.jobs().note(known);
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
