@@ -126,7 +126,12 @@ class Judge {
       if (found == jobs.end() || state.full == nullptr) {
         return found == jobs.end() && state.full == nullptr;
       }
-      return found->second == job_in(state, wall_);
+      ModelJob job = job_in(state, wall_);
+      const BurialCause cause = found->second.known.burial_cause;
+      if (cause == BurialCause::unknown && expected_.may_lack_cause.contains(state.last)) {
+        job.known.burial_cause = cause;
+      }
+      return found->second == job;
     };
     const auto states = expected_.states.find(id);
     if (states == expected_.states.end()) {

@@ -27,7 +27,7 @@ JobState job_state(RecordState state) {
   return state == RecordState::delayed ? JobState::delayed : JobState::ready;
 }
 
-ModelJob job_of(const Record& record) {
+ModelJob job_of(const Record& record, Writer writer) {
   const auto restored = binlog::restored_from(record, Duration::nanoseconds(0));
   ModelJob job;
   job.known.priority = record.priority;
@@ -36,7 +36,7 @@ ModelJob job_of(const Record& record) {
   job.known.created_at = record.created_at;
   job.known.state = job_state(record.state);
   if (job.known.state == JobState::delayed) job.known.deadline_at = record.deadline_at;
-  if (job.known.state == JobState::buried) {
+  if (job.known.state == JobState::buried && writer == Writer::haricot) {
     const auto burial = binlog::burial_of(record.id, record.deadline_at);
     if (burial) job.known.burial_cause = burial->cause;
   }
@@ -62,14 +62,15 @@ Piece pseudo_piece(std::string_view rest, std::size_t offset, std::uint32_t seed
   return piece;
 }
 
-Piece record_piece(const Record& record, std::size_t offset, std::size_t head_bytes) {
+Piece record_piece(const Record& record, Writer writer, std::size_t offset,
+                   std::size_t head_bytes) {
   Piece piece{.kind = record.is_full() ? Piece::Kind::full : Piece::Kind::change,
               .offset = offset,
               .head_bytes = head_bytes,
               .bytes = head_bytes + record.body.size()};
   piece.id = record.id;
   piece.state = record.state;
-  piece.job = job_of(record);
+  piece.job = job_of(record, writer);
   piece.mark = binlog::mark_of(record);
   // The record keeps an id and is no job.
   if (binlog::is_marker(record)) piece.kind = Piece::Kind::pseudo;
@@ -100,7 +101,7 @@ void take_apart(KnownFile& file) {
     if (!is_v5) head_bytes = binlog::header_bytes(parsed->record.tube_name.size());
     const bool is_pseudo = parsed->record.id == kPseudo;
     file.pieces.push_back(is_pseudo ? pseudo_piece(rest, at, seed)
-                                    : record_piece(parsed->record, at, head_bytes));
+                                    : record_piece(parsed->record, file.writer, at, head_bytes));
     at = file.pieces.back().end();
   }
 }

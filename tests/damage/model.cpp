@@ -423,6 +423,7 @@ class Expecting {
         }
         const bool has_sums = is_ours && is_known;
         if (!has_sums && how != Wholeness::whole) note_unknowable(*file, piece);
+        if (is_ours && !is_known) result_.may_lack_cause.insert(&piece);
       }
       const bool is_certain = is_known && whole == here.files.size() && !torn_.contains(&piece);
       if (is_certain && (is_ours || piece.kind == Kind::full)) {

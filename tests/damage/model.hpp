@@ -40,6 +40,8 @@ struct Expectation {
   std::map<JobId, RecordedState> without_torn;
   // Jobs of damaged records of beanstalkd, which have no checksum: every state is accepted.
   std::set<JobId> unknowable;
+  // Records of haricotd in files that may be read as beanstalkd's: without the cause of a burial.
+  std::set<const Piece*> may_lack_cause;
   std::vector<Strange> strange;
   bool must_tell = false;
   bool may_be_refused = false;
