@@ -174,17 +174,28 @@ bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, Folde
   facts.note = trusted_note(note, facts.files, epoch);
   facts.store_id = store_id != 0 ? store_id : store_of(facts.files, facts.note);
   FileBytes bytes;
-  for (std::size_t i = 0; i < facts.files.size(); ++i) {
+  for (std::size_t i = 0; i < facts.files.size();) {
     FileFacts& file = facts.files[i];
     const bool is_displaced =
         file.identity.signature &&
         (file.identity.number != file.name_number || file.identity.store_id != facts.store_id);
-    if (is_known[i] && !is_displaced) continue;
-    if (disk.read(file.name, bytes) != DiskStatus::ok) return fail();
+    if (is_known[i] && !is_displaced) {
+      ++i;
+      continue;
+    }
+    const DiskStatus status = disk.read(file.name, bytes);
+    if (status == DiskStatus::missing) {
+      facts.listed_but_absent.push_back(file.name_number);
+      is_known.erase(is_known.begin() + static_cast<std::ptrdiff_t>(i));
+      facts.files.erase(facts.files.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (status != DiskStatus::ok) return fail();
     const FilePlace place = place_of(facts, i, bytes.view());
     file.identity = is_known[i] ? identify_displaced(bytes.view(), file.identity, place)
                                 : identify(bytes.view(), place);
     file.seal = seal_at_end(bytes.view(), bytes.size(), file.identity.seed);
+    ++i;
   }
   return true;
 }

@@ -71,12 +71,19 @@ bool Replay::end(JobId next_id) {
 
 bool Replay::read_all() {
   FileBytes bytes;
-  for (std::size_t i = 0; i < plan_.files.size(); ++i) {
+  for (std::size_t i = 0; i < plan_.files.size();) {
     // A file of large bodies has too few records to report progress, and may take long to read.
     if (!report_progress(0, 1)) return fail("stopped");
-    if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    const DiskStatus status = disk_.read(plan_.files[i].name, bytes);
+    if (status == DiskStatus::missing) {
+      // A volume that heals may remove a file after it was listed.
+      plan_.listed_but_absent.push_back(plan_.files[i].name_number);
+      plan_.files.erase(plan_.files.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (status != DiskStatus::ok) return fail(disk_.last_error());
     if (i + 1 < plan_.files.size()) disk_.read_ahead(plan_.files[i + 1].name);
-    if (!read_file(i, bytes)) return false;
+    if (!read_file(i++, bytes)) return false;
     Memory::give_all_back();  // The file may have been larger than the next ones.
   }
   return true;

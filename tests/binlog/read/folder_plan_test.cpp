@@ -198,6 +198,16 @@ TEST_F(Facts, AListedButMissingFileDoesNotExist) {
   EXPECT_EQ(plan_folder(facts_).highest_name, 5U);
 }
 
+TEST_F(Facts, AFileThatVanishesBeforeItIsReadDoesNotExist) {
+  disk_.put(name(9), disk_.bytes_of(name(2)));  // Read whole, because its name is another one.
+  constexpr std::uint64_t kReadsOfEnds = 6;
+  disk_.inject({.nth = kReadsOfEnds + 1, .call = DiskCall::read, .takes_file_away = true});
+  gather();
+  EXPECT_EQ(facts_.files.size(), 5U);
+  EXPECT_EQ(facts_.listed_but_absent, std::vector<std::uint64_t>{9});
+  EXPECT_EQ(plan_folder(facts_).highest_name, 9U);
+}
+
 TEST_F(Facts, AnUnreadableFileIsAFailure) {
   disk_.inject({.nth = 3, .call = DiskCall::read});
   FolderFacts facts;
