@@ -208,7 +208,8 @@ class Work(WorkTest):
                 return b"RESERVED 7 1\r\nx\r\n" if len(given) == 1 else b"TIMED_OUT\r\n"
             body = "---\nid: 7\ntube: default\npri: 5\nttr: 60\nreserves: 1\n"
             return {"stats-job": f"OK {len(body)}\r\n{body}\r\n".encode(),
-                    "release": b"BURIED\r\n", "watch": b"WATCHING 1\r\n"}[line.split()[0]]
+                    "release": b"BURIED\r\n", "watch": b"WATCHING 1\r\n",
+                    "capabilities": b"UNKNOWN_COMMAND\r\n"}[line.split()[0]]
 
         given = []
         with Scripted(answer) as server:
@@ -322,6 +323,22 @@ class Failures(WorkTest):
         self.assertEqual(output[-1], "haricot work: 1 done, 2 released, 3 buried")
         self.assertIn("haricot work: job 2: its program exited with status 65: buried", output)
         self.assertEqual(self.states(), [0, 0, 2, 3])
+
+    def test_a_job_that_failed_has_a_note(self):
+        if not self.has("note"):
+            self.skipTest("the server has no notes")
+        script = "echo first >&2; echo 'SMTP: no answer' >&2; echo >&2; echo output; [ $1 != kill ] || kill -9 $$; exit 3"
+        for body, note in (("x", "exited with status 3: SMTP: no answer"),
+                           ("kill", "was killed by signal 9: SMTP: no answer")):
+            job = self.server.put(body)
+            self.work("-w0", "--tries", "1", "--", "sh", "-c", script, "sh", "{}", ends=BURIED)
+            self.assertEqual(self.good("note", job), note + "\n")
+        job = self.server.put("x")
+        self.work("-w0", "-d100", "--", "sh", "-c", f"printf {'x' * 1500} >&2; exit 4")
+        self.assertEqual(self.good("note", job), ("exited with status 4: " + "x" * 1500)[:1024] + "\n")
+        job = self.server.put("x")
+        self.work("-w0", "-d100", "--plain", "--", "sh", "-c", "exit 5")
+        self.assertEqual(self.good("note", job), "exited with status 5\n")
 
     def test_a_program_that_takes_too_long_is_ended(self):
         self.server.put("x")

@@ -209,6 +209,7 @@ void LinePrefix::take(std::string_view bytes, Outlet& to) {
 
 void LinePrefix::add_line(Outlet& to) {
   to.add(prefix_ + (to.is_terminal() ? safe_lines(line_) : line_) + "\n");
+  if (line_.find_first_not_of(" \t\r") != std::string::npos) last_line_.swap(line_);
   line_.clear();
 }
 

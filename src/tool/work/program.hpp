@@ -112,12 +112,15 @@ class LinePrefix final {
   void take(std::string_view bytes, Outlet& to);
   // Ends the stream: adds the rest with a line end.
   void finish(Outlet& to);
+  // Returns the last line that is not empty, without its end; an empty text if there is none.
+  const std::string& last_line() const { return last_line_; }
 
  private:
   void add_line(Outlet& to);
 
   std::string prefix_;
   std::string line_;  // Incomplete line.
+  std::string last_line_;
 };
 
 }  // namespace haricot::tool

@@ -42,10 +42,12 @@ constexpr ErrandText kText = {
     "HARICOT_JOB_PRIORITY, HARICOT_JOB_RESERVES and HARICOT_JOB_TTR in its environment describe\n"
     "the job. If it exits with status 0, the job is deleted. Otherwise the job is released with\n"
     "a delay that doubles with each reserve, or buried after --tries. While the program runs,\n"
-    "the job is touched before its TTR ends. SIGTERM or Ctrl-C waits for the running programs; a\n"
-    "second signal terminates them and releases their jobs. If work is killed, the kernel kills\n"
-    "the programs. On a terminal their output is escaped. The status is 7 if jobs were buried,\n"
-    "126 if the program cannot be executed, and 127 if it does not exist.\n",
+    "the job is touched before its TTR ends. If haricotd is the server, a job whose program fails\n"
+    "gets a note: how the program ended, and the last line of its stderr. SIGTERM or Ctrl-C waits\n"
+    "for the running programs; a second signal terminates them and releases their jobs. If work\n"
+    "is killed, the kernel kills the programs. On a terminal their output is escaped. The status\n"
+    "is 7 if jobs were buried, 126 if the program cannot be executed, and 127 if it does not\n"
+    "exist.\n",
     "    haricot work --tube mail -- send-mail --to {}\n"
     "    haricot work --tube mail --wait 0 -- sh -c 'wc -c'  # empty a tube, body on stdin\n"
     "    haricot work -- sh -c 'ls -- \"$1\" | wc -l' sh {}    # {} as an argument, never in the "

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/protocol/command.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
@@ -116,11 +117,14 @@ void Worker::ask_for_job(Instant now, bool has_to_watch) {
   std::string commands;
   std::uint64_t answers = 1;
   if (has_to_watch) {
+    commands += "capabilities\r\n";
+    ++answers;
     const auto& tubes = work_.plan.tubes;
     for (const std::string& tube : tubes) commands += "watch " + tube + "\r\n";
     const bool ignores = std::find(tubes.begin(), tubes.end(), "default") == tubes.end();
     if (ignores) commands += "ignore default\r\n";
     answers += tubes.size() + (ignores ? 1 : 0);
+    has_notes_ = false;
   }
   commands += "reserve-with-timeout " + std::to_string(turn_s_) + "\r\n";
   ask<&Worker::take_begin>(step_, std::move(commands), answers, turn_s_);
@@ -161,7 +165,9 @@ void Worker::advance(Instant now) {
 
 void Worker::take_begin(const Answer& answer, Instant now) {
   if (!step_.request.is_pending()) return take_job(answer, now);
-  if (answer.code != ReplyCode::watching) {
+  if (answer.code == ReplyCode::ok) {
+    has_notes_ = answer.body.find("- note\n") != std::string_view::npos;
+  } else if (answer.code != ReplyCode::watching && answer.code != ReplyCode::unknown_command) {
     lose("watch was answered: " + std::string(answer.line), now);
   }
 }
@@ -217,7 +223,8 @@ void Worker::run_program(Instant now) {
   run_.reserves = job_.reserves;
   run_.body_bytes = job_.body.size();
   std::optional<std::vector<std::string>> words = words_for(work_.plan, job_.body);
-  if (!words) return end_badly("its body cannot be an argument", false);
+  if (!words)
+    return end_badly("its body cannot be an argument", "the body cannot be an argument", false);
   ProgramStart start;
   start.words = std::move(*words);
   start.environment = environment_of(job_);
@@ -309,10 +316,12 @@ void Worker::end_job(const ProgramEnd& end, Instant now) {
     work_.say(std::to_string(Slowdown::kFreeFailures) +
               " programs in a row have failed: slowing down until one succeeds");
   }
-  end_badly("its program " + what, !is_bad_job);
+  std::string reason = what;
+  if (!error_.last_line().empty()) reason += ": " + error_.last_line();
+  end_badly("its program " + what, reason, !is_bad_job);
 }
 
-void Worker::end_badly(const std::string& what, bool may_try_again) {
+void Worker::end_badly(const std::string& what, const std::string& reason, bool may_try_again) {
   const bool is_last = is_last_try(work_.plan, job_.reserves);
   Fate fate = !may_try_again || is_last ? Fate::buried : Fate::released;
   if (work_.phase == WorkRun::Phase::giving_back) fate = Fate::given_back;
@@ -326,14 +335,16 @@ void Worker::end_badly(const std::string& what, bool may_try_again) {
     }
     work_.say(job_name() + ": " + what + ": " + then);
   }
-  ask_for_end(fate, fate == Fate::released ? delay : 0);
+  ask_for_end(fate, fate == Fate::released ? delay : 0,
+              fate == Fate::given_back ? std::string_view() : std::string_view(reason));
 }
 
 // Ends the run if the program cannot be started, because every job would fail. The job is released,
 // even after its last try.
 void Worker::end_unstarted(int reason, Instant now) {
   // The body makes the arguments and the environment too large.
-  if (reason == E2BIG) return end_badly("its body cannot be an argument", false);
+  if (reason == E2BIG)
+    return end_badly("its body cannot be an argument", "the body cannot be an argument", false);
   const bool is_missing = reason == ENOENT || reason == ENOTDIR;
   run_.status = is_missing ? kExitNotFound : kExitNotExecuted;
   end_unstarted("cannot execute " + work_.plan.command.front() + ": " + std::strerror(reason),
@@ -350,7 +361,7 @@ void Worker::end_unstarted(const std::string& what, int status, Instant now) {
   ask_for_end(Fate::given_back, 0);
 }
 
-void Worker::ask_for_end(Fate fate, std::uint64_t delay_s) {
+void Worker::ask_for_end(Fate fate, std::uint64_t delay_s, std::string_view note) {
   CHECK(is_held_ && !program_.is_running() && fate != Fate::in_doubt);
   const std::string id = std::to_string(job_.id);
   const std::string and_priority = " " + std::to_string(job_.priority);
@@ -360,11 +371,17 @@ void Worker::ask_for_end(Fate fate, std::uint64_t delay_s) {
   std::string command = "release " + id + and_priority + " " + std::to_string(delay_s) + "\r\n";
   if (fate == Fate::done) command = "delete " + id + "\r\n";
   if (fate == Fate::buried) command = "bury " + id + and_priority + "\r\n";
-  ask<&Worker::take_ending>(step_, std::move(command));
+  if (note.empty() || !has_notes_) return ask<&Worker::take_ending>(step_, std::move(command));
+  note = note.substr(0, kNoteBytesMax);
+  std::string commands = "note " + id + " " + std::to_string(note.size()) + "\r\n";
+  commands += note;
+  commands += "\r\n" + command;
+  ask<&Worker::take_ending>(step_, std::move(commands), 2);
 }
 
 void Worker::take_ending(const Answer& answer, Instant now) {
   CHECK(state_ == State::ending);
+  if (step_.request.is_pending()) return;  // Without the note the job ends the same way.
   const bool is_done = answer.code == ReplyCode::deleted || answer.code == ReplyCode::kicked_job ||
                        answer.code == ReplyCode::released;
   if (is_done || (answer.code == ReplyCode::buried && wanted_end_ == Fate::buried)) {

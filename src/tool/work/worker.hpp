@@ -85,10 +85,11 @@ class Worker final {
   void end_time(Instant now);
   void read_output(bool is_over);
   void end_job(const ProgramEnd& end, Instant now);
-  void end_badly(const std::string& what, bool may_try_again);
+  // `reason`: note of the job.
+  void end_badly(const std::string& what, const std::string& reason, bool may_try_again);
   void end_unstarted(int reason, Instant now);
   void end_unstarted(const std::string& what, int status, Instant now);
-  void ask_for_end(Fate fate, std::uint64_t delay_s);
+  void ask_for_end(Fate fate, std::uint64_t delay_s, std::string_view note = {});
   void count(Fate fate);
   void lose(const std::string& reason, Instant now);
   void rest(Instant now);
@@ -107,7 +108,8 @@ class Worker final {
   std::uint64_t left_s_ = 0;  // Rest of the plan's wait_s.
 
   WorkJob job_;
-  bool is_held_ = false;  // The job is held, as far as the worker knows.
+  bool has_notes_ = false;  // The server of the connection has notes.
+  bool is_held_ = false;    // The job is held, as far as the worker knows.
   Fate wanted_end_ = Fate::done;
   bool was_kicked_ = false;  // The server buried a job that was to be released, so it was kicked.
   Instant touch_due_ = Instant::never();
