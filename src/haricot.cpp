@@ -37,6 +37,8 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"export", "write jobs as lines of JSON", &tool::export_jobs},
     {"import", "put jobs from lines of JSON", &tool::import_jobs},
     {"bury", "set jobs aside", &tool::bury},
+    {"failures", "group buried jobs by their notes and classes", &tool::failures},
+    {"note", "print or write the note of a job", &tool::note},
     {"pause", "stop reserves from a tube for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
     {"group", "count the jobs of a group, or wait for its end", &tool::group},

@@ -39,8 +39,8 @@ class Kick(OperatorTest):
 
     def test_mistakes(self):
         self.refused(USAGE, "either ids or a tube", "kick")
-        self.refused(USAGE, "a tube requires --count or --all", "kick", "-t", "mail")
-        self.refused(USAGE, "a tube requires --count or --all", "kick", "--all", "1")
+        self.refused(USAGE, "a tube requires --count, --all or a filter", "kick", "-t", "mail")
+        self.refused(USAGE, "a tube requires --count, --all or a filter", "kick", "--all", "1")
         self.refused(DONE, "there is no tube mail", "kick", "-t", "mail", "--all")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 

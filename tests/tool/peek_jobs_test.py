@@ -160,7 +160,6 @@ class Jobs(OperatorTest):
         self.refused(NO, "there is no such job", "jobs", "--match", "four")
         self.refused(NO, "there is no tube nothing", "jobs", "nothing", "--next")
         self.refused(USAGE, "--next requires a tube", "jobs", "--next")
-        self.refused(USAGE, "have no order", "jobs", "mail", "--next", "-s", "reserved")
         self.refused(USAGE, "is not ready, reserved", "jobs", "--state", "done")
         self.refused(USAGE, "more than one tube", "jobs", "mail", "news")
         self.refused(USAGE, "is not a tube name", "jobs", "no name")

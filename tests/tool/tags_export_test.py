@@ -40,7 +40,7 @@ class Transfer(TagTest):
         self.put_tagged()
         rows = self.good("jobs", "mail").splitlines()
         self.assertEqual([row.split()[10:] for row in rows],
-                         [["tube", "tags"]] + [["mail", "try:5", "con:12:3"]] * 3 + [["mail"]])
+                         [["tube", "tags", "note"]] + [["mail", "try:5", "con:12:3"]] * 3 + [["mail"]])
         for words in (["jobs"], ["jobs", "mail", "--next"], ["peek", "1"]):
             job = json.loads(self.good(*words, "--json").splitlines()[0])
             self.assertEqual((job["try"], job["con"]), (5, "12:3"))

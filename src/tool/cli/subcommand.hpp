@@ -62,6 +62,8 @@ int export_jobs(Words words);  // haricot export
 int import_jobs(Words words);  // haricot import
 int bury(Words words);
 int pause_tube(Words words);  // haricot pause
+int note(Words words);
+int failures(Words words);
 int drain(Words words);
 int group(Words words);
 int wait_for_jobs(Words words);  // haricot wait

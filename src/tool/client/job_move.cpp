@@ -56,12 +56,35 @@ std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& 
   return std::nullopt;
 }
 
-JobMove::JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags,
-                 PlaceFlags places)
-    : id_(id), from_(std::move(from)), to_(std::move(to)), tags_(std::move(tags)), places_(places) {
+ListedJob listed_job(const StatsText& job) {
+  return {.id = job.number("id").value_or(0),
+          .tags = tags_of(job),
+          .has_note = job.find("note") != nullptr};
+}
+
+std::vector<std::string> commands_to_finish(std::uint64_t copy, std::string_view note, Place place,
+                                            std::uint64_t priority) {
+  std::vector<std::string> commands;
+  if (!note.empty()) {
+    commands.push_back(line_of("note", copy, " " + std::to_string(note.size())) +
+                       std::string(note) + "\r\n");
+  }
+  if (place == Place::buried) {
+    commands.push_back(line_of("reserve-job", copy));
+    commands.push_back(line_of("bury", copy, " " + std::to_string(priority)));
+  } else if (place == Place::ready && !note.empty()) {
+    commands.push_back(line_of("kick-job", copy));
+  }
+  return commands;
+}
+
+JobMove::JobMove(ListedJob job, std::string from, std::string to, PlaceFlags places)
+    : job_(std::move(job)), from_(std::move(from)), to_(std::move(to)), places_(places) {
   const std::string_view command = is_held() ? "peek" : "reserve-job";
-  ask(Step::take_job, command,
-      {line_of("stats-job", id), line_of(command, id), line_of("stats-job", id)});
+  std::vector<std::string> commands = {line_of("stats-job", job_.id), line_of(command, job_.id),
+                                       line_of("stats-job", job_.id)};
+  if (job_.has_note) commands.push_back(line_of("peek-note", job_.id));
+  ask(Step::take_job, command, std::move(commands));
 }
 
 void JobMove::ask(Step step, std::string_view name, std::vector<std::string> commands) {
@@ -83,16 +106,18 @@ void JobMove::take(const std::vector<Response>& answers) {
         return refuse("delete", last);
       }
       if (last.code == ReplyCode::not_found) {
-        messages_.push_back(job_called(copy_) + ", a copy of " + job_called(id_) +
+        messages_.push_back(job_called(copy_) + ", a copy of " + job_called(job_.id) +
                             ", was reserved before it could be deleted");
       }
       return give_back(Outcome::failed);
-    case Step::bury_copy:
-      if (last.code != ReplyCode::buried) {
-        messages_.push_back(job_called(copy_) + " in tube " + to_ +
-                            " could not be buried: " + last.line);
+    case Step::finish_copy:
+      if (last.code != ReplyCode::buried && last.code != ReplyCode::kicked_job &&
+          last.code != ReplyCode::noted) {
+        const std::string_view done = place_ == Place::buried ? "buried" : "made ready";
+        messages_.push_back(job_called(copy_) + " in tube " + to_ + " could not be " +
+                            std::string(done) + ": " + last.line);
       }
-      return ask(Step::remove, "delete", {line_of("delete", id_)});
+      return ask(Step::remove, "delete", {line_of("delete", job_.id)});
     case Step::remove:
       return removed(last);
     case Step::undo:
@@ -127,6 +152,7 @@ void JobMove::took_job(const std::vector<Response>& answers) {
   priority_ = after.number("pri").value_or(0);
   ttr_s_ = after.number("ttr").value_or(1);
   body_ = taken.body;
+  if (job_.has_note && answers[3].code == ReplyCode::found) note_ = answers[3].body;
   if (is_held()) {
     // Meanwhile its group may have ended, or a client may have kicked it.
     const std::string* state = after.find("state");
@@ -147,8 +173,8 @@ void JobMove::took_job(const std::vector<Response>& answers) {
 }
 
 void JobMove::begin_copy() {
-  const std::uint64_t delay_s = place_ == Place::buried ? kDelayBeforeBuryS : delay_s_;
-  std::string put = put_line({priority_, delay_s, ttr_s_, body_.size()}, tags_);
+  const std::uint64_t delay_s = is_copied_late() ? kDelayOfCopyS : delay_s_;
+  std::string put = put_line({priority_, delay_s, ttr_s_, body_.size()}, job_.tags);
   if (is_too_long(put)) return leave("its tags do not fit into the line of a put");
   put += body_;
   put += "\r\n";
@@ -163,10 +189,7 @@ void JobMove::copied(const Response& use, const Response& put) {
   if (owner && !is_elsewhere) return leave(describe(*owner));
   if (put.code == ReplyCode::inserted && !is_elsewhere) {
     copy_ = put.number;
-    if (place_ != Place::buried) return ask(Step::remove, "delete", {line_of("delete", id_)});
-    return ask(
-        Step::bury_copy, "bury",
-        {line_of("reserve-job", copy_), line_of("bury", copy_, " " + std::to_string(priority_))});
+    return finish_copy();
   }
   const Response& no = is_elsewhere ? use : put;
   refused_ = {is_elsewhere ? "use" : "put", no.code, no.line};
@@ -176,6 +199,12 @@ void JobMove::copied(const Response& use, const Response& put) {
     return ask(Step::drop_copy, "delete", {line_of("delete", copy_)});
   }
   give_back(Outcome::failed);
+}
+
+void JobMove::finish_copy() {
+  std::vector<std::string> commands = commands_to_finish(copy_, note_, place_, priority_);
+  if (commands.empty()) return ask(Step::remove, "delete", {line_of("delete", job_.id)});
+  ask(Step::finish_copy, place_ == Place::buried ? "bury" : "note", std::move(commands));
 }
 
 void JobMove::removed(const Response& deleted) {
@@ -199,10 +228,10 @@ void JobMove::give_back(Outcome outcome) {
   outcome_ = outcome;
   const std::string priority = " " + std::to_string(priority_);
   if (place_ == Place::buried) {
-    return ask(Step::give_back, "bury", {line_of("bury", id_, priority)});
+    return ask(Step::give_back, "bury", {line_of("bury", job_.id, priority)});
   }
   ask(Step::give_back, "release",
-      {line_of("release", id_, priority + " " + std::to_string(delay_s_))});
+      {line_of("release", job_.id, priority + " " + std::to_string(delay_s_))});
 }
 
 void JobMove::gave_back(const Response& answer) {
@@ -213,8 +242,8 @@ void JobMove::gave_back(const Response& answer) {
   }
   if (answer.code == ReplyCode::buried) {
     // Reserving the job used up its last try. A kick grants one more.
-    if (place_ == Place::ready) return ask(Step::kick, "kick-job", {line_of("kick-job", id_)});
-    messages_.push_back(job_called(id_) + " is now buried, because it has no try left");
+    if (place_ == Place::ready) return ask(Step::kick, "kick-job", {line_of("kick-job", job_.id)});
+    messages_.push_back(job_called(job_.id) + " is now buried, because it has no try left");
     return end(outcome_);
   }
   if (answer.code != ReplyCode::released && !is_gone) return refuse("release", answer);
@@ -246,13 +275,13 @@ void JobMove::fail() {
       say(job_here() + ", and may also be in tube " + to_);
       break;
     case Step::drop_copy:
-      say(job_called(id_) + " is in both tubes");
+      say(job_called(job_.id) + " is in both tubes");
       break;
-    case Step::bury_copy:
-      say(job_here() + ", and " + copy_there() + ", which may be delayed instead of buried");
+    case Step::finish_copy:
+      say(job_here() + ", and " + copy_there() + ", which may be delayed by an hour instead");
       break;
     case Step::remove:
-      say(job_called(id_) + " is " + copy_there() + ", and may still be in tube " + from_);
+      say(job_called(job_.id) + " is " + copy_there() + ", and may still be in tube " + from_);
       break;
     case Step::undo:
       say(job_here() + ", and " + copy_there());
@@ -267,7 +296,7 @@ void JobMove::fail() {
 }
 
 std::string JobMove::job_here() const {
-  return job_called(id_) + " is in tube " + from_;
+  return job_called(job_.id) + " is in tube " + from_;
 }
 
 std::string JobMove::copy_there() const {
@@ -275,7 +304,7 @@ std::string JobMove::copy_there() const {
 }
 
 std::string JobMove::stays() const {
-  return job_called(id_) + " stays in tube " + from_;
+  return job_called(job_.id) + " stays in tube " + from_;
 }
 
 std::string_view name_of(Place place) {

@@ -32,8 +32,14 @@ struct PlaceFlags {
 };
 inline constexpr PlaceFlags kAllPlaces = {true, true, true};
 
-// Initial delay of a copy that will be buried, so that no worker gets it in between.
-inline constexpr std::uint64_t kDelayBeforeBuryS = 3600;
+// Initial delay of a copy that will be buried, or gets a note, so that no worker gets it in
+// between.
+inline constexpr std::uint64_t kDelayOfCopyS = 3600;
+
+// Returns the commands that write the note of a copy, unless it is empty, and bring it to its
+// place, each with its CR LF. A copy that was put with kDelayOfCopyS is then buried or ready.
+std::vector<std::string> commands_to_finish(std::uint64_t copy, std::string_view note, Place place,
+                                            std::uint64_t priority);
 
 // Returns the delay to put a job with if `time_left_s` whole seconds are left. Rounds up, so the
 // delay is never too short.
@@ -42,6 +48,14 @@ std::uint64_t remaining_delay_s(std::uint64_t time_left_s);
 // Returns the state of a job at the time it was reserved, from its statistics just before and just
 // after. Returns nothing if a worker held it in between, or the statistics are incomplete.
 std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& after);
+
+// A job of scan-jobs or list-jobs, as far as a copy needs it besides its statistics.
+struct ListedJob {
+  std::uint64_t id = 0;
+  PutTags tags;           // Tags that the copy keeps.
+  bool has_note = false;  // The copy keeps the note, too.
+};
+ListedJob listed_job(const StatsText& job);
 
 // Moves one job to another tube of its server; at every moment the job is in at least one of the
 // two.
@@ -67,9 +81,8 @@ class JobMove final {
     std::string line;
   };
 
-  // `tags` are the tags of the job, which the copy keeps; a tag `aft` makes it a held job.
-  // Requires: the tubes differ, and the server accepts these tags.
-  JobMove(std::uint64_t id, std::string from, std::string to, PutTags tags, PlaceFlags places);
+  // A tag `aft` makes it a held job. Requires: the tubes differ, and the server accepts the tags.
+  JobMove(ListedJob job, std::string from, std::string to, PlaceFlags places);
 
   bool is_over() const { return commands_.empty(); }
   // Returns the next commands, each with its CR LF, for one connection; name() describes them in
@@ -94,17 +107,22 @@ class JobMove final {
     take_job,
     copy,
     drop_copy,
-    bury_copy,
+    finish_copy,
     remove,
     undo,
     give_back,
     kick
   };
 
-  bool is_held() const { return tags_.has(Tag::after); }
+  bool is_held() const { return job_.tags.has(Tag::after); }
+  // Returns true if the copy is put with a delay, so that no worker gets it before it is complete.
+  bool is_copied_late() const {
+    return place_ == Place::buried || (place_ == Place::ready && !note_.empty());
+  }
   void ask(Step step, std::string_view name, std::vector<std::string> commands);
   void took_job(const std::vector<Response>& answers);
   void begin_copy();
+  void finish_copy();
   void copied(const Response& use, const Response& put);
   void removed(const Response& deleted);
   void undone(const Response& deleted);
@@ -121,10 +139,9 @@ class JobMove final {
   std::string copy_there() const;  // For example "in tube news as job 9".
   std::string stays() const;       // For example "job 7 stays in tube mail".
 
-  std::uint64_t id_;
+  ListedJob job_;
   std::string from_;
   std::string to_;
-  PutTags tags_;
   PlaceFlags places_;
 
   Step step_ = Step::take_job;
@@ -140,6 +157,7 @@ class JobMove final {
   std::uint64_t delay_s_ = 0;  // Time left of a delayed job.
   std::uint64_t ttr_s_ = 0;
   std::string body_;
+  std::string note_;
   std::uint64_t copy_ = 0;  // Id of the copy, once there is one.
   std::string why_;         // Reason for Outcome::stayed.
   bool is_twice_ = false;   // The job that stays is in both tubes.

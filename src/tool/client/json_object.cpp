@@ -61,6 +61,9 @@ class Reader {
   bool read_string(std::string& to);
   bool read_value(JsonObject::Value& value);
   bool read_numbers(JsonObject::Value& value);
+  bool skip_nested();
+  bool read_escape(std::string& to);  // Requires: the backslash was taken.
+  std::string_view rest() const { return rest_; }
   bool is_at(char c) {
     skip_blanks();
     return rest_.starts_with(c);
@@ -73,7 +76,6 @@ class Reader {
       rest_.remove_prefix(1);
     }
   }
-  bool read_escape(std::string& to);
   bool read_unit(std::uint32_t& unit);
   std::size_t digits_from(std::size_t at) const {
     std::size_t end = at;
@@ -196,14 +198,41 @@ bool Reader::read_numbers(JsonObject::Value& value) {
   return true;
 }
 
+// Skips an object or an array. Checks only that brackets and strings are closed.
+bool Reader::skip_nested() {
+  std::size_t depth = 0;
+  std::string skipped;
+  do {
+    if (is_at('"')) {
+      skipped.clear();
+      if (!read_string(skipped)) return false;
+      continue;
+    }
+    if (rest_.empty()) return false;
+    const char c = rest_[0];
+    rest_.remove_prefix(1);
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+  } while (depth > 0);
+  return true;
+}
+
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
-std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& error,
-                                            Arrays arrays) {
-  Reader reader(line);
+std::optional<JsonObject> JsonObject::parse(std::string_view text, std::string& error,
+                                            Nested nested) {
+  Reader reader(text);
+  const auto read = [&reader, nested](Value& value) {
+    if (nested == Nested::arrays_of_numbers && reader.is_at('[')) return reader.read_numbers(value);
+    if (nested != Nested::skipped || !(reader.is_at('[') || reader.is_at('{'))) {
+      return reader.read_value(value);
+    }
+    value.kind = Value::Kind::nested;
+    return reader.skip_nested();
+  };
   JsonObject object;
   error = "not a JSON object";
   if (!reader.take('{')) return std::nullopt;
@@ -212,8 +241,7 @@ std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& 
     std::string name;
     Value value;
     if (!reader.read_string(name) || !reader.take(':')) return std::nullopt;
-    const bool is_array = arrays == Arrays::of_numbers && reader.is_at('[');
-    if (!(is_array ? reader.read_numbers(value) : reader.read_value(value))) {
+    if (!read(value)) {
       error = "the value of \"" + name + "\" must be a string, a number, true, false or null";
       return std::nullopt;
     }
@@ -235,6 +263,25 @@ const JsonObject::Value* JsonObject::find(std::string_view name) const {
     if (own == name) return &value;
   }
   return nullptr;
+}
+
+std::string without_json_escapes(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t escape = text.find('\\');
+    plain += text.substr(0, escape);
+    if (escape == std::string_view::npos) break;
+    text.remove_prefix(escape);
+    Reader reader(text.substr(1));
+    if (reader.read_escape(plain)) {
+      text = reader.rest();
+    } else {
+      plain += '\\';
+      text.remove_prefix(1);
+    }
+  }
+  return plain;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {

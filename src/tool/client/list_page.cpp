@@ -72,20 +72,32 @@ std::optional<JobPage> parse_job_page(std::string_view answer) {
   return JobPage{.next = page->next, .jobs = std::move(page->items)};
 }
 
-bool ask_bodies(Remote& server, std::span<StatsText> jobs,
-                const std::function<void(StatsText& job, std::string_view body)>& take) {
+namespace {
+
+bool ask_texts(Remote& server, const std::string& command, std::span<StatsText> jobs,
+               const TakeText& take) {
   std::string commands;
   for (const StatsText& job : jobs) {
-    commands += "peek " + std::to_string(job.number("id").value_or(0)) + "\r\n";
+    commands += command + " " + std::to_string(job.number("id").value_or(0)) + "\r\n";
   }
   std::size_t at = 0;
   const auto take_answer = [&](const Answer& answer) {
     CHECK(at < jobs.size());
     StatsText& job = jobs[at++];
-    // A job that is not found was deleted meanwhile.
+    // A job that is not found was deleted meanwhile, or has no note.
     if (answer.code == ReplyCode::found) take(job, answer.body);
   };
-  return server.ask("peek", commands, jobs.size(), take_answer);
+  return server.ask(command, commands, jobs.size(), take_answer);
+}
+
+}  // namespace
+
+bool ask_bodies(Remote& server, std::span<StatsText> jobs, const TakeText& take) {
+  return ask_texts(server, "peek", jobs, take);
+}
+
+bool ask_notes(Remote& server, std::span<StatsText> jobs, const TakeText& take) {
+  return ask_texts(server, "peek-note", jobs, take);
 }
 
 void append_cell(std::string& line, std::string_view text, std::size_t width) {

@@ -42,11 +42,18 @@ struct JobPage {
 // Returns nothing if the text is no such answer, or a job in it has no id.
 std::optional<JobPage> parse_job_page(std::string_view answer);
 
-// Asks for the bodies of all these jobs at once. `take` gets each job that still exists, in order,
-// and may move it. Returns false if the server failed; server.failure() has the reason.
-[[nodiscard]] bool ask_bodies(
-    Remote& server, std::span<StatsText> jobs,
-    const std::function<void(StatsText& job, std::string_view body)>& take);
+// Takes the body or the note of a job, and may move the job.
+using TakeText = std::function<void(StatsText& job, std::string_view text)>;
+
+// Number of bodies or notes that are requested at once, unless their sizes are known.
+inline constexpr std::size_t kTextsAtOnce = 100;
+
+// Asks for the bodies of all these jobs at once. `take` gets each job that still exists, in order.
+// Returns false if the server failed; server.failure() has the reason.
+[[nodiscard]] bool ask_bodies(Remote& server, std::span<StatsText> jobs, const TakeText& take);
+// Asks for the notes of all these jobs at once. `take` gets each job that has a note, in order.
+// Returns false if the server failed; server.failure() has the reason.
+[[nodiscard]] bool ask_notes(Remote& server, std::span<StatsText> jobs, const TakeText& take);
 
 // A column of a table of items.
 struct ListColumn {

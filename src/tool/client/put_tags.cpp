@@ -86,14 +86,18 @@ bool TagSupport::ask() {
   return true;
 }
 
-bool TagSupport::has(const TagRow& tag) const {
-  return std::find(words_->begin(), words_->end(), tag.word) != words_->end();
+bool TagSupport::has(std::string_view word) const {
+  return std::find(words_->begin(), words_->end(), word) != words_->end();
+}
+
+std::optional<bool> TagSupport::takes_command(std::string_view word) {
+  return ask() ? std::optional(has(word)) : std::nullopt;
 }
 
 std::optional<bool> TagSupport::takes_all() {
   if (!ask()) return std::nullopt;
   return std::all_of(kTagTable.begin(), kTagTable.end(),
-                     [this](const TagRow& row) { return has(row); });
+                     [this](const TagRow& row) { return has(row.word); });
 }
 
 bool TagSupport::takes(const PutTags& tags) {
@@ -101,7 +105,7 @@ bool TagSupport::takes(const PutTags& tags) {
   if (tags.empty()) return true;
   if (!ask()) return false;
   for (const TagRow& row : kTagTable) {
-    if (!tags.has(row.tag) || has(row)) continue;
+    if (!tags.has(row.tag) || has(row.word)) continue;
     missing_ = &row;
     // refuse() asks for the server's version, so call it once for each tag.
     if (refused_ != &row) {

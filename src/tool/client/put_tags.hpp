@@ -72,13 +72,15 @@ class TagSupport final {
   [[nodiscard]] bool takes(const PutTags& tags);
   // Returns true if the server accepts all tags that this tool knows; nothing if it failed.
   std::optional<bool> takes_all();
+  // Returns true if the server knows this extended command; nothing if it failed.
+  std::optional<bool> takes_command(std::string_view word);
   // Returns true if the last takes() returned false because the server does not know a tag.
   bool lacks() const { return missing_ != nullptr; }
 
  private:
   bool ask();
   // Requires: ask() returned true.
-  bool has(const TagRow& tag) const;
+  bool has(std::string_view word) const;
 
   Remote& server_;
   Names names_;

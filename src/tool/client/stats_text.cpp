@@ -9,6 +9,7 @@
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/command.hpp"
 #include "tool/cli/output.hpp"
+#include "tool/client/json_object.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -16,8 +17,9 @@ namespace {
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // Keys whose values are text even if they look like numbers, besides tags with a key.
-constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
-                                          "os",   "platform", kOurVersionKey, "used",    "address"};
+constexpr std::string_view kTextKeys[] = {"name",     "tube",    "state",    "version",
+                                          "hostname", "os",      "platform", kOurVersionKey,
+                                          "used",     "address", "note"};
 
 bool is_text_key(std::string_view key) {
   const TagRow* const tag = find_tag(key);
@@ -52,8 +54,11 @@ std::optional<StatsText> StatsText::parse(std::string_view answer) {
     const std::string_view line = take_line(answer);
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-    stats.lines_.push_back(
-        {std::string(line.substr(0, colon)), std::string(without_quotes(line.substr(colon + 2)))});
+    const std::string_view value = without_quotes(line.substr(colon + 2));
+    // A note in double quotes has the escapes of JSON.
+    const bool has_escapes = line.ends_with('"') && value.find('\\') != std::string_view::npos;
+    stats.lines_.push_back({std::string(line.substr(0, colon)),
+                            has_escapes ? without_json_escapes(value) : std::string(value)});
   }
   if (stats.lines_.empty()) return std::nullopt;
   return stats;
@@ -69,6 +74,10 @@ const StatsText::Line* StatsText::find_line(std::string_view key) const {
     if (line.key == key) return &line;
   }
   return nullptr;
+}
+
+void StatsText::remove(std::string_view key) {
+  std::erase_if(lines_, [key](const Line& line) { return line.key == key; });
 }
 
 std::optional<std::uint64_t> StatsText::number(std::string_view key) const {

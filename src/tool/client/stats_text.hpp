@@ -36,6 +36,8 @@ class StatsText {
   const std::vector<Line>& lines() const { return lines_; }
   // Adds a line that the server has not sent.
   void add(Line line) { lines_.push_back(std::move(line)); }
+  // Removes a line; does nothing if there is no such key.
+  void remove(std::string_view key);
   // Returns null if there is no such key.
   const std::string* find(std::string_view key) const;
   const Line* find_line(std::string_view key) const;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +21,7 @@
 #include "tool/cli/job_line.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/job_filter.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/remote.hpp"
@@ -29,15 +32,20 @@ namespace {
 
 constexpr ErrandText kText = {
     "export", "[OPTIONS] [TUBE...]",
-    "Writes the jobs of the server, or of these tubes, as lines of JSON that import reads. A\n"
-    "line has the statistics of its job, and its body as \"body\" if it is UTF-8, otherwise as\n"
-    "\"body_base64\". Held jobs come last, after the jobs that they wait for. export changes\n"
-    "nothing. Jobs change meanwhile: each line is a snapshot, and a job that exists all the time\n"
-    "is written once. beanstalkd cannot list jobs: --by-id asks for each id, from the newest\n"
-    "down, until all jobs are found. To learn the newest id, it puts a delayed job into a tube\n"
-    "of its own and deletes it. --by-id does not see the tags of haricotd's jobs. For a stopped\n"
-    "beanstalkd with a binlog, haricot binlog dump --json has all jobs.\n",
+    "Writes the jobs of the server, or of these tubes, as lines of JSON that import reads: all, "
+    "or\n"
+    "those that all given filters match. A line has the statistics of its job, and its body as\n"
+    "\"body\" if it is UTF-8, otherwise as \"body_base64\", and so its note. Held jobs come last,\n"
+    "after the jobs that they wait for. --sample 1% writes one job in a hundred, chosen by the\n"
+    "ids, the same each time. export changes nothing. Jobs change meanwhile: each line is a\n"
+    "snapshot, and a job that exists all the time is written once. beanstalkd cannot list jobs:\n"
+    "--by-id asks for each id, from the newest down, until all jobs are found. To learn the "
+    "newest\n"
+    "id, it puts a delayed job into a tube of its own and deletes it. --by-id does not see the\n"
+    "tags of haricotd's jobs. For a stopped beanstalkd with a binlog, haricot binlog dump --json\n"
+    "has all jobs.\n",
     "    haricot export > jobs.json\n"
+    "    haricot export mail --state buried --class SendInvoice > failed.json\n"
     "    haricot -a old-queue export --by-id mail | haricot -a new-queue import\n"};
 
 constexpr std::string_view kAdvice =
@@ -55,11 +63,11 @@ constexpr std::uint64_t kPeekBytesMax = 1024 * 1024;
 // either: there the search ascends from id 1 until it has found all jobs.
 //
 // A call that returns nothing or false has set failure() of the server.
-class JobSearch final {
+class IdSearch final {
  public:
   // Finds jobs of these tubes, or of all tubes if `tubes` is empty. Requires: `server` outlives the
   // object.
-  JobSearch(Remote& server, std::vector<std::string> tubes)
+  IdSearch(Remote& server, std::vector<std::string> tubes)
       : server_(server), tubes_(std::move(tubes)) {}
 
   // Shows progress: `done` of `all` ids; 0 if unknown.
@@ -92,7 +100,7 @@ class JobSearch final {
 // Number of ids that are requested at once.
 constexpr std::uint64_t kIdsPerRound = 1000;
 
-std::optional<std::vector<StatsText>> JobSearch::ask_jobs(std::span<const std::uint64_t> ids) {
+std::optional<std::vector<StatsText>> IdSearch::ask_jobs(std::span<const std::uint64_t> ids) {
   std::string commands;
   for (const std::uint64_t id : ids) commands += "stats-job " + std::to_string(id) + "\r\n";
   std::vector<StatsText> jobs;
@@ -117,7 +125,7 @@ std::optional<std::vector<StatsText>> JobSearch::ask_jobs(std::span<const std::u
   return std::nullopt;
 }
 
-bool JobSearch::find_bound() {
+bool IdSearch::find_bound() {
   const std::string tube = "haricot-export-" + std::to_string(::getpid());
   if (!server_.ask("use " + tube, ReplyCode::now_using)) return false;
   // The longest delay, so that no worker gets the job, even one that watches all tubes.
@@ -134,7 +142,7 @@ bool JobSearch::find_bound() {
   return server_.ask("use default", ReplyCode::now_using).has_value();
 }
 
-std::optional<std::uint64_t> JobSearch::count_jobs() {
+std::optional<std::uint64_t> IdSearch::count_jobs() {
   std::vector<std::string> commands{"stats"};
   if (!tubes_.empty()) {
     commands.clear();
@@ -152,7 +160,7 @@ std::optional<std::uint64_t> JobSearch::count_jobs() {
   return count;
 }
 
-bool JobSearch::add_next() {
+bool IdSearch::add_next() {
   std::uint64_t first = asked_ + 1;
   std::uint64_t count = kIdsPerRound;
   if (bound_ != 0) {
@@ -169,7 +177,7 @@ bool JobSearch::add_next() {
   return true;
 }
 
-bool JobSearch::drop_gone() {
+bool IdSearch::drop_gone() {
   std::vector<std::uint64_t> left;
   for (std::size_t at = 0; at < found_.size(); at += kIdsPerRound) {
     const std::size_t count = std::min<std::size_t>(kIdsPerRound, found_.size() - at);
@@ -184,7 +192,7 @@ bool JobSearch::drop_gone() {
 // Returns true if all jobs are found. Counts the jobs first, and then asks again for the found
 // ones. A found job cannot come back. So if as many as counted still exist, they are all jobs of
 // the moment of the count.
-std::optional<bool> JobSearch::has_all() {
+std::optional<bool> IdSearch::has_all() {
   const std::optional<std::uint64_t> count = count_jobs();
   if (!count) return std::nullopt;
   if (found_.size() < *count) return false;
@@ -192,7 +200,7 @@ std::optional<bool> JobSearch::has_all() {
   return found_.size() >= *count;
 }
 
-std::optional<std::vector<std::uint64_t>> JobSearch::find(const Show& show) {
+std::optional<std::vector<std::uint64_t>> IdSearch::find(const Show& show) {
   if (!find_bound()) return std::nullopt;
   // While jobs come and go, has_all() may ask for all found jobs again. So call it only after
   // asking for as many new ids.
@@ -211,10 +219,46 @@ std::optional<std::vector<std::uint64_t>> JobSearch::find(const Show& show) {
   return std::move(found_);
 }
 
+struct Choice {
+  std::vector<std::string> tubes;
+  JobFilter filter;
+  double percent = 100;  // Share of the jobs to write.
+  bool is_quiet = false;
+  bool is_by_id = false;
+};
+
+// Reads 1, 0.5% or 100%.
+bool read_percent(std::string_view text, double& to) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const std::string digits(text);
+  char* end = nullptr;
+  to = std::strtod(digits.c_str(), &end);
+  const bool is_number = !digits.empty() && end == digits.c_str() + digits.size() &&
+                         digits.find_first_not_of("0123456789.") == std::string::npos;
+  return is_number && to > 0 && to <= 100;
+}
+
+// Returns NAME and the text as JSON, or NAME_base64 if it is not UTF-8.
+std::string json_member(const std::string& name, std::string_view text) {
+  return is_utf8(text) ? json_string(name) + ":" + json_string(text)
+                       : json_string(name + "_base64") + ":" + json_base64(text);
+}
+
+// Returns true for `percent` of all ids, the same ones each time.
+bool is_sampled(std::uint64_t id, double percent) {
+  // The finalizer of MurmurHash3 spreads consecutive ids evenly.
+  id = (id ^ (id >> 33U)) * 0xff51afd7ed558ccdU;
+  id = (id ^ (id >> 33U)) * 0xc4ceb9fe1a85ec53U;
+  id ^= id >> 33U;
+  return static_cast<double>(id >> 11U) < percent / 100 * static_cast<double>(1ULL << 53U);
+}
+
 class Export {
  public:
-  Export(Errand& errand, bool is_quiet)
-      : errand_(errand), progress_("exported", is_quiet, Progress::Results::as_they_come) {}
+  Export(Errand& errand, const Choice& choice)
+      : errand_(errand),
+        choice_(choice),
+        progress_("exported", choice.is_quiet, Progress::Results::as_they_come) {}
 
   // Adds the number of jobs of a tube, or of the server if the name is empty, to all_. On failure
   // prints a message, sets `status` and returns false.
@@ -227,41 +271,37 @@ class Export {
     } else if (!is_there) {
       status = errand_.no("there is no tube " + tube);
     } else {
-      for (const std::string_view state : {"ready", "reserved", "delayed", "buried"}) {
+      for (const std::string_view state : kJobStates) {
         all_ += stats->number("current-jobs-" + std::string(state)).value_or(0);
       }
     }
     return stats && is_there;
   }
 
-  // Writes the jobs of a tube, or of the server if the name is empty, except held jobs. On failure
-  // returns the exit status.
-  std::optional<int> run(const std::string& tube) {
-    for (std::uint64_t from = 1; from != 0;) {
-      std::string command =
-          "scan-jobs " + std::to_string(from) + " " + std::to_string(kPageJobsMax);
-      if (!tube.empty()) command += " " + tube;
-      const std::optional<Response> response = errand_.server().ask(command);
-      if (!response) return fail();
-      if (response->code != ReplyCode::ok) {
-        errand_.server().refuse("scan-jobs", response->code, response->line);
-        if (response->code == ReplyCode::unknown_command) return errand_.failed(kAdvice);
-        return fail();
-      }
-      std::optional<JobPage> page = parse_job_page(response->body);
-      if (!page) {
-        errand_.server().cannot_read(command);
-        return fail();
-      }
-      const auto held = std::stable_partition(page->jobs.begin(), page->jobs.end(),
+  // Writes the jobs, except held jobs. On failure returns the exit status.
+  std::optional<int> run() {
+    Progress searching("checked", choice_.is_quiet);
+    JobSearch search(errand_, choice_.filter, choice_.filter.states_or(kAllStates), searching);
+    bool is_good = true;
+    const auto take = [&](std::vector<StatsText>& jobs) {
+      std::erase_if(jobs, [this](const StatsText& job) {
+        return !is_sampled(job.number("id").value_or(0), choice_.percent);
+      });
+      const auto held = std::stable_partition(jobs.begin(), jobs.end(),
                                               [](const StatsText& job) { return !is_held(job); });
-      held_.insert(held_.end(), std::move_iterator(held), std::move_iterator(page->jobs.end()));
-      page->jobs.erase(held, page->jobs.end());
-      if (!write_in_batches(page->jobs)) return fail();
-      if (const int status = errand_.done(); status != 0) return status;
-      from = page->next;
+      held_.insert(held_.end(), std::move_iterator(held), std::move_iterator(jobs.end()));
+      jobs.erase(held, jobs.end());
+      searching.clear();
+      is_good = write_in_batches(jobs);
+      return is_good && errand_.done() == kExitDone;
+    };
+    if (search.run(choice_.tubes, take) && is_good) {
+      const int status = errand_.done();
+      return status == kExitDone ? std::nullopt : std::optional(status);
     }
-    return std::nullopt;
+    searching.clear();
+    const bool is_unknown = errand_.server().failure().status == kExitRefused;
+    return is_unknown && written_ == 0 ? errand_.failed(kAdvice) : fail();
   }
 
   // Writes the held jobs that run() has collected; called after all other jobs are written. On
@@ -278,11 +318,11 @@ class Export {
     return write_in_batches(jobs) ? std::nullopt : std::optional(fail());
   }
 
-  // Writes the jobs of these tubes, for a server that cannot list jobs. On failure returns the exit
+  // Writes the jobs, for a server that cannot list jobs. On failure returns the exit
   // status.
-  std::optional<int> run_by_id(std::vector<std::string> tubes, bool is_quiet) {
-    JobSearch search(errand_.server(), std::move(tubes));
-    Progress searching("asked for ids:", is_quiet);
+  std::optional<int> run_by_id() {
+    IdSearch search(errand_.server(), choice_.tubes);
+    Progress searching("asked for ids:", choice_.is_quiet);
     const std::optional<std::vector<std::uint64_t>> found =
         search.find([&searching](std::uint64_t done, std::uint64_t all) {
           searching.show(os::read_clock(), done, all);
@@ -345,6 +385,7 @@ class Export {
 
   // Returns false if the server failed.
   bool write_jobs(std::span<StatsText> jobs) {
+    if (!fetch_notes(jobs)) return false;
     const bool is_good =
         ask_bodies(errand_.server(), jobs,
                    [this](const StatsText& job, std::string_view body) { write_job(job, body); });
@@ -352,49 +393,72 @@ class Export {
     return is_good;
   }
 
+  // Replaces the beginnings of notes, which lists have, by whole notes. Returns false if the server
+  // failed.
+  bool fetch_notes(std::span<StatsText> jobs) {
+    std::vector<StatsText> noted;
+    for (const StatsText& job : jobs) {
+      if (job.find("note") != nullptr) noted.push_back(job);
+    }
+    if (noted.empty()) return true;
+    const auto take = [this](const StatsText& job, std::string_view note) {
+      notes_[job.number("id").value_or(0)] = note;
+    };
+    notes_.clear();
+    if (!ask_notes(errand_.server(), noted, take)) return false;
+    for (StatsText& job : jobs) job.remove("note");
+    return true;
+  }
+
   void write_job(const StatsText& job, std::string_view body) {
-    print(
-        "{" + job.json_members() + "," +
-        (is_utf8(body) ? "\"body\":" + json_string(body) : "\"body_base64\":" + json_base64(body)) +
-        "}\n");
+    const auto note = notes_.find(job.number("id").value_or(0));
+    print("{" + job.json_members() +
+          (note == notes_.end() ? "" : "," + json_member("note", note->second)) + "," +
+          json_member("body", body) + "}\n");
     ++written_;
   }
 
   Errand& errand_;
+  const Choice& choice_;
   Progress progress_;
   std::uint64_t all_ = 0;
   std::uint64_t written_ = 0;
-  std::vector<StatsText> held_;  // Without bodies.
+  std::map<std::uint64_t, std::string> notes_;  // Notes of the current batch, by the ids of jobs.
+  std::vector<StatsText> held_;                 // Without bodies.
 };
 
 }  // namespace
 
 int export_jobs(Words words) {
   Errand errand(kText, Errand::Json::no);
-  bool is_quiet = false;
-  bool is_by_id = false;
-  errand.add({'i', "by-id", "", "ask for each id, if the server cannot list jobs", set(is_by_id)});
+  Choice choice;
+  errand.add(
+      {'i', "by-id", "", "ask for each id, if the server cannot list jobs", set(choice.is_by_id)});
+  choice.filter.add_flags(errand, kAllStates);
+  errand.add({0, "sample", "PERCENT", "only this share of the jobs, such as 1%",
+              [&choice](std::string_view value) { return read_percent(value, choice.percent); },
+              "a share above 0%, up to 100%"});
   Subjects subjects(errand);
   subjects.add_tube_flag("tube, same as an operand; may be repeated");
-  errand.add({'q', "quiet", "", "show no progress on a terminal", set(is_quiet)});
+  errand.add({'q', "quiet", "", "show no progress on a terminal", set(choice.is_quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(Subjects::kAnyNumber)) return *over;
-  std::vector<std::string> tubes = subjects.tubes();
-  if (tubes.empty()) tubes.emplace_back();
+  choice.tubes = subjects.tubes();
+  if (choice.is_by_id && (choice.filter.is_given() || choice.percent < 100)) {
+    return errand.mistake("--by-id excludes filters and --sample");
+  }
   if (const std::optional<int> over = errand.connect()) return *over;
-  Export all(errand, is_quiet);
+  Export all(errand, choice);
   int status = 0;
-  for (const std::string& tube : tubes) {
+  if (choice.tubes.empty() && !all.count_jobs({}, status)) return status;
+  for (const std::string& tube : choice.tubes) {
     if (!all.count_jobs(tube, status)) return status;
   }
-  if (is_by_id) {
-    if (subjects.empty()) tubes.clear();
-    const std::optional<int> over = all.run_by_id(std::move(tubes), is_quiet);
+  if (choice.is_by_id) {
+    const std::optional<int> over = all.run_by_id();
     return over ? *over : errand.done();
   }
-  for (const std::string& tube : tubes) {
-    if (const std::optional<int> over = all.run(tube)) return *over;
-  }
+  if (const std::optional<int> over = all.run()) return *over;
   if (const std::optional<int> over = all.write_held()) return *over;
   return errand.done();
 }

@@ -25,9 +25,9 @@ constexpr ErrandText kText = {
     "import", "[OPTIONS] [FILE]",
     "Puts the jobs that the JSON lines of stdin or FILE describe, as written by export, peek\n"
     "--json and binlog dump --json. A line needs \"tube\" and \"body\" or \"body_base64\". It\n"
-    "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", and tags; \"aft\" counts "
-    "only\n"
-    "with \"held\":true. The line of a held job must come after those of its group, as\n"
+    "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\", \"note\", and tags; \"aft\"\n"
+    "counts only with \"held\":true. The line of a held job must come after those of its group, "
+    "as\n"
     "export and binlog dump write them. A line with an unknown key, such as priority, is\n"
     "rejected. Jobs get new ids; a reserved job becomes ready. Blank lines are ignored. import\n"
     "stops at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines before it\n"
@@ -87,7 +87,8 @@ class Import {
     std::uint64_t line = 0;
     std::uint64_t id = 0;  // 0 until it is put.
     std::uint64_t priority = 0;
-    bool is_buried = false;
+    Place place = Place::ready;
+    std::string note;
     bool uses = false;  // A `use` for its tube precedes its other commands.
     std::string asked;  // Group that is checked with stats-group before the put; empty if none.
   };
@@ -193,6 +194,14 @@ class Import {
       job.tags = {};
       ++untagged_;
     }
+    if (!job.note.empty()) {
+      const std::optional<bool> takes_notes = tags_.takes_command("note");
+      if (!takes_notes) return false;
+      if (!*takes_notes) {
+        job.note.clear();
+        ++unnoted_;
+      }
+    }
     if (job.body.size() > body_bytes_max_) {
       error = "the body exceeds the server's max-job-size (flag -z)";
     } else if (is_too_long(line_of(job))) {
@@ -215,9 +224,10 @@ class Import {
   }
 
   static std::string line_of(const ImportJob& job) {
-    const bool is_buried = job.place == Place::buried;
+    const bool is_late =
+        job.place == Place::buried || (job.place == Place::ready && !job.note.empty());
     return put_line(
-        {job.priority, is_buried ? kDelayBeforeBuryS : job.delay_s, job.ttr_s, job.body.size()},
+        {job.priority, is_late ? kDelayOfCopyS : job.delay_s, job.ttr_s, job.body.size()},
         job.tags);
   }
 
@@ -231,7 +241,6 @@ class Import {
     if (!asked.empty() && !groups_.insert(asked).second) asked.clear();
     if (!asked.empty()) commands_ += "stats-group " + asked + "\r\n";
     if (!asked.empty()) ++answers_;
-    const bool is_buried = job.place == Place::buried;
     commands_ += line_of(job);
     commands_ += job.body;
     commands_ += "\r\n";
@@ -239,7 +248,8 @@ class Import {
     pending_.push_back({.line = line_,
                         .id = 0,
                         .priority = job.priority,
-                        .is_buried = is_buried,
+                        .place = job.place,
+                        .note = job.note,
                         .uses = uses,
                         .asked = std::move(asked)});
   }
@@ -254,7 +264,7 @@ class Import {
     Answered answered;
     const auto take = [&](const Answer& answer) { take_answer(answer, answered); };
     if (!errand_.server().ask("put", commands_, answers_, take)) return false;
-    const bool is_good = take_back(answered.misplaced) && bury_some();
+    const bool is_good = take_back(answered.misplaced) && finish_some();
     commands_.clear();
     answers_ = 0;
     pending_.clear();
@@ -291,7 +301,7 @@ class Import {
     if (is_put) {
       job.id = answer.number;
       // The server had no memory to make the job ready and has buried it already.
-      if (answer.code == ReplyCode::buried_new) job.is_buried = false;
+      if (answer.code == ReplyCode::buried_new) job.place = Place::delayed;
       ++done_;
       return;
     }
@@ -343,35 +353,34 @@ class Import {
     return true;
   }
 
-  // Buries the jobs of the batch that were buried in the export; until now they are delayed.
-  bool bury_some() {
+  // Writes the notes of the batch, and brings jobs that are delayed for that to their places.
+  bool finish_some() {
     std::string commands;
     std::uint64_t answers = 0;
     for (const Pending& job : pending_) {
-      if (!job.is_buried || job.id == 0) continue;
-      const std::string id = std::to_string(job.id);
-      commands += "reserve-job ";
-      commands += id;
-      commands += "\r\nbury ";
-      commands += id;
-      commands += ' ';
-      commands += std::to_string(job.priority);
-      commands += "\r\n";
-      answers += 2;
+      if (job.id == 0) continue;
+      for (const std::string& command :
+           commands_to_finish(job.id, job.note, job.place, job.priority)) {
+        commands += command;
+        ++answers;
+      }
     }
     if (answers == 0) return true;
+    static constexpr ReplyCode kGood[] = {ReplyCode::noted, ReplyCode::reserved, ReplyCode::buried,
+                                          ReplyCode::kicked_job};
     std::optional<Response> odd;
     const auto take = [&odd](const Answer& answer) {
-      const bool is_good = answer.code == ReplyCode::reserved || answer.code == ReplyCode::buried;
+      const bool is_good =
+          std::find(std::begin(kGood), std::end(kGood), answer.code) != std::end(kGood);
       if (!is_good && !odd) odd = {answer.code, 0, std::string(answer.line), {}};
     };
     if (!errand_.server().ask("bury", commands, answers, take)) {
-      is_burying_ = true;
+      is_finishing_ = true;
       return false;
     }
     if (!odd) return true;
     errand_.warn("some jobs up to line " + std::to_string(sent_to_) +
-                 " are delayed by an hour instead of buried");
+                 " lack their notes, or are delayed by an hour instead of ready or buried");
     errand_.server().refuse("reserve-job", odd->code, odd->line);
     return false;
   }
@@ -390,9 +399,11 @@ class Import {
         text += "continue with --from-line " + std::to_string(first_refused_);
       }
       errand_.warn(text);
-    } else if (is_burying_) {
-      errand_.warn("the lines up to " + std::to_string(answered_to_) +
-                   " are imported; the last buried jobs may be delayed by an hour instead");
+    } else if (is_finishing_) {
+      errand_.warn(
+          "the lines up to " + std::to_string(answered_to_) +
+          " are imported; the last ones may lack their notes, or be delayed by an hour instead "
+          "of ready or buried");
     } else if (sent_to_ > answered_to_) {
       const std::string first = std::to_string(answered_to_ + 1);
       errand_.warn("lines " + first + " to " + std::to_string(sent_to_) +
@@ -415,6 +426,10 @@ class Import {
     }
     if (choice_.quiet) return;
     if (untagged_ > 0) errand_.warn("jobs put without their tags: " + std::to_string(untagged_));
+    if (unnoted_ > 0) {
+      errand_.warn("jobs put without their notes, which the server does not know: " +
+                   std::to_string(unnoted_));
+    }
     const std::string done = std::to_string(done_);
     const std::string_view word = choice_.dry_run ? "good" : "imported";
     if (errand_.json()) {
@@ -436,6 +451,7 @@ class Import {
   std::uint64_t bad_lines_ = 0;
   std::uint64_t taken_keys_ = 0;            // Lines whose keys other jobs own.
   std::uint64_t untagged_ = 0;              // Jobs put without their tags.
+  std::uint64_t unnoted_ = 0;               // Jobs put without their notes.
   std::string tube_;                        // Tube that the connection uses.
   std::unordered_set<std::string> groups_;  // Groups that were checked with stats-group.
 
@@ -444,7 +460,7 @@ class Import {
   std::uint64_t answers_ = 0;  // Expected answers to commands_.
   std::uint64_t sent_to_ = 0;  // Last line whose put was sent, and last line that was answered.
   std::uint64_t answered_to_ = 0;
-  bool is_burying_ = false;
+  bool is_finishing_ = false;
   std::optional<Response> refused_;  // First answer that refused a put.
   std::uint64_t not_taken_ = 0;
   std::uint64_t first_refused_ = 0;

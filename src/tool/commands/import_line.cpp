@@ -6,6 +6,7 @@
 
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
+#include "haricot/protocol/command.hpp"
 #include "tool/cli/command_line.hpp"
 #include "tool/client/job_move.hpp"
 #include "tool/client/json_object.hpp"
@@ -18,10 +19,10 @@ using Value = JsonObject::Value;
 // All keys that a line may have: those that are read, and others that export, peek --json and
 // binlog dump --json write.
 constexpr std::string_view kOwnKeys[] = {
-    "tube",     "body",         "body_base64", "state",      "pri",      "ttr",
-    "delay",    "time-left",    "held",        "id",         "age",      "file",
-    "reserves", "holder",       "bytes",       "timeouts",   "kicks",    "releases",
-    "buries",   "reserved-for", "buried-by",   "buried-ago", "last-try", "note"};
+    "tube",       "body",     "body_base64", "state",      "pri",    "ttr",          "delay",
+    "time-left",  "held",     "id",          "age",        "file",   "reserves",     "holder",
+    "bytes",      "timeouts", "kicks",       "releases",   "buries", "reserved-for", "buried-by",
+    "buried-ago", "last-try", "note",        "note_base64"};
 constexpr auto kKnownKeys = [] {
   std::array<std::string_view, std::size(kOwnKeys) + kTags> keys{};
   std::size_t size = 0;
@@ -75,24 +76,43 @@ bool take_tube(const JsonObject& line, std::string& to, std::string& error) {
   return false;
 }
 
-bool take_body(const JsonObject& line, std::string& to, std::string& error) {
-  const Value* text = line.find("body");
-  const Value* base64 = line.find("body_base64");
-  if ((text == nullptr) == (base64 == nullptr)) {
-    error = "it must have either \"body\" or \"body_base64\"";
-    return false;
-  }
-  const Value& value = text != nullptr ? *text : *base64;
+// Reads the text of `name`, or of the base64 in `name_base64`, into `to`. Leaves it as it is if the
+// line has neither. Returns false if the value is invalid, or the line has both.
+bool take_text(const JsonObject& line, const std::string& name, std::string& to,
+               std::string& error) {
+  const Value* text = line.find(name);
+  const Value* base64 = line.find(name + "_base64");
+  if (text == nullptr && base64 == nullptr) return true;
   std::optional<std::string> bytes;
+  const Value& value = text != nullptr ? *text : *base64;
   if (value.kind == Value::Kind::string) {
     bytes = text != nullptr ? std::optional(value.text) : from_base64(value.text);
   }
-  if (!bytes) {
-    error = text != nullptr ? "\"body\" is not a string" : "\"body_base64\" is not base64";
+  error = text != nullptr ? "\"" + name + "\" is not a string"
+                          : "\"" + name + "_base64\" is not base64";
+  if (text != nullptr && base64 != nullptr) {
+    error = "it must have only one of \"" + name + "\" and \"" + name + "_base64\"";
     return false;
   }
+  if (!bytes) return false;
+  error.clear();
   to = std::move(*bytes);
   return true;
+}
+
+bool take_body(const JsonObject& line, std::string& to, std::string& error) {
+  if ((line.find("body") == nullptr) == (line.find("body_base64") == nullptr)) {
+    error = "it must have either \"body\" or \"body_base64\"";
+    return false;
+  }
+  return take_text(line, "body", to, error);
+}
+
+bool take_note(const JsonObject& line, std::string& to, std::string& error) {
+  if (!take_text(line, "note", to, error)) return false;
+  if (to.size() <= kNoteBytesMax) return true;
+  error = "\"note\" has more than " + std::to_string(kNoteBytesMax) + " bytes";
+  return false;
 }
 
 bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
@@ -152,7 +172,8 @@ std::optional<ImportJob> parse_import_line(std::string_view line, const std::str
       !take_number(*object, "ttr", job.ttr_s, error) ||
       !take_number(*object, "delay", delay_s, error) ||
       !take_number(*object, "time-left", left_s, error) || !take_held(*object, is_held, error) ||
-      !take_tags(*object, is_held, job.tags, error) || !take_body(*object, job.body, error)) {
+      !take_tags(*object, is_held, job.tags, error) || !take_body(*object, job.body, error) ||
+      !take_note(*object, job.note, error)) {
     return std::nullopt;
   }
   if (job.place == Place::delayed) {

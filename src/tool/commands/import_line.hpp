@@ -23,6 +23,7 @@ struct ImportJob {
   std::uint64_t ttr_s = 60;
   PutTags tags;
   std::string body;
+  std::string note;  // Empty: none.
 };
 
 // Returns nothing and sets `error` if the line is invalid. `tube`, unless empty, replaces the tube

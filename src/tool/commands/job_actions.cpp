@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "haricot/base/encoding.hpp"
 #include "haricot/base/number.hpp"
 #include "os/clock.hpp"
+#include "tool/cli/clock_time.hpp"
+#include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
@@ -73,15 +76,93 @@ void add_place_flags(Errand& errand, PlaceFlags& flags) {
 }
 
 std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, bool has_count,
-                               bool has_all) {
+                               bool has_all, const JobFilter& filter) {
   const bool has_tube = !subjects.tubes().empty();
+  if (filter.is_given()) {
+    if (subjects.ids().empty()) return std::nullopt;
+    return errand.mistake("ids exclude filters");
+  }
   if (has_tube != subjects.ids().empty()) {
     return errand.mistake("requires either ids or a tube");
   }
   if (has_tube != (has_count || has_all) || (has_count && has_all)) {
-    return errand.mistake("a tube requires --count or --all, ids exclude them");
+    return errand.mistake("a tube requires --count, --all or a filter, ids exclude them");
   }
   return std::nullopt;
+}
+
+namespace {
+
+// Asks at the terminal.
+bool is_answered_yes(const std::string& question) {
+  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::fflush(stderr);
+  char answer[16] = {};
+  return std::fgets(answer, sizeof answer, stdin) != nullptr &&
+         (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+}  // namespace
+
+void add_yes_flag(Errand& errand, bool& to) {
+  errand.add({'y', "yes", "", "do not ask for confirmation", set(to)});
+}
+
+int change_matches(Errand& errand, const JobFilter& filter, const MatchChange& change,
+                   const ChangeMatches& act) {
+  std::vector<ListedJob> jobs;
+  {
+    Progress progress("checked", change.quiet);
+    JobSearch search(errand, filter, change.states, progress);
+    const auto take = [&](const std::vector<StatsText>& found) {
+      for (const StatsText& job : found) {
+        if (jobs.size() == change.count) return false;
+        jobs.push_back(listed_job(job));
+      }
+      return true;
+    };
+    if (!search.run(change.tubes, take)) {
+      progress.clear();
+      return errand.failed();
+    }
+  }
+  const bool asks = !change.yes && !jobs.empty() && ::isatty(STDIN_FILENO) != 0;
+  const std::string question =
+      std::string(change.verb) + " " + std::to_string(jobs.size()) + " matching jobs?";
+  if (asks && !is_answered_yes(question)) {
+    return errand.no("nothing was " + std::string(change.done));
+  }
+  JobRound round(errand, change.done, change.quiet);
+  Progress progress(change.done, change.quiet);
+  for (std::size_t begin = 0; begin < jobs.size(); begin += kTextsAtOnce) {
+    const std::size_t count = std::min(kTextsAtOnce, jobs.size() - begin);
+    const bool is_good = act(std::span(jobs).subspan(begin, count), round);
+    progress.show(os::read_clock(), begin + count, jobs.size());
+    if (is_good) continue;
+    progress.clear();
+    if (!is_interrupted()) return round.fail();
+    round.end("");
+    return errand.no("interrupted");
+  }
+  progress.clear();
+  return round.end("");
+}
+
+bool change_each(Errand& errand, const std::string& command, ReplyCode wanted,
+                 std::span<const ListedJob> jobs, JobRound& round) {
+  std::string commands;
+  for (const ListedJob& job : jobs) commands += command + " " + std::to_string(job.id) + "\r\n";
+  std::optional<std::pair<ReplyCode, std::string>> refused;
+  const auto take = [&](const Answer& answer) {
+    if (answer.code == wanted) {
+      round.count();
+    } else if (answer.code != ReplyCode::not_found && !refused) {
+      refused = {answer.code, std::string(answer.line)};
+    }
+  };
+  if (!errand.server().ask(command, commands, jobs.size(), take)) return false;
+  if (refused) errand.server().refuse(command, refused->first, refused->second);
+  return !refused;
 }
 
 namespace {
@@ -208,8 +289,8 @@ void add_priority_flag(Errand& errand, Ending& ending) {
 }
 
 void add_delay_flag(Errand& errand, Ending& ending) {
-  errand.add({'d', "delay", "S", "seconds until a released job becomes ready (0)",
-              set_seconds(ending.delay_s), kTimeWanted});
+  errand.add({'d', "delay", "S", "seconds, or a time, until a released job becomes ready (0)",
+              set_delay(ending.delay_s), kDelayWanted});
 }
 
 namespace {
@@ -227,7 +308,10 @@ bool add_listed_keys(Remote& server, std::uint64_t id, StatsText& stats) {
     if (value != nullptr) stats.add({std::string(key), *value});
   };
   for (const TagRow& row : kTagTable) add(row.word);
-  for (const std::string_view key : {"buried-by", "buried-ago", "last-try"}) add(key);
+  for (const std::string_view key :
+       {"reserved-for", "buried-by", "buried-ago", "last-try", "note"}) {
+    add(key);
+  }
   return true;
 }
 
@@ -312,11 +396,7 @@ bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
     question += " " + std::to_string(bound_of(clearing, stats, place)) + " ";
     question += name_of(place);
   }
-  std::fprintf(stderr, "%s jobs of tube %s? [y/N] ", question.c_str(), clearing.tube.c_str());
-  std::fflush(stderr);
-  char answer[16] = {};
-  return std::fgets(answer, sizeof answer, stdin) != nullptr &&
-         (answer[0] == 'y' || answer[0] == 'Y');
+  return is_answered_yes(question + " jobs of tube " + clearing.tube + "?");
 }
 
 // Deletes jobs one by one. Returns false if the server failed. Requires: the tube is used.
@@ -363,7 +443,7 @@ std::optional<bool> flush_states(Errand& errand, const TubeClearing& clearing, J
 }  // namespace
 
 void add_clearing_flags(Errand& errand, TubeClearing& clearing) {
-  errand.add({'y', "yes", "", "do not ask for confirmation", set(clearing.yes)});
+  add_yes_flag(errand, clearing.yes);
   JobRound::add_quiet_flag(errand, clearing.quiet);
 }
 

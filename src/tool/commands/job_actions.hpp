@@ -1,16 +1,19 @@
-// Parts that subcommands on jobs share: the choice of jobs by id or by tube and state, the report,
-// reservations, the output of a job, and the deletion of the jobs of a tube.
+// Parts that subcommands on jobs share: the choice of jobs by id, by tube and state or by a filter,
+// the report, reservations, the output of a job, and the deletion of the jobs of a tube.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/job_filter.hpp"
 #include "tool/client/job_move.hpp"
 
 namespace haricot::tool {
@@ -62,10 +65,41 @@ std::string count_key(Place place);
 // Adds the flags --ready, --delayed and --buried.
 void add_place_flags(Errand& errand, PlaceFlags& flags);
 
-// Checks that the operands are either ids, or a tube with --count or --all. On a mistake prints a
-// message and returns the exit status.
+// Checks that the operands are either ids, or a tube with --count or --all; a filter requires no
+// tube, --count or --all. On a mistake prints a message and returns the exit status.
 std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, bool has_count,
-                               bool has_all);
+                               bool has_all, const JobFilter& filter);
+
+// A change of the jobs that a filter matches.
+struct MatchChange {
+  static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+  std::string_view verb;           // For the question, such as "Kick".
+  std::string_view done;           // Participle for the report, such as "kicked".
+  std::vector<std::string> tubes;  // Empty: all tubes.
+  JobStates states = kAllStates;
+  std::uint64_t count = kAll;  // Largest number of jobs.
+  bool yes = false;            // Skips the confirmation.
+  bool quiet = false;
+};
+
+// Changes some jobs, and counts them in the round. Returns false if the server failed or a signal
+// arrived.
+using ChangeMatches = std::function<bool(std::span<const ListedJob> jobs, JobRound& round)>;
+
+// Adds the flag --yes. Requires: `to` outlives the errand's read().
+void add_yes_flag(Errand& errand, bool& to);
+
+// Finds the jobs that the filter matches, asks for a confirmation if stdin is a terminal, passes
+// the jobs to `act` in groups, and prints the report. Returns the exit status. A job that is
+// deleted meanwhile is not counted.
+int change_matches(Errand& errand, const JobFilter& filter, const MatchChange& change,
+                   const ChangeMatches& act);
+
+// Sends `COMMAND ID` for each job, and counts those that are answered `wanted`. Returns false if
+// the server failed.
+[[nodiscard]] bool change_each(Errand& errand, const std::string& command, ReplyCode wanted,
+                               std::span<const ListedJob> jobs, JobRound& round);
 
 // Uses the tube and returns its statistics. A tube that does not exist is not used, because that
 // would create it. If the tube does not exist, or the server failed, prints a message, sets

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/job_filter.hpp"
 #include "tool/client/job_move.hpp"
 #include "tool/client/list_page.hpp"
 #include "tool/client/put_tags.hpp"
@@ -22,22 +23,30 @@ namespace {
 
 constexpr ErrandText kText = {
     "move", "[OPTIONS] FROM TO",
-    "Moves the ready, delayed and buried jobs of the tube FROM to the tube TO, or those in one\n"
-    "state. A job keeps its body, priority, TTR, remaining delay, state and tags, and gets a new\n"
-    "id and new counters. If a job in TO has the same key (tag idp), the job stays in FROM, and\n"
-    "the status is 1. move handles the jobs that exist at the start in the order of service,\n"
-    "except reserved ones. It reserves a job, puts it into TO, and deletes it from FROM. If it\n"
-    "is killed or loses the server between put and delete, this one job is in both tubes, and\n"
-    "ready in FROM. Requires a server with reserve-job (beanstalkd 1.12 or later).\n",
+    "Moves the ready, delayed and buried jobs of the tube FROM to the tube TO, or those that all\n"
+    "given filters match; filters other than --state require haricotd. A job keeps its body,\n"
+    "priority, TTR, remaining delay, state, tags and note, and gets a new id and new counters. If\n"
+    "a job in TO has the same key (tag idp), the job stays in FROM, and the status is 1. move\n"
+    "handles the jobs that exist at the start, without filters in the order of service, except\n"
+    "reserved ones. It reserves a job, puts it into TO, and deletes it from FROM. If it is killed\n"
+    "or loses the server between put and delete, this one job is in both tubes, and ready in\n"
+    "FROM. Requires a server with reserve-job (beanstalkd 1.12 or later).\n",
     "    haricot move mail mail-of-monday\n"
-    "    haricot move --state buried mail mail-to-check\n"};
+    "    haricot move --state buried mail mail-to-check\n"
+    "    haricot move --class SendInvoice mail invoices\n"};
 
 struct Choice {
   std::string from;
   std::string to;
-  PlaceFlags places{true, true, true};
-  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+  JobFilter filter;
+  std::uint64_t count = MatchChange::kAll;
+  bool yes = false;
   bool quiet = false;
+
+  JobStates states() const { return filter.states_or(kReady | kDelayed | kBuried); }
+  PlaceFlags places() const {
+    return {(states() & kReady) != 0, (states() & kDelayed) != 0, (states() & kBuried) != 0};
+  }
 };
 
 // Moves jobs of a tube to another tube of an errand's server (tool/client/job_move.hpp).
@@ -51,9 +60,9 @@ class JobMover final {
         to_(std::move(to)),
         places_(places) {}
 
-  // Moves a job; `tags` are its tags, which the copy keeps. Prints messages for the operator. After
-  // Outcome::failed the server's failure() has the reason.
-  JobMove::Outcome move(std::uint64_t id, const PutTags& tags);
+  // Moves a job. Prints messages for the operator. After Outcome::failed the server's failure() has
+  // the reason.
+  JobMove::Outcome move(const ListedJob& job);
 
  private:
   Errand& errand_;
@@ -63,10 +72,10 @@ class JobMover final {
   PlaceFlags places_;
 };
 
-JobMove::Outcome JobMover::move(std::uint64_t id, const PutTags& tags) {
-  if (!support_.takes(tags)) return JobMove::Outcome::failed;
+JobMove::Outcome JobMover::move(const ListedJob& job) {
+  if (!support_.takes(job.tags)) return JobMove::Outcome::failed;
   Remote& server = errand_.server();
-  JobMove move(id, from_, to_, tags, places_);
+  JobMove move(job, from_, to_, places_);
   while (!move.is_over()) {
     std::string commands;
     for (const std::string& command : move.commands()) commands += command;
@@ -89,17 +98,17 @@ class Move {
   Move(Errand& errand, const Choice& choice)
       : errand_(errand),
         choice_(choice),
-        mover_(errand, choice.from, choice.to, choice.places),
+        mover_(errand, choice.from, choice.to, choice.places()),
         round_(errand, "moved", choice.quiet),
         progress_("moved", choice.quiet) {}
 
   int run(const StatsText& stats) {
     for (const Place place : kPlaces) {
-      if (choice_.places.has(place)) all_ += stats.number(count_key(place)).value_or(0);
+      if (choice_.places().has(place)) all_ += stats.number(count_key(place)).value_or(0);
     }
     all_ = std::min(all_, choice_.count);
     for (const Place place : kPlaces) {
-      if (!choice_.places.has(place)) continue;
+      if (!choice_.places().has(place)) continue;
       if (!move_place(place, stats.number(count_key(place)).value_or(0))) {
         progress_.clear();
         if (!is_interrupted()) return round_.fail();
@@ -113,23 +122,18 @@ class Move {
   }
 
  private:
-  struct Listed {
-    std::uint64_t id = 0;
-    PutTags tags;
-  };
-
   // Moves at most `bound` jobs, the number at the start, so that it ends although producers
   // continue. Returns false if the server failed or a signal arrived.
   bool move_place(Place place, std::uint64_t bound) {
     while (bound > 0 && all_ > round_.counted()) {
       const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobsMax});
-      std::vector<Listed> jobs;
+      std::vector<ListedJob> jobs;
       if (!next_jobs(place, wanted, jobs)) return false;
       if (jobs.empty()) return true;
-      for (const Listed& job : jobs) {
+      for (const ListedJob& job : jobs) {
         if (is_interrupted()) return false;
         const InterruptBlock block;
-        const JobMove::Outcome outcome = mover_.move(job.id, job.tags);
+        const JobMove::Outcome outcome = mover_.move(job);
         if (outcome == JobMove::Outcome::failed) return false;
         if (outcome == JobMove::Outcome::moved) round_.count();
         if (outcome == JobMove::Outcome::stayed) stayed_.insert(job.id);
@@ -142,7 +146,7 @@ class Move {
 
   // Finds the next jobs in the order of service: up to `wanted`, or one if the server cannot list
   // jobs. Returns false if the server failed.
-  bool next_jobs(Place place, std::uint64_t wanted, std::vector<Listed>& jobs) {
+  bool next_jobs(Place place, std::uint64_t wanted, std::vector<ListedJob>& jobs) {
     Remote& server = errand_.server();
     if (lists_jobs_) {
       const std::optional<Response> listed =
@@ -156,8 +160,10 @@ class Move {
         if (page) {
           // Skip jobs that could not be moved: they are still first in the list.
           for (const StatsText& job : page->jobs) {
-            const std::uint64_t id = job.number("id").value_or(0);
-            if (stayed_.count(id) == 0 && jobs.size() < wanted) jobs.push_back({id, tags_of(job)});
+            ListedJob listed = listed_job(job);
+            if (stayed_.count(listed.id) == 0 && jobs.size() < wanted) {
+              jobs.push_back(std::move(listed));
+            }
           }
           if (jobs.empty() && page->jobs.size() == kPageJobsMax) {
             errand_.warn("the jobs after these are not moved");
@@ -173,7 +179,7 @@ class Move {
     const Response& use = peeked->front();
     const Response& found = use.code == ReplyCode::now_using ? peeked->back() : use;
     if (found.code == ReplyCode::found) {
-      jobs.push_back({found.number, {}});
+      jobs.push_back({.id = found.number, .tags = {}});
       return true;
     }
     if (found.code == ReplyCode::not_found) return true;
@@ -191,6 +197,31 @@ class Move {
   std::set<std::uint64_t> stayed_;  // Ids of jobs that could not be moved.
 };
 
+int move_matches(Errand& errand, const Choice& choice) {
+  JobMover mover(errand, choice.from, choice.to, choice.places());
+  bool has_stayed = false;
+  const auto act = [&](std::span<const ListedJob> jobs, JobRound& round) {
+    for (const ListedJob& job : jobs) {
+      if (is_interrupted()) return false;
+      const InterruptBlock block;
+      const JobMove::Outcome outcome = mover.move(job);
+      if (outcome == JobMove::Outcome::failed) return false;
+      if (outcome == JobMove::Outcome::moved) round.count();
+      has_stayed = has_stayed || outcome == JobMove::Outcome::stayed;
+    }
+    return true;
+  };
+  const MatchChange change{.verb = "Move",
+                           .done = "moved",
+                           .tubes = {choice.from},
+                           .states = choice.states(),
+                           .count = choice.count,
+                           .yes = choice.yes,
+                           .quiet = choice.quiet};
+  const int status = change_matches(errand, choice.filter, change, act);
+  return has_stayed && status == kExitDone ? errand.done(kExitFailure) : status;
+}
+
 }  // namespace
 
 int move_jobs(Words words) {
@@ -198,13 +229,9 @@ int move_jobs(Words words) {
   Subjects subjects(errand);
   Choice choice;
   subjects.add_tube_flag("FROM, or if repeated FROM and TO");
-  errand.add({'s', "state", "STATE", "only jobs in this state",
-              [&choice](std::string_view value) {
-                choice.places = {value == "ready", value == "delayed", value == "buried"};
-                return choice.places.count() == 1;
-              },
-              "ready, delayed or buried"});
+  choice.filter.add_flags(errand, kReady | kDelayed | kBuried);
   errand.add(count_flag("at most N jobs", choice.count));
+  add_yes_flag(errand, choice.yes);
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = subjects.take(2)) return *over;
@@ -217,6 +244,7 @@ int move_jobs(Words words) {
   const std::optional<StatsText> stats = use_tube(nothing, choice.from, status);
   if (!stats) return status;
   catch_interrupts();
+  if (choice.filter.has_more_than_state()) return move_matches(errand, choice);
   return Move(errand, choice).run(*stats);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "haricot/base/encoding.hpp"
+#include "tool/cli/clock_time.hpp"
 #include "tool/client/errand.hpp"
 
 namespace haricot::tool {
@@ -10,9 +11,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "pause", "[OPTIONS] TUBE TIME",
-    "Stops reserves from the tube for this time. 0 ends a pause. The server counts whole\n"
-    "seconds: a part of a second is rounded up.\n",
+    "Stops reserves from the tube for this time, or until then. 0 ends a pause. The server counts\n"
+    "whole seconds: a part of a second is rounded up.\n",
     "    haricot pause mail 10m\n"
+    "    haricot pause mail 17:30\n"
     "    haricot pause mail 0\n"};
 
 }  // namespace
@@ -28,18 +30,20 @@ int pause_tube(Words words) {
   }
   const std::string tube = subjects.tube();
   const std::string length(errand.operands().back());
-  const std::optional<std::uint64_t> seconds = read_seconds(length);
-  if (!seconds) return errand.mistake("'" + length + "' is not " + std::string(kTimeWanted));
+  std::uint64_t seconds = 0;
+  if (!set_delay(seconds)(length)) {
+    return errand.mistake("'" + length + "' is not " + std::string(kDelayWanted));
+  }
   if (const std::optional<int> over = errand.connect()) return *over;
 
-  const std::string digits = std::to_string(*seconds);
+  const std::string digits = std::to_string(seconds);
   const std::optional<Response> paused =
       errand.server().ask("pause-tube " + tube + " " + digits, ReplyCode::paused);
   if (!paused) return errand.failed();
   if (paused->code == ReplyCode::not_found) return errand.no("there is no tube " + tube);
   if (errand.json()) {
     print("{\"tube\":" + json_string(tube) + ",\"seconds\":" + digits + "}\n");
-  } else if (*seconds == 0) {
+  } else if (seconds == 0) {
     print("tube " + tube + " is resumed\n");
   } else {
     print("tube " + tube + " is paused for " + digits + " s\n");

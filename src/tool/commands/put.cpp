@@ -13,6 +13,7 @@
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/command.hpp"
+#include "tool/cli/clock_time.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/commands/input_text.hpp"
@@ -288,8 +289,10 @@ int put(Words words) {
   subjects.add_tube_flag("tube (default)");
   errand.add({'p', "priority", "N", "priority; 0 is first, below 1024 is urgent (1024)",
               set_count(choice.priority, 0, kNumberMax), "a number up to 4294967295"});
-  errand.add({'d', "delay", "S", "seconds until the job becomes ready (0)",
-              set_seconds(choice.delay_s), kTimeWanted});
+  errand.add({'d', "delay", "S", "seconds, or a time, until the job becomes ready (0)",
+              set_delay(choice.delay_s), kDelayWanted});
+  errand.add({0, "at", "TIME", "time at which the job becomes ready, such as 17:30",
+              set_delay(choice.delay_s), kDelayWanted});
   errand.add({'r', "ttr", "S", "seconds that a worker may hold the job (60)",
               set_seconds(choice.ttr_s), kTimeWanted});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});

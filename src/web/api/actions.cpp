@@ -85,7 +85,8 @@ std::string_view name_of(Action action) {
 }
 
 std::optional<ActionRequest> ActionRequest::read(std::string_view json, std::string& error) {
-  const auto object = tool::JsonObject::parse(json, error, tool::JsonObject::Arrays::of_numbers);
+  const auto object =
+      tool::JsonObject::parse(json, error, tool::JsonObject::Nested::arrays_of_numbers);
   if (!object) return std::nullopt;
   Reader reader(*object, error);
   ActionRequest request;
@@ -394,7 +395,7 @@ Part<std::optional<Moved>> move_job(Server& server, std::uint64_t id, std::strin
   if (tube == nullptr) co_return Moved{.outcome = tool::JobMove::Outcome::gone};
   if (*tube == to)
     co_return Moved{.message = "job " + std::to_string(id) + " is already in this tube"};
-  tool::JobMove move(id, *tube, std::move(to), tool::tags_of(**job), tool::kAllPlaces);
+  tool::JobMove move(tool::listed_job(**job), *tube, std::move(to), tool::kAllPlaces);
   while (!move.is_over()) {
     const Server::Responses answers = co_await ask_for_move(server, move.commands());
     if (!answers) co_return std::nullopt;

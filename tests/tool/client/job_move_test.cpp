@@ -55,7 +55,7 @@ class JobMoveTest : public ::testing::Test {
   void begin(PlaceFlags places = kAllPlaces) {
     PutTags tags;
     ASSERT_TRUE(tags.add(Tag::tries, "3"));
-    move_.emplace(7, "mail", "news", tags, places);
+    move_.emplace(ListedJob{.id = 7, .tags = tags}, "mail", "news", places);
   }
   // Answers that the job is reserved. `state` and `more` are the result of the stats-job before.
   void reserve(const std::string& state, const std::string& more = "") {
@@ -114,7 +114,7 @@ class HeldJobMoveTest : public JobMoveTest {
   void peek(const std::string& state, PlaceFlags places = kAllPlaces) {
     PutTags tags;
     ASSERT_TRUE(tags.add(Tag::after, "g"));
-    move_.emplace(7, "mail", "news", tags, places);
+    move_.emplace(ListedJob{.id = 7, .tags = tags}, "mail", "news", places);
     EXPECT_EQ(asked_now(), "stats-job 7\r\npeek 7\r\nstats-job 7\r\n");
     const Response stats{
         ReplyCode::ok, 0, "OK 1",
@@ -291,7 +291,8 @@ TEST_F(JobMoveTest, ALostMoveReportsThePlaceOfTheJob) {
        "job 7 is in tube news as job 12, and may still be in tube mail"},
       {"buried",
        {{ReplyCode::inserted, 12}},
-       "job 7 is in tube mail, and in tube news as job 12, which may be delayed instead of buried"},
+       "job 7 is in tube mail, and in tube news as job 12, which may be delayed by an hour "
+       "instead"},
       {"ready", {{ReplyCode::buried_new, 12}}, "job 7 is in both tubes"},
       {"ready", {{ReplyCode::draining, 0}}, stays},
       {"ready", {{ReplyCode::inserted_again, 3}}, stays},

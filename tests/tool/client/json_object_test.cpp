@@ -89,15 +89,15 @@ TEST(Base64, WhatIsNoneIsRefused) {
 
 TEST(JsonObject, ReadsArraysOfNumbersWhereTheyAreWanted) {
   std::string error;
-  const auto object =
-      JsonObject::parse("{\"a\": [1, 22 ,3],\n\"b\":[]}", error, JsonObject::Arrays::of_numbers);
+  const auto object = JsonObject::parse("{\"a\": [1, 22 ,3],\n\"b\":[]}", error,
+                                        JsonObject::Nested::arrays_of_numbers);
   ASSERT_TRUE(object) << error;
   EXPECT_EQ(object->find("a")->kind, JsonObject::Value::Kind::numbers);
   EXPECT_EQ(object->find("a")->items, (std::vector<std::string>{"1", "22", "3"}));
   EXPECT_TRUE(object->find("b")->items.empty());
   for (const char* text : {"{\"a\":[1,]}", "{\"a\":[,]}", "{\"a\":[\"1\"]}", "{\"a\":[[1]]}",
                            "{\"a\":[1}", "{\"a\":[1 2]}"}) {
-    EXPECT_FALSE(JsonObject::parse(text, error, JsonObject::Arrays::of_numbers)) << text;
+    EXPECT_FALSE(JsonObject::parse(text, error, JsonObject::Nested::arrays_of_numbers)) << text;
   }
   EXPECT_FALSE(JsonObject::parse("{\"a\":[1]}", error));
 }

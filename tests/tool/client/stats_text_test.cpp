@@ -86,5 +86,13 @@ TEST(ServerWords, AreSafeToPrintForAnyAnswer) {
   EXPECT_EQ(short_server_words(silent), "version -");
 }
 
+TEST(StatsText, ANoteHasTheEscapesOfJson) {
+  const auto job = StatsText::parse("---\nid: 1\nnote: \"say \\\"no\\\" \\u00fc\"\n");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(*job->find("note"), "say \"no\" \xc3\xbc");
+  EXPECT_EQ(StatsText::parse("---\nid: 1\nnote: \"17\"\n")->json_members(),
+            "\"id\":1,\"note\":\"17\"");
+}
+
 }  // namespace
 }  // namespace haricot::tool
