@@ -125,8 +125,9 @@ class Manual(unittest.TestCase):
         self.assertIn((None, "hide-idle", None), flags_of_help("top"))
         self.assertGreaterEqual(len(subcommands()), 13)
 
-    def test_the_help_fits_a_screen_of_usual_width(self):
+    def test_the_help_fits_a_screen_of_usual_size(self):
         for subcommand in subcommands():
+            self.assertLessEqual(help_of(subcommand).count("\n"), 50, subcommand)
             for line in help_of(subcommand).splitlines():
                 self.assertLessEqual(len(line), 96, f"{subcommand}: {line}")
 
