@@ -160,9 +160,9 @@ class Move {
         if (page) {
           // Skip jobs that could not be moved: they are still first in the list.
           for (const StatsText& job : page->jobs) {
-            ListedJob listed = listed_job(job);
-            if (stayed_.count(listed.id) == 0 && jobs.size() < wanted) {
-              jobs.push_back(std::move(listed));
+            ListedJob one = listed_job(job);
+            if (stayed_.count(one.id) == 0 && jobs.size() < wanted) {
+              jobs.push_back(std::move(one));
             }
           }
           if (jobs.empty() && page->jobs.size() == kPageJobsMax) {
