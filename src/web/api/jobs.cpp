@@ -53,6 +53,8 @@ void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::
   json.add_json("buried_by", text_json(stats, "buried-by"));
   json.add("buried_ago", stats.number("buried-ago"));
   json.add_json("last_try", text_json(stats, "last-try"));
+  json.add("reserved_for", stats.number("reserved-for"));
+  json.add_json("note", text_json(stats, "note"));
 }
 
 std::string client_json(const tool::StatsText& stats) {

@@ -15,7 +15,7 @@ export function jobLink(server, job) {
 // class, (job) => text].
 export function jobTable(server, label, extra = []) {
   const number = (name, form, key) => [name, 'number', (job) => form(job[key])];
-  const columns = [['Job', 'id', (job) => jobLink(server, job)], ...extra, ['State', 'state', (job) => stateOf(server, job)],
+  const columns = [['Job', 'id', (job) => jobLink(server, job)], ...extra, ['State', 'state', (job) => [stateOf(server, job), noteOf(job)].flat()],
     number('Priority', format.count, 'priority'), number('Age', format.duration, 'age'), number('Left', (left) => (left > 0 ? format.duration(left) : '–'), 'time_left'),
     number('TTR', format.duration, 'ttr'), number('Tries', format.count, 'reserves'), number('Bytes', format.count, 'bytes')];
   const body = el('tbody');
@@ -34,8 +34,14 @@ export function jobTable(server, label, extra = []) {
   };
 }
 
+// Returns the first line of the note, or nothing.
+function noteOf(job) {
+  return job.note ? el('span', {class: 'note', title: job.note}, job.note) : null;
+}
+
 function stateOf(server, job) {
-  if (job.holder) return ['reserved by ', clientLink(server, job.holder)];
+  const since = Number.isFinite(job.reserved_for) ? ` for ${format.duration(job.reserved_for)}` : '';
+  if (job.holder) return ['reserved by ', clientLink(server, job.holder), since];
   if (job.buried_by) return `buried by ${job.buried_by}${job.last_try ? ` (${job.last_try})` : ''}`;
   return job.is_held ? 'delayed, held' : job.state;
 }
@@ -154,7 +160,7 @@ export function jobView({server, id, tube}, life) {
       setHidden(place, false);
       const title = jobName(decode(job.body_base64));
       replace(name, title ? `${title} · ` : '', `in tube ${job.tube} · `, stateOf(server, job),
-        Number.isFinite(job.buried_ago) ? ` ${format.duration(job.buried_ago)} ago` : '');
+        Number.isFinite(job.buried_ago) ? ` ${format.duration(job.buried_ago)} ago` : '', noteOf(job));
       strip.set(Object.fromEntries(kJobFields.map(([key]) => [key,
         typeof job[key] === 'string' ? job[key] : kDurations.has(key) ? format.duration(job[key]) : format.count(job[key])])));
       replace(tags, pairs({...job.tags, ...await groupsOf(server, job, life.signal)}));

@@ -17,9 +17,11 @@ std::string job(const std::string& lines) {
   return text.substr(text.find("\"tags\""));
 }
 
-// Returns the end of the JSON of a job without a known burial.
+constexpr const char* kNoNote = R"("reserved_for":null,"note":null})";
+
+// Returns the end of the JSON of a job without a known burial, a holder or a note.
 std::string unburied(const std::string& members) {
-  return members + R"(,"buried_by":null,"buried_ago":null,"last_try":null})";
+  return members + R"(,"buried_by":null,"buried_ago":null,"last_try":null,)" + kNoNote;
 }
 
 TEST(JobJson, ListedJobsSayWhetherTheyAreHeldAndWhoHoldsThem) {
@@ -47,9 +49,14 @@ TEST(JobJson, StatsJobDoesNotTellWhetherAJobIsHeld) {
 TEST(JobJson, ABuriedJobHasTheCauseAndTheTimeOfItsBurial) {
   const std::string head = R"("tags":null,"is_held":false,"holder":null,)";
   EXPECT_EQ(job("bytes: 1\nburied-by: client\nburied-ago: 40\n"),
-            head + R"("buried_by":"client","buried_ago":40,"last_try":null})");
+            head + R"("buried_by":"client","buried_ago":40,"last_try":null,)" + kNoNote);
   EXPECT_EQ(job("bytes: 1\nburied-by: tries\nburied-ago: 0\nlast-try: timeout\n"),
-            head + R"("buried_by":"tries","buried_ago":0,"last_try":"timeout"})");
+            head + R"("buried_by":"tries","buried_ago":0,"last_try":"timeout",)" + kNoNote);
+}
+
+TEST(JobJson, HasTheNoteAndTheTimeSinceTheReserve) {
+  const std::string text = job("bytes: 1\nholder: 3\nreserved-for: 17\nnote: \"a \\\"b\\\"\"\n");
+  EXPECT_TRUE(text.ends_with(R"("reserved_for":17,"note":"a \"b\""})")) << text;
 }
 
 TEST(ClientJson, HasNumbersAndTexts) {

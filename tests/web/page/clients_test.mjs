@@ -83,7 +83,7 @@ pageTest('hostile addresses and tubes of clients are text', () => address('clien
 });
 
 pageTest('the holder of a reserved job is a link to that client', () => address('job', {id: '41'}), async (page) => {
-  await until(page, () => /^in tube emails-000010 · reserved by client 12$/.test(document.querySelector('.summary').textContent));
+  await until(page, () => /^in tube emails-000010 · reserved by client 12 for 35 s$/.test(document.querySelector('.summary').textContent));
   await click(page, '.summary a');
   await clientAt(page, 0, '12');
   assert.equal(await page.$eval('.rows [aria-current=true]', (row) => row.getAttribute('aria-rowindex')), '2');

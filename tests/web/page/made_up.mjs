@@ -55,7 +55,7 @@ function wave(seed, points, height) {
 function makeJob(id, tube, state, body = kBodies[id % kBodies.length]) {
   const bytes = Buffer.from(body);
   return {id, tube, state, priority: 1024, age: 75.4 + id, delay: 0, ttr: 60, time_left: state === 'delayed' ? 12 : 0, reserves: id % 3, timeouts: 0,
-          releases: 0, buries: state === 'buried' ? 1 : 0, kicks: 0, holder: null, is_held: false, buried_by: null, buried_ago: null, last_try: null, bytes: bytes.length, tags: id % 2 ? {con: 'user-7'} : null,
+          releases: 0, buries: state === 'buried' ? 1 : 0, kicks: 0, holder: null, is_held: false, buried_by: null, buried_ago: null, last_try: null, reserved_for: null, note: null, bytes: bytes.length, tags: id % 2 ? {con: 'user-7'} : null,
           body_base64: bytes.toString('base64'), is_cut: false};
 }
 
@@ -67,8 +67,8 @@ const kTriedJob = 45;
 // them with a known cause.
 function jobOf(id) {
   const job = makeJob(id, 'emails-000010', {[kReservedJob]: 'reserved', [kHeldJob]: 'delayed'}[id] ?? 'buried');
-  if (id === kReservedJob) return {...job, holder: 12};
-  if (id === kTriedJob) return {...job, buried_by: 'tries', buried_ago: 75, last_try: 'timeout'};
+  if (id === kReservedJob) return {...job, holder: 12, reserved_for: 35};
+  if (id === kTriedJob) return {...job, buried_by: 'tries', buried_ago: 75, last_try: 'timeout', note: 'SMTP <timeout>'};
   return id === kHeldJob ? {...job, is_held: true, tags: {grp: 'import-12', aft: 'import-11'}} : job;
 }
 

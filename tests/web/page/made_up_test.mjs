@@ -250,7 +250,7 @@ pageTest('a chart tells its values to the pointer and to the keys', () => tubeAd
 });
 
 pageTest('a buried job says why and since when it is buried, if that is known', () => address('job', {id: '45'}), async (page) => {
-  await until(page, () => /in tube emails-000010 · buried by tries \(timeout\) 1 min 15 s ago$/.test(document.querySelector('.summary').textContent));
+  await until(page, () => /in tube emails-000010 · buried by tries \(timeout\) 1 min 15 s agoSMTP <timeout>$/.test(document.querySelector('.summary').textContent));
   await visit(page, address('job', {id: '44'}));
   await until(page, () => /in tube emails-000010 · buried$/.test(document.querySelector('.summary').textContent));
 });

@@ -201,7 +201,7 @@ pageTest('who is there, and who holds a job', () => address('haricotd', 'server'
   assert.deepEqual(await axe(page), []);
   await picture(page, kPictures, 'real-clients');
   await visit(page, address('haricotd', 'job', {id}));
-  await until(page, () => /^in tube report-10 · reserved by client \d+$/.test(document.querySelector('.summary')?.textContent));
+  await until(page, () => /^in tube report-10 · reserved by client \d+ for .+$/.test(document.querySelector('.summary')?.textContent));
   await click(page, '.summary a');
   await until(page, () => document.querySelector('.rows [aria-current=true] .used')?.textContent === 'report-11');
   const cells = await page.$eval('.rows [aria-current=true]', (row) => [...row.children].map((cell) => cell.textContent));
