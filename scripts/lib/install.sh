@@ -33,7 +33,7 @@ install_test_packages=(
   ruby ruby-beaneater             # a client library and its language
   php-cli php-pda-pheanstalk      # another client library and its language
   php-symfony-beanstalkd-messenger php-symfony-event-dispatcher php-psr-container  # a framework that uses pheanstalk
-  php-illuminate-queue golang-go  # languages and libraries of docs/clients.md
+  php-illuminate-queue php-illuminate-bus php-illuminate-events golang-go  # used by docs/clients.md
   python3-yaml python3-ruamel.yaml php-yaml  # YAML readers of monitors and examples
   netcat-openbsd                  # commands that operators send by nc
   stunnel4 openssl                # TLS in front of a server
