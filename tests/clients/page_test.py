@@ -127,7 +127,8 @@ def languages():
              "puts JSON.generate(line.answer)"]),
         "jackd": Language(
             "Node.js: jackd", "page.mjs", ["node", "page.mjs"], runner.needs_npm("jackd"),
-            ["const line = new Client(), asked = []\nawait line.connect({ host: '127.0.0.1', port: 11300 })",
+            ["const address = { host: '127.0.0.1', port: 11300 }, asked = []\n"
+             "const line = new Client({ ...address, autoconnect: false, autoReconnect: false })\nawait line.connect(address)",
              "asked.push(line.ask({}))",
              "console.log(JSON.stringify(await asked.shift(), (_, v) => v?.data ? Buffer.from(v.data).toString() : v))"],
             frame="{}\nawait line.quit()", variant=("import Jackd from 'jackd'\n", JACKD_3)),
