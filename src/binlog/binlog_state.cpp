@@ -9,7 +9,7 @@ namespace haricot::binlog {
 namespace {
 
 std::uint64_t tombstone_key_bytes(const JournaledJob& job, const JobStore& jobs) {
-  return jobs.unique_key(job.ref).size() + job.tube_name.size();
+  return jobs.key<Tag::unique>(job.ref).size() + job.tube_name.size();
 }
 
 bool leaves_key(const JournaledJob& job, const JobStore& jobs) {

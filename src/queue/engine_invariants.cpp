@@ -173,7 +173,7 @@ class Inspection {
     const std::string_view key = tags_in(engine_.state_.jobs.tags(ref)).unique_key;
     CHECK(engine_.state_.jobs.has(ref, Tag::unique) == !key.empty());
     if (key.empty()) return;
-    CHECK(engine_.state_.jobs.unique_key(ref) == key);
+    CHECK(engine_.state_.jobs.key<Tag::unique>(ref) == key);
     const bool is_found = engine_.keys_.owned_.find(job.tube, key).owner == ref;
     CHECK(engine_.keys_.owned_.owns(ref) == is_found);
     if (is_found) ++keys_held_;
@@ -197,7 +197,7 @@ class Inspection {
       const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
       job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
       const Tube* const tube = engine_.state_.tubes.find(store.tube_name_of(ref));
-      const std::string_view key = store.unique_key(ref);
+      const std::string_view key = store.key<Tag::unique>(ref);
       CHECK(tube == nullptr || engine_.keys_.owned_.find(tube->ref, key).owner == JobRef::none);
     }
   }

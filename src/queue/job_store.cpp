@@ -180,6 +180,17 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
+namespace {
+
+// Requires: the key is a part of the text.
+[[gnu::always_inline]] inline void set_key(KeyNode& node, std::string_view key,
+                                           std::string_view text) {
+  node.key_offset = static_cast<std::uint8_t>(key.data() - text.data());
+  node.key_bytes = static_cast<std::uint8_t>(key.size());
+}
+
+}  // namespace
+
 // Inlined, because a call would slow down each put with tags.
 [[gnu::always_inline]] inline void JobStore::keep_tags(std::byte* end_of_piece, Job& job,
                                                        const ReadTags& read) {
@@ -189,10 +200,8 @@ BlobRef JobStore::body_blob(JobRef ref) const {
   job.has_tags = 1;
   if (tags.has(Tag::tries)) ++with_tries_;
   if (tags.has(Tag::unique)) {
-    const std::string_view key = read.tags.unique_key;
     KeyNode& node = tags.node<Tag::unique>();
-    node.key_offset = static_cast<std::uint8_t>(key.data() - read.text.data());
-    node.key_bytes = static_cast<std::uint8_t>(key.size());
+    set_key(node, read.tags.unique_key, read.text);
     node.outlives_job = read.tags.tombstone_s > 0;
   }
 }
@@ -208,12 +217,6 @@ bool JobStore::is_in_lane(JobRef ref) const {
 
 std::uint32_t JobStore::tries(JobRef ref) const {
   return has(ref, Tag::tries) ? tags_in(tags(ref)).tries : 0;
-}
-
-std::string_view JobStore::unique_key(JobRef ref) const {
-  const StoredTags tags = stored_tags(ref);
-  const KeyNode& node = tags.node<Tag::unique>();
-  return tags.text().substr(node.key_offset, node.key_bytes);
 }
 
 std::uint32_t JobStore::tombstone_seconds(JobRef ref) const {

@@ -6,20 +6,22 @@
 
 namespace haricot {
 
-// UniqueKeys -------------------------------------------------------------------------------------
+// OwnedKeys ---------------------------------------------------------------------------------------
 
-UniqueKeys::Found UniqueKeys::find(TubeRef tube, std::string_view key) const {
+template <Tag kTag>
+FoundKey OwnedKeys<kTag>::find(TubeRef tube, std::string_view key) const {
   const std::uint64_t key_hash = hash_of(hash_key_, key);
-  Found found{.hash = hash_in(static_cast<std::uint64_t>(tube), key_hash), .key_hash = key_hash};
+  FoundKey found{.hash = hash_in(static_cast<std::uint64_t>(tube), key_hash), .key_hash = key_hash};
   const KeyNode* const node = nodes_.find(found.hash, [&](const KeyNode& other) {
-    return jobs_[other.job].tube == tube && jobs_.unique_key(other.job) == key;
+    return jobs_[other.job].tube == tube && jobs_.template key<kTag>(other.job) == key;
   });
   if (node != nullptr) found.owner = node->job;
   return found;
 }
 
-bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
-  KeyNode& node = jobs_.node<Tag::unique>(ref);
+template <Tag kTag>
+bool OwnedKeys<kTag>::take(JobRef ref, std::uint64_t hash) {
+  KeyNode& node = jobs_.template node<kTag>(ref);
   CHECK(node.job == JobRef::none);
   node.hash = hash;
   if (!nodes_.insert(node)) return false;
@@ -27,16 +29,20 @@ bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
   return true;
 }
 
-void UniqueKeys::release(JobRef ref) {
+template <Tag kTag>
+void OwnedKeys<kTag>::release(JobRef ref) {
   const StoredTags tags = jobs_.stored_tags(ref);
-  if (tags.has(Tag::unique)) release(tags.node<Tag::unique>());
+  if (tags.has(kTag)) release(tags.node<kTag>());
 }
 
-void UniqueKeys::release(KeyNode& node) {
+template <Tag kTag>
+void OwnedKeys<kTag>::release(KeyNode& node) {
   if (node.job == JobRef::none) return;
   nodes_.erase(node);
   node.job = JobRef::none;
 }
+
+template class OwnedKeys<Tag::unique>;
 
 // Tombstones -------------------------------------------------------------------------------------
 
@@ -48,7 +54,7 @@ JobRef Tombstones::find(std::string_view tube_name, std::uint64_t name_hash, std
                         std::uint64_t key_hash) const {
   const std::uint64_t hash = hash_in(name_hash, key_hash);
   const KeyNode* const node = nodes_.find(hash, [&](const KeyNode& other) {
-    return jobs_.unique_key(other.job) == key && jobs_.tube_name_of(other.job) == tube_name;
+    return jobs_.key<Tag::unique>(other.job) == key && jobs_.tube_name_of(other.job) == tube_name;
   });
   return node == nullptr ? JobRef::none : node->job;
 }
@@ -58,7 +64,7 @@ bool Tombstones::add(JobRef tombstone_ref, Instant end) {
   CHECK(node.job == JobRef::none);
   if (!ends_.allocate_one()) return false;
   const std::uint64_t name_hash = hash_of(hash_key_, jobs_.tube_name_of(tombstone_ref));
-  node.hash = hash_in(name_hash, hash_of(hash_key_, jobs_.unique_key(tombstone_ref)));
+  node.hash = hash_in(name_hash, hash_of(hash_key_, jobs_.key<Tag::unique>(tombstone_ref)));
   if (!nodes_.insert(node)) return false;
   node.job = tombstone_ref;
   jobs_[tombstone_ref].created = end;
@@ -86,7 +92,7 @@ TombstoneRoom Tombstones::room_of(std::span<const JobRef> tombstone_refs) const 
   TombstoneRoom room;
   for (const JobRef ref : tombstone_refs) {
     if (ref != JobRef::none)
-      room.add(jobs_.unique_key(ref).size() + jobs_.tube_name_of(ref).size());
+      room.add(jobs_.key<Tag::unique>(ref).size() + jobs_.tube_name_of(ref).size());
   }
   return room;
 }
@@ -101,7 +107,7 @@ void Tombstones::check_invariants() const {
     CHECK(end_of(tombstone) == entry.end);
     CHECK(jobs_.find_tombstone(tombstone.id) == entry.job);
     CHECK(jobs_.leaves_tombstone(entry.job) && jobs_.tombstone_seconds(entry.job) > 0);
-    CHECK(find(jobs_.tube_name_of(entry.job), jobs_.unique_key(entry.job)) == entry.job);
+    CHECK(find(jobs_.tube_name_of(entry.job), jobs_.key<Tag::unique>(entry.job)) == entry.job);
   }
 }
 
@@ -134,7 +140,7 @@ bool Keys::take(JobRef ref, const Found& found) {
 
 bool Keys::restore(JobRef ref, const JobTags& tags) {
   const Job& job = state_.jobs[ref];
-  const UniqueKeys::Found key = owned_.find(job.tube, tags.unique_key);
+  const FoundKey key = owned_.find(job.tube, tags.unique_key);
   if (key.owner == JobRef::none) return owned_.take(ref, key.hash);
   if (state_.jobs[key.owner].id > job.id) return true;
   owned_.release(key.owner);
@@ -156,7 +162,7 @@ Tombstone Keys::tombstone(JobRef tombstone_ref) const {
   return {.ref = tombstone_ref,
           .id = job.id,
           .tube_name = state_.jobs.tube_name_of(tombstone_ref),
-          .key = state_.jobs.unique_key(tombstone_ref),
+          .key = state_.jobs.key<Tag::unique>(tombstone_ref),
           .seconds = state_.jobs.tombstone_seconds(tombstone_ref),
           .end = Tombstones::end_of(job)};
 }
@@ -167,7 +173,7 @@ JobRef Keys::make_tombstone(JobRef ref) {
   const JobRef tombstone_ref = restore_tombstone({.ref = JobRef::none,
                                                   .id = state_.jobs[ref].id,
                                                   .tube_name = state_.tube_of(ref).name,
-                                                  .key = state_.jobs.unique_key(ref),
+                                                  .key = state_.jobs.key<Tag::unique>(ref),
                                                   .seconds = seconds,
                                                   .end = end});
   if (tombstone_ref == JobRef::none || tombstones_.add(tombstone_ref, end)) return tombstone_ref;
@@ -223,7 +229,7 @@ JobRef Keys::restore_tombstone(const Tombstone& tombstone) {
 
 PlacedKey Keys::place_tombstone(JobRef tombstone_ref) {
   const std::string_view tube_name = state_.jobs.tube_name_of(tombstone_ref);
-  const std::string_view key = state_.jobs.unique_key(tombstone_ref);
+  const std::string_view key = state_.jobs.key<Tag::unique>(tombstone_ref);
   const Instant end = Tombstones::end_of(state_.jobs[tombstone_ref]);
   const Tube* const tube = state_.tubes.find(tube_name);
   const JobRef owner = tube == nullptr ? JobRef::none : owned_.find(tube->ref, key).owner;
@@ -255,8 +261,8 @@ std::uint64_t Keys::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) 
   const std::size_t tag_bytes = JobStore::tag_bytes_of(jobs.tags(ref));
   const std::uint64_t now =
       jobs.memory_bytes_for(jobs[ref].body_bytes, tag_bytes) + UniqueKeys::kBytesOfKey;
-  const std::uint64_t then =
-      tombstones_.memory_bytes_for(jobs.unique_key(ref), jobs.tombstone_seconds(ref), name_bytes);
+  const std::uint64_t then = tombstones_.memory_bytes_for(jobs.key<Tag::unique>(ref),
+                                                          jobs.tombstone_seconds(ref), name_bytes);
   return then - std::min(then, now);
 }
 

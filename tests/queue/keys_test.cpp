@@ -24,7 +24,7 @@ class UniqueKeysTest : public ::testing::Test {
   }
   JobRef holder(TubeRef tube, std::string_view key) const { return keys.find(tube, key).owner; }
   void hold(JobRef ref) {
-    const std::uint64_t hash = keys.find(jobs[ref].tube, jobs.unique_key(ref)).hash;
+    const std::uint64_t hash = keys.find(jobs[ref].tube, jobs.key<Tag::unique>(ref)).hash;
     ASSERT_TRUE(keys.take(ref, hash));
   }
 
@@ -121,7 +121,7 @@ TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
         EXPECT_EQ(store.has_lane(ref, store[ref]), has_lane);
         EXPECT_EQ(store.body(ref), body);
         EXPECT_EQ(store.tags(ref), tags);
-        EXPECT_EQ(store.unique_key(ref), tags_in(tags).unique_key);
+        EXPECT_EQ(store.key<Tag::unique>(ref), tags_in(tags).unique_key);
         EXPECT_EQ(store.tries(ref), tags_in(tags).tries);
         EXPECT_EQ(store.node<Tag::unique>(ref).hash, ~std::uint64_t{0});
       }
@@ -240,7 +240,7 @@ TEST_F(TombstonesTest, RemainsAreNoJobs) {
   EXPECT_EQ(jobs.tombstones(), 1U);
   EXPECT_EQ(jobs.tube_name_of(left), "tube");
   EXPECT_EQ(jobs.tags(left), "idp:k:60");
-  EXPECT_EQ(jobs.unique_key(left), "k");
+  EXPECT_EQ(jobs.key<Tag::unique>(left), "k");
   EXPECT_EQ(jobs.tombstone_seconds(left), 60U);
   const std::size_t tag_bytes = JobStore::tag_bytes_of(jobs.tags(left));
   EXPECT_EQ(jobs.memory_bytes(), with_job + jobs.memory_bytes_for(4, tag_bytes));

@@ -286,8 +286,14 @@ class JobStore {
   std::uint32_t tries(JobRef ref) const;
   // Returns true if the job is in a lane. Requires: `job` is the job of `ref`.
   bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
-  // Returns the key of a job, valid until the job is destroyed. Requires: the job has a key.
-  std::string_view unique_key(JobRef ref) const;
+  // Returns the key in a tag of a job, valid until the job is destroyed. Requires: the job has the
+  // tag, whose node is a KeyNode.
+  template <Tag kTag>
+  std::string_view key(JobRef ref) const {
+    const StoredTags tags = stored_tags(ref);
+    const KeyNode& node = tags.node<kTag>();
+    return tags.text().substr(node.key_offset, node.key_bytes);
+  }
   // leaves_tombstone() returns true if the key of the job outlives it; tombstone_seconds() returns
   // for how long. Requires: the job has tags.
   bool leaves_tombstone(JobRef ref) const { return stored_tags(ref).leaves_key(); }

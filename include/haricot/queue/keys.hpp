@@ -33,38 +33,39 @@
 
 namespace haricot {
 
-// Keys of `idp:` that jobs own. In each tube, one of the jobs with the same key owns it.
+// Result of a lookup of a key in a tube.
+struct FoundKey {
+  std::uint64_t hash = 0;      // Hash of the key and the tube.
+  std::uint64_t key_hash = 0;  // Hash of the key alone.
+  JobRef owner = JobRef::none;
+};
+
+// Keys of a tag that jobs own. In each tube, one of the jobs with the same key owns it.
 //
 // The data of a job for its key is in the job's own piece of memory (KeyNode). The table of owned
 // keys needs memory only for its buckets, and still works if these are too few.
 //
 // The class Keys decides which job owns a key and for how long. A job with a key need not own it.
-class UniqueKeys {
+template <Tag kTag>
+class OwnedKeys {
  public:
-  // Result of a lookup.
-  struct Found {
-    std::uint64_t hash = 0;      // Hash of the key and the tube.
-    std::uint64_t key_hash = 0;  // Hash of the key alone.
-    JobRef owner = JobRef::none;
-  };
-
-  UniqueKeys(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
-  UniqueKeys(const UniqueKeys&) = delete;
-  UniqueKeys& operator=(const UniqueKeys&) = delete;
+  OwnedKeys(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
+  OwnedKeys(const OwnedKeys&) = delete;
+  OwnedKeys& operator=(const OwnedKeys&) = delete;
 
   // Finds the owner of a key in a tube. O(1).
-  Found find(TubeRef tube, std::string_view key) const;
+  FoundKey find(TubeRef tube, std::string_view key) const;
 
   // Makes the job the owner of its key. `hash` is from find(). If another job owns the key, that
   // job has to release it before the next find(). Returns false if memory is short; nothing has
-  // changed then. Requires: the job has a tag `idp` and does not own its key, and its tube is set
+  // changed then. Requires: the job has the tag and does not own its key, and its tube is set
   // before the next find().
   [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
   bool owns(JobRef ref) const { return owned_node(ref) != nullptr; }
   // Returns the node of the key that the job owns; null if it owns none.
   const KeyNode* owned_node(JobRef ref) const {
-    if (!jobs_.has(ref, Tag::unique)) return nullptr;
-    const KeyNode& node = jobs_.node<Tag::unique>(ref);
+    if (!jobs_.has(ref, kTag)) return nullptr;
+    const KeyNode& node = jobs_.template node<kTag>(ref);
     return node.job == JobRef::none ? nullptr : &node;
   }
   // Releases the key of the job, if it owns one. Requires: the job has tags.
@@ -83,6 +84,8 @@ class UniqueKeys {
   HashKey hash_key_;
   HashTable<KeyNode> nodes_;
 };
+
+using UniqueKeys = OwnedKeys<Tag::unique>;
 
 // Keys that outlive their jobs. Such a key stays taken in the tube of its job until its time is
 // over.
@@ -156,7 +159,7 @@ class Keys {
  public:
   // Owner of a key. If there is neither a job nor a tombstone, the next put may take the key.
   struct Found {
-    UniqueKeys::Found place;
+    FoundKey place;
     JobRef owner = JobRef::none;      // An existing job.
     JobRef tombstone = JobRef::none;  // Tombstone of a deleted job.
   };
