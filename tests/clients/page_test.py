@@ -27,7 +27,7 @@ from servers import Connection, Server, load_runner
 PAGE = "clients.md"
 NODE = HERE / "node" / "node_modules"
 SECONDS_MAX = 60
-BLOCK_LINES_MAX = 45
+BLOCK_LINES_MAX = 50
 # A minimal application for the tests of Laravel's queue.
 LARAVEL = """
 require 'Illuminate/Bus/autoload.php';
@@ -43,6 +43,11 @@ $app->singleton(Illuminate\\Contracts\\Events\\Dispatcher::class, fn () => new I
 $app->alias(Illuminate\\Contracts\\Events\\Dispatcher::class, 'events');
 Illuminate\\Container\\Container::setInstance($app);
 Illuminate\\Support\\Facades\\Facade::setFacadeApplication($app);
+"""
+SYMFONY = """
+require 'Symfony/Component/Messenger/Bridge/Beanstalkd/autoload.php';
+require 'Symfony/Component/EventDispatcher/autoload.php';
+require 'Psr/Container/autoload.php';
 """
 # An imitation of the library's next major version, which returns bytes as Uint8Array.
 JACKD_3 = """
@@ -119,6 +124,12 @@ def languages():
             all_of(debian("php", "php-illuminate-queue", "/usr/share/php/Illuminate/Queue/autoload.php"),
                    debian("php", "php-illuminate-bus", "/usr/share/php/Illuminate/Bus/autoload.php"),
                    debian("php", "php-illuminate-events", "/usr/share/php/Illuminate/Events/autoload.php"))),
+        "symfony": Language(
+            "PHP: Symfony Messenger", "page.php", ["php", "page.php"],
+            debian("php", "php-symfony-beanstalkd-messenger",
+                   "/usr/share/php/Symfony/Component/Messenger/Bridge/Beanstalkd/autoload.php")),
+        # No package has the library: its example is only parsed.
+        "yii": Language("PHP: Yii 2", "page.php", ["php", "-l", "page.php"], lambda: ""),
         "beaneater": Language(
             "Ruby: beaneater", "page.rb", ["ruby", "-rjson", "page.rb"],
             debian("ruby", "ruby-beaneater", "/usr/lib/ruby/vendor_ruby/beaneater.rb"),
@@ -246,8 +257,12 @@ def try_language(name, language, haricotd, every, flags):
         lines = [line for line in block.splitlines() if line.strip()]
         if len(lines) > BLOCK_LINES_MAX:
             return f"a block has {len(lines)} lines, at most {BLOCK_LINES_MAX} are good"
-    if name == "laravel":
-        helper = "".join(every["pheanstalk"].blocks()[:2]) + LARAVEL + helper
+    frame = {"laravel": LARAVEL, "symfony": SYMFONY}.get(name)
+    if frame is not None:
+        helper = "".join(every["pheanstalk"].blocks()[:2]) + frame + helper
+    if name == "yii":
+        _, trouble = run(language, helper + example, 0)
+        return trouble
     if name == "pheanstalk" and (changed := re.search(PHEANSTALK_CHANGED, example)):
         return f"its example: other versions want another type: {changed[1]}"
     trouble = try_programs(language, helper, example, haricotd, flags)
