@@ -199,6 +199,7 @@ ROWS = [
     ("statistics.md", "printf", printed),
     ("statistics.md", "---", shows("a report, whose keys docs.statistics compares")),
     ("testing.md", "[]", commands),
+    ("tool.md", "haricot tubes --sort", test("docs/tasks_test.py")),
     ("tool.md", "[]", printed),
     ("web.md", "haricot web", printed),
     ("web.md", "systemctl", commands),
