@@ -203,6 +203,7 @@ complete -c haricot -n '__haricot_is put' -l concurrency -x -d 'reserve one job 
 complete -c haricot -n '__haricot_is put' -l unique -x -d 'put only if the key is free; KEY:S: kept S seconds more (tag idp)'
 complete -c haricot -n '__haricot_is put' -l group -x -d 'add the job to this group (tag grp)'
 complete -c haricot -n '__haricot_is put' -l after -x -d 'hold until GROUP has no jobs; GROUP:any: or only buried (tag aft)'
+complete -c haricot -n '__haricot_is put' -l backoff -x -d 'delay a failed job, longer each time; TIME:S: at most S (tag back)'
 complete -c haricot -n '__haricot_is put' -s q -l quiet -d 'do not print the ids'
 complete -c haricot -n '__haricot_is put' -s a -l address -x -d 'server: HOST:PORT, [V6]:PORT or unix:PATH'
 complete -c haricot -n '__haricot_is put' -s T -l timeout -x -d 'time limit for an answer, in seconds (10)'

@@ -79,8 +79,9 @@ PutRoom Engine::room_for(const Tube& tube, std::size_t body_bytes, const ReadTag
   return {.tube_name_bytes = tube.name.size(),
           .body_bytes = body_bytes,
           .tag_bytes = read.text.size(),
-          .may_be_buried = tries_.limits_all() || tags.tries > 0,
+          .may_be_buried = tries_.limits_all() || tags.set.has_any(kTryTags),
           .is_held = is_held,
+          .has_facts = tags.set.has_any(kTagsWithFacts),
           .tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0};
 }
 
@@ -339,8 +340,8 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const bool is_spent = tries_.is_spent(ref);
-  const bool is_to_be_delayed = !is_spent && delay_s > 0;
+  const TryEnd end = tries_.end_of_try(ref, delay_s);
+  const bool is_to_be_delayed = !end.is_spent && end.delay_s > 0;
   if (is_to_be_delayed && !state_.tube_of(ref).delayed.allocate_one()) {
     return Outcome::out_of_memory;
   }
@@ -349,11 +350,11 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
 
   Job& job = state_.jobs[ref];
   job.priority = priority;
-  job.delay_s = delay_s;
+  job.delay_s = end.delay_s;
   state_.jobs.count(ref, JobEvent::release);
   Outcome outcome = Outcome::done;
-  if (is_spent) [[unlikely]] {
-    serving_.bury_spent(ref, BurialCause::released);
+  if (end.is_spent) [[unlikely]] {
+    serving_.bury_unfinished(ref, BurialCause::released);
     // Clients that did not set a limit do not expect BURIED, and many fail on it.
     if (tries_.expects_burial(ref)) outcome = Outcome::buried;
   } else {

@@ -79,7 +79,7 @@ class Inspection {
       const std::size_t name_bytes = engine_.state_.tubes[job.tube].name.size();
       bytes_to_come_ += engine_.keys_.bytes_more_when_deleted(ref, name_bytes);
     }
-    if (tags_in(engine_.state_.jobs.tags(ref)).tries > 0) ++with_tries_;
+    if (engine_.state_.jobs.has_any(ref, kTryTags)) ++with_tries_;
     return job;
   }
 

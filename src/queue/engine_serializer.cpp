@@ -92,6 +92,7 @@ void EngineSerializer::write_job(StateWriter& to, JobRef ref, Bodies bodies) con
                            .ttr_s = job.ttr_s,
                            .body_bytes = job.body_bytes,
                            .tags = jobs.tags(ref),
+                           .facts = jobs.facts(ref),
                            .note = {},
                            .body = {}};
   if (fields.state == JobState::ready) fields.ready_since = job.ready_since();
@@ -337,7 +338,8 @@ bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes,
                            .delay_s = fields.delay_s,
                            .ttr_s = fields.ttr_s,
                            .counters = fields.counters,
-                           .tags = fields.tags};
+                           .tags = fields.tags,
+                           .facts = fields.facts};
   JobRef ref = state_.jobs.find(fields.id);
   const bool is_known = ref != JobRef::none;
   if (bodies == Bodies::in_journal ? !is_known : is_known && !state_.journal.has_job_fields()) {
@@ -345,7 +347,9 @@ bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes,
   }
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
-    state_.jobs.set_counted(ref, fields.counters);  // The other fields are those of the journal.
+    // The other fields are those of the journal.
+    state_.jobs.set_counted(ref, fields.counters);
+    state_.jobs.set_facts(ref, fields.facts);
   } else {
     NewBody body{.bytes = fields.body, .blob = {}};
     if (fields.body.size() > JobStore::kInlineBodyBytesMax) {

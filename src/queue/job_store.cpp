@@ -198,7 +198,7 @@ namespace {
   const StoredTags tags =
       StoredTags::write(end_of_piece - field_bytes_ - StoredTags::kEndBytes, read);
   job.has_tags = 1;
-  if (tags.has(Tag::tries)) ++with_tries_;
+  if (tags.set().has_any(kTryTags)) ++with_tries_;
   if (tags.has(Tag::unique)) {
     KeyNode& node = tags.node<Tag::unique>();
     set_key(node, read.tags.unique_key, read.text);
@@ -207,7 +207,17 @@ namespace {
 }
 
 void JobStore::forget_tags(JobRef ref) {
-  if (has(ref, Tag::tries)) --with_tries_;
+  if (has_any(ref, kTryTags)) --with_tries_;
+}
+
+TagFacts JobStore::facts(JobRef ref) const {
+  TagFacts facts;
+  if (has(ref, Tag::backoff)) facts.tries_before = node<Tag::backoff>(ref).tries_before;
+  return facts;
+}
+
+void JobStore::set_facts(JobRef ref, const TagFacts& facts) {
+  if (has(ref, Tag::backoff)) node<Tag::backoff>(ref).tries_before = facts.tries_before;
 }
 
 bool JobStore::is_in_lane(JobRef ref) const {

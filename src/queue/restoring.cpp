@@ -20,10 +20,19 @@ JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_nam
   set_fields(job, restored);
   // They are zero in a new job and in nearly all records.
   if (bits_of(restored.counters) != 0) state_.jobs.set_counted(ref, restored.counters);
+  if (!restored.tags.empty()) state_.jobs.set_facts(ref, restored.facts);
   return ref;
 }
 
+// A change that counts one more kick is that kick.
 void Restoring::change(JobRef ref, const RestoredJob& change) {
+  const auto count_in = [&change](JobEvent event) {
+    return change.counters[static_cast<std::size_t>(event)];
+  };
+  const bool has_facts = state_.jobs.has_facts(ref);
+  if (has_facts && count_in(JobEvent::kick) > state_.jobs.counted(ref, JobEvent::kick)) {
+    state_.jobs.set_facts(ref, {.tries_before = count_in(JobEvent::reserve)});
+  }
   set_fields(state_.jobs[ref], change);
   state_.jobs.set_counted(ref, change.counters);
 }

@@ -85,30 +85,41 @@ void Serving::end_delay(Tube& tube) {
 
 void Serving::kick(JobRef ref, Place from) {
   state_.jobs.count(ref, JobEvent::kick);
+  tries_.kicked(ref);
   places_.to_ready(ref, from);
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
   serve(state_.tube_of(ref));
 }
 
-void Serving::bury_spent(JobRef ref, BurialCause cause) {
+void Serving::bury_unfinished(JobRef ref, BurialCause cause) {
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved, cause);
-  tries_.count_spent(ref);
+  if (cause != BurialCause::memory) tries_.count_spent(ref);
 }
 
-void Serving::end_limited_try(JobRef ref, BurialCause cause) {
-  if (tries_.is_spent(ref)) {
-    bury_spent(ref, cause);
+// Without memory for its delay the job is buried: made ready, it would fail again at once, just
+// when the server is short of memory.
+void Serving::end_counted_try(JobRef ref, BurialCause cause) {
+  const TryEnd end = tries_.end_of_try(ref, 0);
+  const bool is_delayed = !end.is_spent && end.delay_s > 0;
+  const bool lacks_memory = is_delayed && !state_.tube_of(ref).delayed.allocate_one();
+  if (end.is_spent || lacks_memory) {
+    bury_unfinished(ref, lacks_memory ? BurialCause::memory : cause);
     tries_.record_burial(ref);
+    return;
+  }
+  if (is_delayed) {
+    state_.jobs[ref].delay_s = end.delay_s;
+    to_ready_after_delay(ref, Place::reserved);
   } else {
     places_.to_ready(ref, Place::reserved);
-    tries_.record_end(ref);
   }
+  tries_.record_end(ref);
 }
 
 void Serving::take_back(JobRef ref, BurialCause cause) {
-  if (tries_.may_limit(state_.jobs[ref])) [[unlikely]] {
-    end_limited_try(ref, cause);
+  if (tries_.may_count(state_.jobs[ref])) [[unlikely]] {
+    end_counted_try(ref, cause);
   } else {
     places_.to_ready(ref, Place::reserved);
   }

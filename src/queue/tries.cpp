@@ -1,8 +1,15 @@
 #include "haricot/queue/tries.hpp"
 
+#include <algorithm>
 #include <new>
 
 namespace haricot {
+
+TryEnd Tries::end_of_counted(JobRef ref, std::uint32_t asked_s) const {
+  if (is_limit_reached(ref)) return {.is_spent = true, .delay_s = asked_s};
+  const bool is_backed_off = asked_s == 0 && state_.jobs.has(ref, Tag::backoff);
+  return {.delay_s = is_backed_off ? backoff_s(ref) : asked_s};
+}
 
 bool Tries::is_limit_reached(JobRef ref) const {
   const JobStore& jobs = state_.jobs;
@@ -12,8 +19,28 @@ bool Tries::is_limit_reached(JobRef ref) const {
          jobs.counted(ref, JobEvent::reserve) >= tries + jobs.counted(ref, JobEvent::kick);
 }
 
+// Returns the delay after the try that ends now. Requires: the job has a backoff.
+std::uint32_t Tries::backoff_s(JobRef ref) const {
+  constexpr std::uint32_t kDoublingsMax = 32;  // Any number of seconds exceeds its bound then.
+  const JobStore& jobs = state_.jobs;
+  const JobTags tags = tags_in(jobs.tags(ref));
+  const auto reserves = static_cast<std::uint32_t>(jobs.counted(ref, JobEvent::reserve));
+  const std::uint32_t tries =
+      std::max(reserves - jobs.node<Tag::backoff>(ref).tries_before, std::uint32_t{1});
+  const std::uint64_t seconds = std::uint64_t{tags.backoff_s} << std::min(tries - 1, kDoublingsMax);
+  const std::uint64_t bound = std::max(tags.backoff_s, tags.backoff_max_s);
+  return static_cast<std::uint32_t>(std::min(seconds, bound));
+}
+
 JournalStatus Tries::take_room_for_unburial(JobRef ref) {
-  return state_.journal.take_room_for_update(is_limited(ref) ? Promise::burial : Promise::nothing);
+  return state_.journal.take_room_for_update(counts(ref) ? Promise::burial : Promise::nothing);
+}
+
+void Tries::kicked(JobRef ref) {
+  JobStore& jobs = state_.jobs;
+  if (!jobs.has(ref, Tag::backoff)) return;
+  jobs.node<Tag::backoff>(ref).tries_before =
+      static_cast<std::uint32_t>(jobs.counted(ref, JobEvent::reserve));
 }
 
 void Tries::count_spent(JobRef ref) {
@@ -27,7 +54,7 @@ bool Tries::has_room_for_burial(JobRef ref) {
 }
 
 void Tries::record_end(JobRef ref) {
-  if (!is_limited(ref)) return;
+  if (!counts(ref)) return;
   if (state_.journal.take_room_for_update(Promise::nothing) != JournalStatus::ok) return;
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
 }

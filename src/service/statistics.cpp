@@ -284,7 +284,7 @@ constexpr std::array kJobFactRows = {
                 [](const auto& j) { return std::string_view(name_of(j.state)); }),
     OfJob::integer("pri", "priority, 0 first", [](const auto& j) { return j.priority; }),
     OfJob::integer("age", "seconds since it was put", [](const auto& j) { return j.age_s; }),
-    OfJob::integer("delay", "delay of its put or last release",
+    OfJob::integer("delay", "delay of its put or last release, or the last one of its backoff",
                    [](const auto& j) { return j.delay_s; }),
     OfJob::integer("ttr", "seconds that a worker may take", [](const auto& j) { return j.ttr_s; }),
     OfJob::integer("time-left", "seconds until its TTR or its delay ends; 0 in other states",
@@ -359,19 +359,23 @@ constexpr std::string_view last_try_of(BurialCause cause) {
     case BurialCause::closed:
       return "close";
     case BurialCause::client:
+    case BurialCause::memory:
     case BurialCause::unknown:
       break;
   }
   return {};
 }
+constexpr std::string_view buried_by(BurialCause cause) {
+  if (cause == BurialCause::client) return "client";
+  return cause == BurialCause::memory ? "memory" : "tries";
+}
 constexpr std::array kBurialRows = {
     OfJob::word(
         "buried-by",
-        "only of a buried job: `client` (the command `bury`) or `tries` (they were used up)",
+        "only of a buried job: `client` (the command `bury`), `tries` (they were used up) or "
+        "`memory` (there was none to delay it)",
         [](const JobFacts& j) { return has_known_burial(j); },
-        [](const JobFacts& j) {
-          return std::string_view(j.burial_cause == BurialCause::client ? "client" : "tries");
-        }),
+        [](const JobFacts& j) { return buried_by(j.burial_cause); }),
     OfJob::integer(
         "buried-ago", "only of a buried job: seconds since it was buried",
         [](const JobFacts& j) { return has_known_burial(j); },

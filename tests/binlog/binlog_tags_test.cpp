@@ -142,6 +142,48 @@ TEST_P(BinlogTags, PrecedeALargeBody) {
   EXPECT_EQ(tags_of_job(again, id), kLongest);
 }
 
+// A kick is in the sequence of records. A copy has a record of the facts, in front of a large body
+// as well; a copy of a reserved job does not count its try, which has not ended.
+TEST_P(BinlogTags, FactsMoveWithTheirJobs) {
+  BinlogOptions large = options();
+  large.large_body_bytes = 5000;
+  large.slice_bytes = 1000;
+  for (const bool is_copied : {false, true}) {
+    SimDisk disk;
+    World world(disk, large);
+    const JobId small_job = world.put({.tags = "back:1"});
+    const JobId large_job = world.put({.body_bytes = 9000, .tags = "try:9 back:1"});
+    for (const JobId id : {small_job, large_job}) {
+      for (int tries = 0; tries < 2; ++tries) {
+        EXPECT_EQ(world.reserve(id), Outcome::done);
+        EXPECT_EQ(world.release(id), Outcome::done);
+      }
+      EXPECT_EQ(world.kick_job(id), Outcome::done);
+      EXPECT_EQ(world.reserve(id), Outcome::done);
+      EXPECT_EQ(world.release(id), Outcome::done);
+      world.end_turn();
+    }
+    EXPECT_EQ(world.reserve(small_job), Outcome::done);
+    for (int i = 0; is_copied && i < 400 && world.binlog.numbers().oldest_index < 5; ++i) {
+      EXPECT_EQ(world.delete_job(world.put({.body_bytes = 1000})), Outcome::done);
+      world.idle(Duration::milliseconds(1));
+    }
+    EXPECT_TRUE(!is_copied || world.binlog.numbers().oldest_index >= 5);
+    EXPECT_TRUE(world.close());
+    World again(disk, large, world.wall());
+    EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+    again.binlog.check_invariants();
+    for (const JobId id : {small_job, large_job}) {
+      const JobRef ref = again.engine.peek(id);
+      EXPECT_EQ(again.engine.jobs().facts(ref).tries_before, 2U) << id << is_copied;
+      EXPECT_EQ(again.engine.jobs().counted(ref, JobEvent::reserve), 3U) << id << is_copied;
+      EXPECT_EQ(again.reserve(id), Outcome::done);
+      EXPECT_EQ(again.release(id), Outcome::done);
+      EXPECT_EQ(again.engine.jobs()[ref].delay_s, 2U) << "the second try since the kick";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(With, BinlogTags, kEachSyncPolicy, name_of_policy);
 
 // A flipped bit costs the tags but not the job, and is reported. All other jobs keep their tags.

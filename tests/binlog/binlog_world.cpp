@@ -46,6 +46,8 @@ std::string_view random_tags(test::Random& random) {
       "idp:key:1",
       "idp:another-key:3",
       "try:3 idp:a-third-key:1000",
+      "back:1",
+      "try:4 con:key back:2:3",
       "later:0123456789012345678901234567890123456789",
       "later:2 other:012345678901234567890123456789012345678901234567890123456789/"
       "012345678901234567890123456789012345678901234567890123456789/"

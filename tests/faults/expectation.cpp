@@ -60,7 +60,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   reserves_are_unknown_ = happened.had_trouble && !happened.closed.empty();
   if (step.kind == Step::Kind::command) apply_command(step, happened);
   apply_ends(step, happened);
-  if (step.kind == Step::Kind::pass) apply_time();
+  if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
   apply_groups(happened.had_trouble);
   apply_deliveries(step, happened);
   settle_holders(step);
@@ -189,8 +189,10 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
     job.delay_s = number(words[3]);
     ++job.count(JobEvent::release);
     const bool is_spent = job.is_spent();
-    job.end_try();
-    if (!is_spent && job.delay_s > 0) job.state = JobState::delayed;
+    const std::uint32_t delay_s = job.delay_s;
+    job.end_try(false);
+    if (!is_spent && delay_s > 0) job.state = JobState::delayed;
+    if (delay_s > 0) job.delay_s = delay_s;
     const bool is_reported = is_spent && !tags_in(job.tags).tries_are_quiet;
     if (is_reported != (answer.word() == "BURIED")) complain("another end of its tries");
     if (is_spent) job.state = JobState::buried;
@@ -201,7 +203,7 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
     job.state = JobState::buried;
   }
   if (verb == "kick-job") {
-    ++job.count(JobEvent::kick);
+    job.count_kick();
     job.state = JobState::ready;
   }
 }
@@ -340,7 +342,7 @@ void Expectation::apply_kick(const std::string& tube, const Answer& answer) {
     if (job.tube != tube || now == found_.end()) continue;
     if (now->second.count(JobEvent::kick) == job.count(JobEvent::kick)) continue;
     if (job.state != JobState::buried && job.state != JobState::delayed) complain("kicked?");
-    ++job.count(JobEvent::kick);
+    job.count_kick();
     job.state = JobState::ready;
     ++kicked;
   }
@@ -421,7 +423,9 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
     for (const JobId id : clients_[client].held) {
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second.state != JobState::reserved) continue;
-      job->second.end_try();
+      const auto now = found_.find(id);
+      job->second.end_try(happened.had_trouble && now != found_.end() &&
+                          now->second.state == JobState::buried);
     }
     clients_.erase(client);
   }
@@ -437,7 +441,7 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
 }
 
 // Ends TTRs and delays. Without memory for the heap of ready jobs, a job stays delayed.
-void Expectation::apply_time() {
+void Expectation::apply_time(bool had_trouble) {
   for (auto& [id, job] : jobs_) {
     const auto found = found_.find(id);
     if (found == found_.end() || job.is_held) continue;
@@ -449,7 +453,9 @@ void Expectation::apply_time() {
     job.state = JobState::ready;
     if (has_timed_out) {
       ++job.count(JobEvent::timeout);
-      job.end_try();
+      job.end_try(had_trouble && now.state == JobState::buried);
+      // Its delay may have ended in the same step.
+      if (job.state == JobState::delayed && now.state == JobState::ready) job.state = now.state;
     }
   }
 }

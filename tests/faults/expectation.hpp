@@ -72,7 +72,7 @@ class Expectation {
   void check_list(const Step& step, const Answer& answer);
   void check_detail(const std::string& tube, const Answer& answer);
   void apply_kick(const std::string& tube, const Answer& answer);
-  void apply_time();
+  void apply_time(bool had_trouble);
   void apply_ends(const Step& step, const Happened& happened);
   void apply_deliveries(const Step& step, const Happened& happened);
   void settle_holders(const Step& step);

@@ -1,5 +1,6 @@
 #include "facts.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "haricot/base/crc32c.hpp"
@@ -52,6 +53,7 @@ std::string to_text(const JobFacts& job) {
           std::to_string(job.ttr_s) + ", counts";
   for (const std::uint64_t count : job.counts) text += " " + std::to_string(count);
   if (!job.tags.empty()) text += ", tags " + job.tags;
+  if (job.tries_before > 0) text += ", tries before " + std::to_string(job.tries_before);
   return text;
 }
 
@@ -60,9 +62,25 @@ bool JobFacts::is_spent() const {
   return tries > 0 && count(JobEvent::reserve) >= tries + count(JobEvent::kick);
 }
 
-void JobFacts::end_try() {
-  state = is_spent() ? JobState::buried : JobState::ready;
-  if (state == JobState::buried) ++count(JobEvent::bury);
+void JobFacts::end_try(bool lacked_memory) {
+  const std::uint32_t backoff = backoff_s();
+  const bool is_buried = is_spent() || (backoff > 0 && lacked_memory);
+  state = is_buried ? JobState::buried : backoff > 0 ? JobState::delayed : JobState::ready;
+  if (is_buried) ++count(JobEvent::bury);
+  if (state == JobState::delayed) delay_s = backoff;
+}
+
+void JobFacts::count_kick() {
+  ++count(JobEvent::kick);
+  if (tags_in(tags).backoff_s > 0) tries_before = count(JobEvent::reserve);
+}
+
+std::uint32_t JobFacts::backoff_s() const {
+  const JobTags of = tags_in(tags);
+  std::uint64_t seconds = of.backoff_s;
+  for (std::uint64_t i = tries_before + 1; i < count(JobEvent::reserve); ++i) seconds *= 2;
+  const std::uint64_t bound = std::max(of.backoff_s, of.backoff_max_s);
+  return static_cast<std::uint32_t>(std::min(seconds, bound));
 }
 
 void JobFacts::set_body(std::string_view body) {
@@ -88,6 +106,7 @@ Jobs jobs_of(const Engine& engine) {
     facts.set_body(engine.jobs().body(ref));
     facts.tags = engine.jobs().tags(ref);
     facts.note = engine.jobs().note(ref);
+    facts.tries_before = engine.jobs().facts(ref).tries_before;
     facts.is_held = engine.jobs().is_held(ref);
     for (std::size_t i = 0; i < kJobEvents; ++i) {
       facts.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));

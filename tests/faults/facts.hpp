@@ -24,14 +24,19 @@ struct JobFacts {
   std::array<std::uint64_t, kJobEvents> counts{};  // Indexed by JobEvent.
   std::string tags = {};
   std::string note = {};
+  std::uint64_t tries_before = 0;  // Reserves at the last kick of a job with a backoff.
   bool is_held = false;
 
   std::uint64_t& count(JobEvent event) { return counts[static_cast<std::size_t>(event)]; }
   std::uint64_t count(JobEvent event) const { return counts[static_cast<std::size_t>(event)]; }
   // Returns true if its tries are used up, so that the end of the last one buries it.
   bool is_spent() const;
-  // Ends a try: the job is ready or buried then.
-  void end_try();
+  // Ends a try: the job is ready, delayed by its backoff or buried then. `lacked_memory`: it is
+  // buried because it could not be delayed.
+  void end_try(bool lacked_memory);
+  void count_kick();
+  // Returns the delay of its backoff after a try; 0: it has none.
+  std::uint32_t backoff_s() const;
   void set_body(std::string_view body);
   bool has_body(std::string_view body) const;
   bool operator==(const JobFacts&) const = default;

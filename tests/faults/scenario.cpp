@@ -233,6 +233,19 @@ Steps tries() {
   return steps;
 }
 
+// Jobs with a backoff, whose tries end in each way.
+Steps backoffs() {
+  Steps steps = {say(producer, "use backoffs"), say(worker, "watch backoffs"), connect(helper),
+                 say(helper, "watch backoffs")};
+  add_put(steps, "1 0 1", "back:2", 10);
+  add_put(steps, "2 0 60", "try:9 back:1:3", 2000);
+  add(steps, {say(helper, "reserve-batch 2"), pass_ms(1100), vanish(helper), pass_ms(2100),
+              say(worker, "reserve-batch 2"), pass_ms(1100), say(producer, "kick 9"),
+              vanish(worker), connect(worker), say(worker, "watch backoffs"),
+              say(other, "scan-jobs 0 1000 backoffs"), say(other, "flush-tube backoffs")});
+  return steps;
+}
+
 // More jobs than fit into one leaf of the index and one page of a heap, and the jobs that a client
 // leaves.
 Steps crowds() {
@@ -374,6 +387,7 @@ std::vector<Step> every_command() {
       steps.begin(), steps.end(), [](const Step& step) { return step.line.starts_with("put "); });
   add(steps, kept_keys(static_cast<int>(puts_so_far)));
   add(steps, tries());
+  add(steps, backoffs());
   add(steps, groups());
   add(steps, flushes());
   return steps;

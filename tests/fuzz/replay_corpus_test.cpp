@@ -25,6 +25,24 @@ std::string legacy_file(std::string_view records) {
   return file.append(records) + std::string(100, '\0');
 }
 
+// Returns a file with facts of each size, some of a job without them, and a kick.
+std::string file_with_facts() {
+  LogMaker facts(1);
+  const std::string text(kTextBytesOfAPart, '\x02');
+  for (JobId id = 1; id <= 6; ++id) {
+    const std::size_t bytes[] = {0, 1, 3, 4, 5, kTextBytesOfAPart};
+    facts.add(text_record(TextKind::tags, id, id == 4 ? "try:3" : "try:3 back:7", 0));
+    if (bytes[id - 1] > 0) {
+      facts.add(text_record(TextKind::facts, id, text.substr(0, bytes[id - 1]), 0));
+    }
+    facts.add(full_record(id, "default", "back\r\n"));
+  }
+  Record kick = change_record(6, RecordState::ready);
+  kick.counts[4] = 9;
+  facts.add(kick);
+  return facts.bytes();
+}
+
 // Returns the seeds, by name. With HARICOT_WRITE_CORPUS=1 the test writes them.
 std::vector<std::pair<std::string, ReplayInput>> seeds() {
   LogMaker first(1);
@@ -71,6 +89,7 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
           {"three_repaired", {7, {first.bytes(), second.bytes(), third.bytes()}}},
           {"groups", {0, {groups.bytes(), "", ""}}},
           {"groups_ended", {0, {groups.bytes(), groups_end.bytes(), ""}}},
+          {"facts", {0, {file_with_facts(), "", ""}}},
           {"torn", {0, {first.bytes(), torn, ""}}},
           {"damaged", {0, {damaged, second.bytes(), ""}}},
           {"legacy", {0, {legacy_file(records), "", third.bytes()}}},

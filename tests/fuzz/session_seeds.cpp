@@ -311,6 +311,23 @@ std::vector<Action> kept_keys() {
           send(third, put_of("k") + put_of("n:1") + "use default\r\n" + put_of("l"))};
 }
 
+// Tries that end in each way and begin a backoff, at its bounds, and kicks of such jobs.
+std::vector<Action> backoffs() {
+  const auto put_of = [](const std::string& tags) { return "put 5 0 1 1 " + tags + "\r\nx\r\n"; };
+  return {
+      send(first, put_of("back:1") + put_of("try:2 back:4294967295:1 con:l") +
+                      put_of("back:2:4294967295 idp:k") + put_of("back:0") + put_of("back:1:0")),
+      send(second,
+           "reserve\r\nreserve\r\nreserve\r\nrelease 3 1 0\r\nlist-jobs default delayed 9\r\n"),
+      pass(kTwoSeconds),
+      send(second, "reserve-job 1\r\nreserve-job 3\r\nrelease 3 1 7\r\n"),
+      vanish(second),
+      send(first, "scan-jobs 0 9\r\nkick-job 3\r\nkick 9\r\n"),
+      send(third, "reserve-batch 9\r\nrelease 1 1 0\r\nbury 2 1\r\n"),
+      pass(kTenSeconds),
+      send(third, "kick 9\r\nreserve-batch 9\r\nscan-jobs 0 9\r\nflush-tube default\r\n")};
+}
+
 // Groups that end by each way to delete, and commands for held jobs before that.
 std::vector<Action> groups() {
   const auto put_of = [](const std::string& tags) { return "put 5 0 9 1 " + tags + "\r\nx\r\n"; };
@@ -420,6 +437,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"extended_binlog", {kBinlog, extended()}},
           {"extended_binlog_slow", {kBinlog | kSlowSyncs, extended()}},
           {"extended_none", {kNoExtensions, extended()}},
+          {"backoffs", {0, backoffs()}},
+          {"backoffs_binlog", {kBinlog | kSlowSyncs, backoffs()}},
           {"groups", {0, groups()}},
           {"groups_binlog", {kBinlog | kSlowSyncs, groups()}},
           {"job_waits", {0, job_waits()}},

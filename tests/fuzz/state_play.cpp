@@ -190,7 +190,7 @@ void fill(Server& server) {
   server.connect("use groups\r\n" + put_of("9 0 60", "m", " grp:g") +
                  put_of("9 7 60", "h", " aft:g grp:then") + put_of("9 0 60", "h", " aft:then") +
                  put_of("9 0 60", "h", " con:lane idp:held aft:g") +
-                 put_of("9 0 60", "h", " aft:g"));
+                 put_of("9 0 60", "h", " aft:g") + put_of("9 0 60", "f", " back:1"));
   server.connect("wait-job 2 100\r\nlist-tube-used\r\n");
   server.connect("wait-job 11 4294967295\r\n");
   server.connect("wait-job 11 1\r\nwait-job 11 3\r\n");

@@ -180,7 +180,7 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   const Client client = connect();
   constexpr std::uint64_t kTagged = 60;
   for (std::uint64_t id = 1; id <= kTagged; ++id) {
-    const std::string tags = " try:5 con:c:100 idp:k" + std::to_string(id) + ":600 grp:g";
+    const std::string tags = " try:5 con:c:100 idp:k" + std::to_string(id) + ":600 grp:g back:1000";
     ASSERT_EQ(inserted_id(client->ask("put 9 0 1000 1" + tags + "\r\nx")), id);
   }
   const std::vector<std::uint64_t> ids = fill(*client);
@@ -205,7 +205,7 @@ TEST_F(FullDisk, NoCommandButAPutIsRefused) {
   for (std::string line; std::getline(names, line);) {
     const bool is_tag = line.starts_with("- try") || line.starts_with("- con") ||
                         line.starts_with("- idp") || line.starts_with("- grp") ||
-                        line.starts_with("- aft");
+                        line.starts_with("- aft") || line.starts_with("- back");
     if (!line.starts_with("- ") || is_tag) continue;
     EXPECT_NE(asked.find(line.substr(2)), std::string::npos) << line;
   }

@@ -162,8 +162,8 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
   constexpr std::uint64_t kJobs = 300;
-  static constexpr const char* kTags[] = {"con:key",
-                                          "con:another-key:2 idp:", "try:3 con:key idp:", "try:2"};
+  static constexpr const char* kTags[] = {
+      "con:key", "con:another-key:2 idp:", "try:3 con:key idp:", "try:2 back:60"};
   const auto tags_of = [](std::uint64_t id) {
     const std::string tags = kTags[id % 4];
     if (!tags.ends_with(':')) return tags;

@@ -210,6 +210,26 @@ TEST_F(EngineSerializerTest, TagsPausesAndKeysAreRestored) {
   EXPECT_EQ(next_.state(tried), JobState::buried);
 }
 
+TEST_F(EngineSerializerTest, ABackoffContinues) {
+  Client& client = connect();
+  const JobId id = world.put(client, {.tags = "back:10"});
+  const auto fail = [](test::World& in, Client& worker, JobId job) {
+    ASSERT_EQ(in.engine.reserve_job(worker, job, in.now).outcome, Outcome::done);
+    ASSERT_EQ(in.engine.release(worker, job, 1, 0, in.now), Outcome::done);
+  };
+  fail(world, client, id);
+  ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
+  fail(world, client, id);
+  const JobId held = world.put(client, {.ttr_s = 1, .tags = "back:30"});
+  ASSERT_EQ(world.reserve(client), held);
+  move_to_next();
+  EXPECT_EQ(next_.report(id).time_left_s, 10U);
+  fail(next_, after(0), id);
+  EXPECT_EQ(next_.report(id).delay_s, 20U) << "the second try since the kick";
+  next_.pass_ms(1000);
+  EXPECT_EQ(next_.report(held).delay_s, 30U);
+}
+
 TEST_F(EngineSerializerTest, GroupsAndTheirJobsAreRestored) {
   Client& client = connect();
   // The held job has a smaller id than the last job of its group.

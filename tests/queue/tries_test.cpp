@@ -13,25 +13,25 @@ class TriesTest : public test::Parts {
 TEST_F(TriesTest, AJobIsSpentAfterSoManyReservesAndAKickGivesOneMore) {
   const JobRef ref = make_ready("try:2");
   try_once(ref);
-  EXPECT_FALSE(tries.is_spent(ref));
+  EXPECT_FALSE(tries.end_of_try(ref, 0).is_spent);
   try_once(ref);
-  EXPECT_TRUE(tries.is_spent(ref));
+  EXPECT_TRUE(tries.end_of_try(ref, 0).is_spent);
   state.jobs.count(ref, JobEvent::kick);
-  EXPECT_FALSE(tries.is_spent(ref));
+  EXPECT_FALSE(tries.end_of_try(ref, 0).is_spent);
   destroy(ref);
 }
 
 TEST_F(TriesTest, ALimitForAllHoldsForJobsWithoutATag) {
   const JobRef before = make_ready();
   try_once(before);
-  EXPECT_FALSE(tries.is_spent(before));
+  EXPECT_FALSE(tries.end_of_try(before, 0).is_spent);
   destroy(before);
   EXPECT_FALSE(tries.has_some());
   tries.limit(1);
   EXPECT_TRUE(tries.limits_all() && tries.has_some());
   const JobRef ref = make_ready();
   try_once(ref);
-  EXPECT_TRUE(tries.is_spent(ref));
+  EXPECT_TRUE(tries.end_of_try(ref, 0).is_spent);
   destroy(ref);
 }
 

@@ -298,7 +298,8 @@ void Model::half_close(int number) {
 // Fires all due deadlines. The deliveries to waiting clients are those observed, if these are
 // allowed. Afterwards long tasks continue; their deliveries are determined, because a job that was
 // not ready before can only come from one of them.
-void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
+void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape,
+                    const Engine& engine) {
   std::vector<Observed> observed;
   const std::map<JobId, ModelJob> before =
       all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
@@ -316,7 +317,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     ++moved;
     if (job.state == JobState::reserved) {
       ++timeouts_;
-      if (job.tries > 0) {
+      if (counts_tries(job)) {
         tries_end.insert(id);
         continue;
       }
@@ -324,7 +325,8 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     }
     begin_ready(job, now);
   }
-  end_tries(std::move(tries_end), BurialCause::timed_out, tape, now);
+  end_tries(tries_end, BurialCause::timed_out, tape, now);
+  learn_order(tries_end, engine);
   for (const Observed& got : all_observed) {
     if (!clients_.at(got.client).waiting) continue;
     const JobId id = reserved_id(got.bytes);
@@ -482,6 +484,8 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.note = known.note;
     job.has_had_note = engine.jobs().has_had_note(ref);
     if (!job.note.empty()) ++notes_back_;
+    job.tries_before = known.tries_before;
+    if (job.tries_before > 0) ++backoffs_back_;
     if (job.state == JobState::delayed) {
       const Tube& delayed = *engine.find_tube(job.tube);
       job.arrival = delayed.delayed.at(engine.jobs()[ref].heap_index()).arrival;

@@ -46,7 +46,9 @@ class Model {
   void close(int client, Tape& tape, Instant now);
   void half_close(int client);
   // Advances the time to `now`, with the observed deliveries and the tape of the long tasks.
-  void advance(Instant now, const std::vector<Observed>& observed, Tape& tape);
+  // The engine is asked for the order of deadlines that the tape does not show.
+  void advance(Instant now, const std::vector<Observed>& observed, Tape& tape,
+               const Engine& engine);
   // The server has read this many more bytes from that client.
   void read(int client, std::size_t bytes);
   // Runs the events on the tape.
@@ -92,6 +94,10 @@ class Model {
   // Number of notes that were written or removed, and of jobs that a restart restored with a note.
   std::uint64_t notes() const { return notes_; }
   std::uint64_t notes_back() const { return notes_back_; }
+
+  // Number of delays by backoffs, and of jobs that a restart restored with tries before a kick.
+  std::uint64_t backoffs() const { return backoffs_; }
+  std::uint64_t backoffs_back() const { return backoffs_back_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -245,8 +251,12 @@ class Model {
   void restore_holds(const Engine& engine, Instant now);
   void compare_groups(Engine& engine) const;
 
-  // Limits of tries (model_tries.cpp).
+  // Limits of tries and backoffs (model_tries.cpp).
   bool is_spent(const ModelJob& job) const;
+  static bool counts_tries(const ModelJob& job);
+  static std::uint32_t backoff_after_try(const ModelJob& job);
+  static void count_kick(ModelJob& job);
+  void learn_order(const std::set<JobId>& ids, const Engine& engine);
   void end_try(ModelJob& job, BurialCause how, Instant now);
   void apply_rules(ModelJob& job);
   std::string rule_of(const std::string& tube) const;
@@ -350,6 +360,7 @@ class Model {
   Instant start_;
   bool draining_ = false;
   std::uint64_t total_jobs_ = 0, timeouts_ = 0, connections_ = 0;
+  std::uint64_t backoffs_ = 0, backoffs_back_ = 0;
   std::multiset<JobId> late_burials_;  // Not recorded yet.
   std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0, hand_overs_ = 0;
   std::array<std::uint64_t, kVerbs> verbs_{};

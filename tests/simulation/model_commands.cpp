@@ -197,6 +197,8 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .delay_s = put.seconds,
                  .ttr_s = std::max(put.ttr_s, 1U),
                  .tries = put.tries,
+                 .backoff_s = put.backoff_s,
+                 .backoff_max_s = put.backoff_max_s,
                  .lane = put.lane,
                  .lane_limit = put.lane_limit,
                  .key = put.key,
@@ -230,11 +232,14 @@ void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
 void Model::check_recorded(const Event& record, JobId id) const {
   const ModelJob& job = jobs_.at(id);
   const JobState state = job.state == JobState::reserved ? JobState::ready : job.state;
+  std::array<std::uint64_t, kJobEvents> counts = job.counts;
+  // The try of a reserved job has not ended.
+  if (job.state == JobState::reserved && job.backoff_s > 0) --counts[0];
   const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
                     record.job.priority == job.priority && record.job.delay_s == job.delay_s &&
                     record.job.ttr_s == job.ttr_s && record.job.tags == tags_of(job) &&
-                    record.job.state == state && record.job.counts == job.counts &&
-                    record.job.note == job.note;
+                    record.job.state == state && record.job.counts == counts &&
+                    record.job.note == job.note && record.job.tries_before == job.tries_before;
   require(fits, "the record of job " + std::to_string(id) + " is not as the job is");
 }
 
@@ -451,6 +456,10 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
   job.priority = request.priority;
   job.delay_s = request.seconds;
   ++count_of(job, JobEvent::release);
+  if (request.seconds == 0 && job.backoff_s > 0 && !is_spent(job)) {
+    job.delay_s = backoff_after_try(job);
+    ++backoffs_;
+  }
   if (is_spent(job)) {
     end_try(job, BurialCause::released, now);
     check_record(tape, Event::Kind::record_update, request.id);
@@ -500,7 +509,7 @@ std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
   if (job.state != JobState::buried && job.state != JobState::delayed) return kNotFound;
   if (tape.take(Event::Kind::take_room_for_update).status != JournalStatus::ok)
     return kInternalError;
-  ++count_of(job, JobEvent::kick);
+  count_kick(job);
   begin_ready(job, now);
   check_record(tape, Event::Kind::record_update, id);
   offer(job.tube, now);

@@ -49,7 +49,7 @@ std::string Model::capabilities(int number) const {
       "- flush-buried\n- touch-all\n- reserve-with-abort\n- stats-group\n- wait-job\n- "
       "list-clients\n- note\n- peek-note\n- try\n- "
       "con\n- idp\n- "
-      "grp\n- aft\n";
+      "grp\n- aft\n- back\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 

@@ -187,6 +187,10 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     if (!job.key.empty()) row("  idp", quoted(value_of_key(job)));
     if (!job.group.empty()) row("  grp", quoted(job.group));
     if (!job.after.empty()) row("  aft", quoted(value_of_after(job)));
+    if (job.backoff_s > 0) {
+      const std::string value = value_of_backoff(job);
+      row("  back", value.find(':') == std::string::npos ? value : quoted(value));
+    }
     if (job.hold > 0) row("  held", "true");
     if (job.state == JobState::reserved) {
       row("  holder", std::to_string(clients_.at(job.holder).ref));

@@ -33,7 +33,9 @@ struct Request {
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;
   std::uint32_t ttr_s = 0;
-  std::uint32_t tries = 0;        // put; 0: no such tag.
+  std::uint32_t tries = 0;      // put; 0: no such tag.
+  std::uint32_t backoff_s = 0;  // put; 0: no such tag.
+  std::uint32_t backoff_max_s = 3600;
   std::string lane = {};          // put: key of its tag; empty: none.
   std::uint32_t lane_limit = 1;   // put: limit of its lane from then on.
   std::string key = {};           // put: its unique key; empty: none.
@@ -61,12 +63,15 @@ struct ModelJob {
   std::string body;
   JobState state = JobState::ready;
   std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
-  std::uint32_t tries = 0;        // 0: no such tag.
-  bool is_quiet = false;          // Its last release is not answered BURIED.
-  std::string lane = {};          // Its key; empty: none.
-  std::uint32_t lane_limit = 1;   // According to its own put.
-  std::string key = {};           // Its unique key; empty: none.
-  std::uint32_t tombstone_s = 0;  // How long its key outlives it.
+  std::uint32_t tries = 0;      // 0: no such tag.
+  bool is_quiet = false;        // Its last release is not answered BURIED.
+  std::uint32_t backoff_s = 0;  // 0: no such tag.
+  std::uint32_t backoff_max_s = 3600;
+  std::uint64_t tries_before = 0;  // Reserves at the last kick.
+  std::string lane = {};           // Its key; empty: none.
+  std::uint32_t lane_limit = 1;    // According to its own put.
+  std::string key = {};            // Its unique key; empty: none.
+  std::uint32_t tombstone_s = 0;   // How long its key outlives it.
   Instant created;
   Instant deadline;           // Delayed: end of the delay; reserved: end of the TTR.
   std::uint64_t arrival = 0;  // Grows with each deadline that is set.
@@ -93,12 +98,12 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 
 // Returns the text as in a report.
 std::string quoted(const std::string& text);
-// Returns the text after `try:` in its tags.
-std::string value_of_tries(const ModelJob& job);
 // Returns a note as in a report.
 std::string shown_note(const std::string& note);
-// Returns the text after `idp:` in its tags.
+// Return the text after `try:`, `idp:` and `back:` in its tags.
+std::string value_of_tries(const ModelJob& job);
 std::string value_of_key(const ModelJob& job);
+std::string value_of_backoff(const ModelJob& job);
 // Returns the text after `aft:` in its tags.
 std::string value_of_after(const ModelJob& job);
 // Returns the text of all its tags.

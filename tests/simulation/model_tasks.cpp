@@ -210,7 +210,7 @@ Model::Step Model::kick_some(ModelTask& kick, const Budget& budget, Tape& tape, 
     if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) return kick.done > 0 ? Step::done : Step::failed;
     ModelJob& job = jobs_.at(id);
-    ++job.counts[static_cast<std::size_t>(JobEvent::kick)];
+    count_kick(job);
     begin_ready(job, now);
     check_record(tape, Event::Kind::record_update, id);
     offer(kick.tube, now);

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -8,7 +12,7 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// Tags, limits of tries, and the records at the end of a try.
+// Tags, limits of tries, backoffs, and the records at the end of a try.
 
 namespace haricot::simulation {
 
@@ -24,6 +28,12 @@ std::string value_of_tries(const ModelJob& job) {
   return std::to_string(job.tries) + (job.is_quiet ? ":quiet" : "");
 }
 
+std::string value_of_backoff(const ModelJob& job) {
+  const std::string bound =
+      job.backoff_max_s == 3600 ? "" : ":" + std::to_string(job.backoff_max_s);
+  return std::to_string(job.backoff_s) + bound;
+}
+
 std::string tags_of(const ModelJob& job) {
   std::string text;
   const auto add = [&text](const std::string& tag) { text += (text.empty() ? "" : " ") + tag; };
@@ -33,6 +43,7 @@ std::string tags_of(const ModelJob& job) {
   if (!job.key.empty()) add("idp:" + value_of_key(job));
   if (!job.group.empty()) add("grp:" + job.group);
   if (!job.after.empty()) add("aft:" + value_of_after(job));
+  if (job.backoff_s > 0) add("back:" + value_of_backoff(job));
   return text;
 }
 
@@ -46,6 +57,8 @@ void set_tags(ModelJob& job, const std::string& text) {
   job.group = tags.group;
   job.after = tags.after;
   job.is_after_any = tags.is_after_any;
+  job.backoff_s = tags.backoff_s;
+  if (tags.backoff_s > 0) job.backoff_max_s = tags.backoff_max_s;
 }
 
 namespace {
@@ -76,6 +89,11 @@ std::uint64_t add_missing_tags(const std::vector<Rule>& rules, ModelJob& job) {
       job.lane_limit = tags.lane_limit;
       ++added;
     }
+    if (job.backoff_s == 0 && tags.backoff_s > 0) {
+      job.backoff_s = tags.backoff_s;
+      job.backoff_max_s = tags.backoff_max_s;
+      ++added;
+    }
   }
   return added;
 }
@@ -99,10 +117,32 @@ bool Model::is_spent(const ModelJob& job) const {
                               job.tries + job.counts[static_cast<std::size_t>(JobEvent::kick)];
 }
 
+bool Model::counts_tries(const ModelJob& job) {
+  return job.tries > 0 || job.backoff_s > 0;
+}
+
+std::uint32_t Model::backoff_after_try(const ModelJob& job) {
+  const std::uint64_t bound = std::max(job.backoff_s, job.backoff_max_s);
+  std::uint64_t seconds = job.backoff_s;
+  const std::uint64_t tries =
+      job.counts[static_cast<std::size_t>(JobEvent::reserve)] - job.tries_before;
+  for (std::uint64_t i = 1; i < tries && seconds < bound; ++i) seconds *= 2;
+  return static_cast<std::uint32_t>(std::min(seconds, bound));
+}
+
+void Model::count_kick(ModelJob& job) {
+  ++count_of(job, JobEvent::kick);
+  if (job.backoff_s > 0) job.tries_before = count_of(job, JobEvent::reserve);
+}
+
 void Model::end_try(ModelJob& job, BurialCause how, Instant now) {
   if (how == BurialCause::timed_out) ++count_of(job, JobEvent::timeout);
   if (!is_spent(job)) {
     begin_ready(job, now);
+    if (job.backoff_s == 0) return;
+    job.delay_s = backoff_after_try(job);
+    make_delayed(job, now);
+    ++backoffs_;
     return;
   }
   ++count_of(job, JobEvent::bury);
@@ -110,9 +150,9 @@ void Model::end_try(ModelJob& job, BurialCause how, Instant now) {
   ++find_tube(job.tube)->buried_by_tries;
 }
 
-// Ends the tries of jobs with a limit, in the order of the tape. A burial always identifies its
-// job. The others are identified only by the record; if the disk has refused all of them, their
-// order is invisible.
+// Ends the tries of jobs whose tries count, in the order of the tape. A burial always identifies
+// its job. The others are identified only by the record; if the disk has refused some of them,
+// their order is invisible.
 void Model::end_tries(std::set<JobId> ids, BurialCause how, Tape& tape, Instant now) {
   std::size_t refused = 0;
   while (ids.size() > refused) {
@@ -160,6 +200,25 @@ void Model::record_late_burials(Tape& tape, Instant now) {
   }
 }
 
+// Learns the order of jobs that were delayed at once, if the tape does not show it.
+void Model::learn_order(const std::set<JobId>& ids, const Engine& engine) {
+  std::map<std::uint64_t, ModelJob*> in_order;
+  std::set<std::uint64_t> arrivals;
+  for (const JobId id : ids) {
+    const JobRef ref = engine.peek(id);
+    ModelJob& job = jobs_.at(id);
+    const bool is_delayed = ref != JobRef::none && engine.jobs()[ref].state() == JobState::delayed;
+    if (!is_delayed || job.state != JobState::delayed) continue;
+    const Tube& tube = *engine.find_tube(job.tube);
+    in_order[tube.delayed.at(engine.jobs()[ref].heap_index()).arrival] = &job;
+    arrivals.insert(job.arrival);
+  }
+  for (const auto& [arrival, job] : in_order) {
+    job->arrival = *arrivals.begin();
+    arrivals.erase(arrivals.begin());
+  }
+}
+
 // A burial is promised exactly as long as one may come, or has to be recorded.
 void Model::compare_promises(Engine& engine) const {
   for (const auto& [id, job] : jobs_) {
@@ -168,8 +227,8 @@ void Model::compare_promises(Engine& engine) const {
     const bool is_promised = engine.jobs().journal_fields(ref).has_burial_promised != 0;
     const bool is_buried = job.state == JobState::buried;
     const std::string what = "job " + std::to_string(id);
-    require(is_promised || job.tries == 0 || is_buried, what + " is promised no burial");
-    require(!is_promised || job.tries > 0, what + " without a limit is promised a burial");
+    require(is_promised || !counts_tries(job) || is_buried, what + " is promised no burial");
+    require(!is_promised || counts_tries(job), what + " without a limit is promised a burial");
     require(!is_promised || !is_buried || late_burials_.contains(id),
             what + " is buried, and is promised another burial");
   }
@@ -180,7 +239,7 @@ void Model::give_back(int number, Tape& tape, Instant now) {
   for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
     ModelJob& job = jobs_.at(id);
     steps_ += QueueState::kStepsPerJob;
-    if (job.tries == 0) {
+    if (!counts_tries(job)) {
       begin_ready(job, now);
     } else {
       end_tries({id}, BurialCause::closed, tape, now);

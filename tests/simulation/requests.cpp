@@ -115,6 +115,15 @@ std::string random_body(test::Random& chance, int client, std::uint32_t job_byte
 }
 
 // Few keys, so that jobs block each other.
+// Most delays end within the run, and some reach their bound soon.
+void add_backoff(Request& request, test::Random& chance) {
+  request.backoff_s = 1 + chance.below32(8);
+  request.line += " back:" + std::to_string(request.backoff_s);
+  if (chance.one_in(2)) return;
+  request.backoff_max_s = 1 + chance.below32(20);
+  request.line += ":" + std::to_string(request.backoff_max_s);
+}
+
 void add_lane(Request& request, test::Random& chance) {
   request.lane = chance.one_in(3) ? "key" : "another-key";
   request.line += " con:" + request.lane;
@@ -263,6 +272,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
     request.tries = 1 + chance.below32(3);
     request.line += " try:" + std::to_string(request.tries);
   }
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_backoff(request, chance);
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
   if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
   const bool may_group = mix.has_extended && has_tags;

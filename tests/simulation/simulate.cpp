@@ -66,7 +66,7 @@ struct Totals {
                 raises = 0, twins = 0, tombstone_duplicates = 0, tombstone_ends = 0,
                 tombstones_back = 0, holds_ended = 0, holds_back = 0, any_ends = 0,
                 groups_ended_before = 0, tags_from_rules = 0, quiet_burials = 0, notes = 0,
-                notes_back = 0;
+                notes_back = 0, backoffs = 0, backoffs_back = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -107,6 +107,10 @@ bool has_sent_all(const Totals& totals) {
   }
   if (totals.has_extended && (totals.notes == 0 || totals.notes_back == 0)) {
     std::fprintf(stderr, "no note was written, or none came back\n");
+    has_all = false;
+  }
+  if (totals.has_extended && (totals.backoffs == 0 || totals.backoffs_back == 0)) {
+    std::fprintf(stderr, "no backoff delayed a job, or none came back with a kick\n");
     has_all = false;
   }
   return has_all;
@@ -160,6 +164,8 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.quiet_burials += simulation.quiet_burials();
     totals.notes += simulation.notes();
     totals.notes_back += simulation.notes_back();
+    totals.backoffs += simulation.backoffs();
+    totals.backoffs_back += simulation.backoffs_back();
     totals.has_extended = totals.has_extended || simulation.has_extended();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
@@ -219,22 +225,24 @@ int main(int count, char** words) {
                                              : totals.runs >= options.runs;
     if (is_over) break;
   }
-  std::printf(
-      "%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64 " sent of the extended set, %" PRIu64
-      " turns, %" PRIu64 " restarts (%" PRIu64 " handed over), %" PRIu64
-      " disturbances of the disk, %" PRIu64 " changes refused, %" PRIu64
-      " commands put off, %" PRIu64 " long tasks left for later, %" PRIu64
-      " flushes refused, %" PRIu64 " duplicates, %" PRIu64 " priorities raised, %" PRIu64
-      " jobs back beside another one of their key, %" PRIu64 " puts of kept keys, %" PRIu64
-      " kept keys free again, %" PRIu64 " kept keys back, %" PRIu64 " holds ended, %" PRIu64
-      " jobs back that were held, %" PRIu64 " holds ended beside buried jobs, %" PRIu64
-      " groups that had ended before, %.1f s, %.0f commands/s\n",
-      totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
-      totals.hand_overs, totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
-      totals.refused_flushes, totals.duplicates, totals.raises, totals.twins,
-      totals.tombstone_duplicates, totals.tombstone_ends, totals.tombstones_back,
-      totals.holds_ended, totals.holds_back, totals.any_ends, totals.groups_ended_before, seconds(),
-      static_cast<double>(totals.commands) / seconds());
+  std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64
+              " sent of the extended set, %" PRIu64 " turns, %" PRIu64 " restarts (%" PRIu64
+              " handed over), %" PRIu64 " disturbances of the disk, %" PRIu64
+              " changes refused, %" PRIu64 " commands put off, %" PRIu64
+              " long tasks left for later, %" PRIu64 " flushes refused, %" PRIu64
+              " duplicates, %" PRIu64 " priorities raised, %" PRIu64
+              " jobs back beside another one of their key, %" PRIu64 " puts of kept keys, %" PRIu64
+              " kept keys free again, %" PRIu64 " kept keys back, %" PRIu64 " holds ended, %" PRIu64
+              " jobs back that were held, %" PRIu64 " holds ended beside buried jobs, %" PRIu64
+              " groups that had ended before, %" PRIu64 " delays by backoffs, %" PRIu64
+              " of their jobs back after a kick, %.1f s, %.0f commands/s\n",
+              totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
+              totals.hand_overs, totals.disk_faults, totals.refused, totals.put_off,
+              totals.task_turns, totals.refused_flushes, totals.duplicates, totals.raises,
+              totals.twins, totals.tombstone_duplicates, totals.tombstone_ends,
+              totals.tombstones_back, totals.holds_ended, totals.holds_back, totals.any_ends,
+              totals.groups_ended_before, totals.backoffs, totals.backoffs_back, seconds(),
+              static_cast<double>(totals.commands) / seconds());
   const bool has_handed_over =
       !options.leaning.hands_over || options.seed || totals.hand_overs >= totals.runs;
   if (!has_handed_over) std::fprintf(stderr, "too few servers were handed over\n");

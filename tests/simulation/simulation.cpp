@@ -172,7 +172,7 @@ void Simulation::advance() {
     observed.push_back({number, pending(wire).substr(bytes)});
     note("client " + std::to_string(number) + " got " + observed.back().bytes);
   }
-  model_.advance(now_, observed, tape_);
+  model_.advance(now_, observed, tape_, service_->engine());
   run_tape();
 }
 

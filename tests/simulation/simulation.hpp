@@ -61,6 +61,8 @@ class Simulation {
   std::uint64_t twins() const { return model_.twins(); }
   std::uint64_t tags_from_rules() const { return model_.tags_from_rules(); }
   std::uint64_t quiet_burials() const { return model_.quiet_burials(); }
+  std::uint64_t backoffs() const { return model_.backoffs(); }
+  std::uint64_t backoffs_back() const { return model_.backoffs_back(); }
   std::uint64_t tombstone_duplicates() const { return model_.tombstone_duplicates(); }
   std::uint64_t tombstone_ends() const { return model_.tombstone_ends(); }
   std::uint64_t tombstones_back() const { return model_.tombstones_back(); }

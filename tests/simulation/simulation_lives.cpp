@@ -94,8 +94,8 @@ Simulation::~Simulation() {
 // Replaces the rules, most often by none. The tubes have the names of random_tube().
 void Simulation::set_random_rules() {
   constexpr std::string_view kLines[] = {
-      "default try:2",       "a try:1 con:rule", "* con:key:2", "? try:3", "?* con:rule:3 try:4",
-      "*-* con:another-key", "b con:rule",       "*e* try:1",   "l* try:2"};
+      "default try:2", "a try:1 con:rule",    "* con:key:2", "? try:3",   "?* con:rule:3 try:4",
+      "a back:2",      "*-* con:another-key", "b con:rule",  "*e* try:1", "l* try:2"};
   std::vector<Rule> rules;
   for (std::uint64_t left = chance_.one_in(3) ? 1 + chance_.below(3) : 0; left > 0; --left) {
     std::string error;

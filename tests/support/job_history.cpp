@@ -83,6 +83,9 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset) {
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     known.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
   }
+  // The try has not ended.
+  if (job.state() == JobState::reserved && engine.jobs().has_facts(ref)) --known.counts[0];
+  known.tries_before = engine.jobs().facts(ref).tries_before;
   return known;
 }
 
@@ -97,6 +100,7 @@ std::string to_text(const std::optional<KnownJob>& job) {
           ", counts";
   for (const std::uint64_t count : job->counts) text += " " + std::to_string(count);
   if (!job->tags.empty()) text += ", tags " + job->tags;
+  if (job->tries_before > 0) text += ", tries before " + std::to_string(job->tries_before);
   if (job->state == JobState::buried) {
     text += ", cause " + std::to_string(static_cast<unsigned>(job->burial_cause));
   }
@@ -106,6 +110,13 @@ std::string to_text(const std::optional<KnownJob>& job) {
 
 bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
   known = as_of(std::move(known), wall_now);
+  const bool has_ended_a_try =
+      found.counts[0] > known.counts[0] && tags_in(known.tags).backoff_s > 0;
+  if (has_ended_a_try && known.state == JobState::ready && found.delay_s > 0) {
+    known.state = found.state;
+    known.delay_s = found.delay_s;
+    known.deadline_at = found.deadline_at;
+  }
   for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
     const auto i = static_cast<std::size_t>(event);
     if (found.counts[i] < known.counts[i]) return false;

@@ -33,6 +33,7 @@ struct KnownJob {
   std::array<std::uint64_t, 5> counts{};  // Indexed by JobEvent.
   std::string tags = {};
   std::string note = {};
+  std::uint32_t tries_before = 0;                   // See TagFacts.
   std::uint64_t burial = 0;                         // Grows with each burial; 0: not buried.
   BurialCause burial_cause = BurialCause::unknown;  // Buried jobs only.
 
@@ -52,8 +53,9 @@ struct KnownKey {
 KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
 std::string to_text(const std::optional<KnownJob>& job);
 // Returns true if a job was restored as recorded. A reserve or its timeout has no record of its
-// own, so a copy that compaction makes may have higher counts. A delayed job whose delay is over is
-// a ready one. Ignores the note: its records are its own.
+// own, so a copy that compaction makes may have higher counts, and the delay of a backoff that the
+// disk did not take. A delayed job whose delay is over is a ready one. Ignores the note, which has
+// records of its own.
 bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now);
 // Returns all jobs of an engine. Buried jobs are numbered in the order of their tubes.
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);

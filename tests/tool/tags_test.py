@@ -22,7 +22,7 @@ from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Scripted, Serve
 from transfer_case import Relay, TransferTest
 
 FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k"),
-               "grp": ("--group", "g"), "aft": ("--after", "g")}
+               "grp": ("--group", "g"), "aft": ("--after", "g"), "back": ("--backoff", "10s:1m")}
 
 
 def line(**members):
@@ -63,6 +63,14 @@ class Put(TagTest):
             "one": ("ready", "3", None, None), "two": ("ready", None, "k:2", None),
             "three": ("ready", None, "k", None), "four": last, "five": last})
 
+    def test_the_times_of_a_backoff_may_have_units(self):
+        self.needs("back")
+        self.good("put", "-t", "mail", "--backoff", "10s:1m", "one")
+        self.good("put", "-t", "mail", "--backoff", "90", "two")
+        self.good("put", "-t", "mail", "--backoff", "1m30s:1h", "three")
+        found = re.findall(r'^ *back: (.*)$', self.server.ask("list-jobs mail ready 9"), re.MULTILINE)
+        self.assertEqual(found, ['"10:60"', "90", "90"])
+
     def test_a_server_without_a_tag_gets_no_job_and_no_tube(self):
         for tag, flag in FLAG_OF_TAG.items():
             for more, stdin in ((["delete 1"], b""), (["-l"], b"a\nb\n"), ([], b"stats")):
@@ -81,7 +89,9 @@ class Put(TagTest):
                                    "k" * 101, "a:1 try:3")),
                 ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:0", "a:0s", "a:x",
                               "a:4294967296", ":5m", "a b:5", "a_\n", "k" * 101,
-                              "k" * 101 + ":1", "a:1 try:3", "a:1m try:3"))):
+                              "k" * 101 + ":1", "a:1 try:3", "a:1m try:3")),
+                ("--backoff", ("", "0", "0s", "-1", "x", "1:", "1:0", ":1", "1:1:1", "4294967296", "1:4294967296",
+                               "1 try:3"))):
             for value in values:
                 status, output, error = run(TOOL, "put", f"{flag}={value}", "x",
                                             address="unix:/nowhere")

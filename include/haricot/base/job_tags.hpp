@@ -24,6 +24,9 @@ inline constexpr std::uint32_t kLaneLimitMax = 65535;
 inline constexpr std::uint32_t kTombstoneSecondsMax = 4294967295;
 // Maximum number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
+// Maximum delay of a backoff, and its bound if a put names none.
+inline constexpr std::uint32_t kBackoffSecondsMax = 4294967295;
+inline constexpr std::uint32_t kBackoffSecondsBound = 3600;
 
 // Names of all tags, in the order of their rows.
 enum class Tag : std::uint8_t {
@@ -77,6 +80,10 @@ struct JobTags {
   // grp:<name> and aft:<name>[:any], never with the same name. Empty: no such tag.
   std::string_view group = {};
   std::string_view after = {};
+  // back:<seconds>[:<max>], 1 to kBackoffSecondsMax. 0: no such tag. A bound below the seconds
+  // counts as the seconds.
+  std::uint32_t backoff_s = 0;
+  std::uint32_t backoff_max_s = 0;
 };
 
 // A number in the value of a tag. The smallest one is 1.
@@ -122,6 +129,13 @@ constexpr TagValue key(std::string_view JobTags::*key) {
 constexpr TagValue key_and_number(std::string_view JobTags::*key, std::uint32_t JobTags::*number,
                                   std::uint32_t max, std::uint32_t otherwise) {
   return {.key = key, .tail = {.field = number, .max = max, .otherwise = otherwise}};
+}
+// <seconds>[:<seconds>]
+constexpr TagValue seconds_and_seconds(std::uint32_t JobTags::*seconds,
+                                       std::uint32_t JobTags::*then, std::uint32_t max,
+                                       std::uint32_t otherwise) {
+  return {.head = {.field = seconds, .max = max, .is_seconds = true},
+          .tail = {.field = then, .max = max, .otherwise = otherwise, .is_seconds = true}};
 }
 // <key>[:<seconds>]; without a time the field is 0.
 constexpr TagValue key_and_seconds(std::string_view JobTags::*key, std::uint32_t JobTags::*seconds,

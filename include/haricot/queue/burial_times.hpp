@@ -23,6 +23,7 @@ enum class BurialCause : std::uint8_t {
   released = 2,
   timed_out = 3,
   closed = 4,
+  memory = 6,  // There was no memory to delay the job at the end of a try.
   unknown = 7,
 };
 // Returns the cause with that number; `unknown` if there is none.
@@ -33,6 +34,7 @@ constexpr BurialCause burial_cause(std::uint32_t number) {
     case BurialCause::released:
     case BurialCause::timed_out:
     case BurialCause::closed:
+    case BurialCause::memory:
     case BurialCause::unknown:
       return cause;
   }

@@ -156,7 +156,7 @@ class Engine {
   // waiting
   Outcome delete_batch(Client& client, std::span<const JobId> ids);
   // done, buried (the job has reached the limit of tries in its tags), not_found, out_of_memory,
-  // journal_failed
+  // journal_failed. Without a delay, that of the job's backoff counts.
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                   Instant now);
   // done, not_found, journal_failed
@@ -210,10 +210,10 @@ class Engine {
   // Returns the room that a put of the job would need; for jobs that are in no file.
   PutRoom room_of(JobRef ref) const;
   // Returns true if the job has neither tags nor a limit of tries.
-  bool is_plain(JobRef ref) const { return !tries_.may_limit(state_.jobs[ref]); }
-  // Returns true if the end of a try may bury the job: it has a limit, and is not buried.
+  bool is_plain(JobRef ref) const { return !tries_.may_count(state_.jobs[ref]); }
+  // Returns true if the end of a try may bury the job: its tries count, and it is not buried.
   bool may_be_buried(JobRef ref) const {
-    return tries_.is_limited(ref) && places_.of(ref) != Place::buried;
+    return tries_.counts(ref) && places_.of(ref) != Place::buried;
   }
   JobStore& jobs() { return state_.jobs; }
   JobId next_id() const { return state_.next_id; }

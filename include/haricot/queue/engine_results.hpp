@@ -60,6 +60,7 @@ struct RestoredJob {
   JobState state = JobState::ready;  // Never reserved.
   JobCounts counters{};
   std::string_view tags = {};  // As in NewJob.
+  TagFacts facts = {};
 };
 
 // Result of placing a key that outlived its job and that the journal restores.

@@ -145,6 +145,7 @@ struct Job {
   std::uint32_t body_bytes = 0;
   std::array<std::uint32_t, kJobEvents> counters{};
   std::string_view tags;
+  TagFacts facts;
   // The limit of the job's lane and the job whose put has set it; equal for all jobs of the lane.
   std::uint32_t lane_limit = 0;
   JobId lane_limit_from = 0;
@@ -152,10 +153,11 @@ struct Job {
   std::string_view note;
   std::string_view body;
 
-  using Fields = FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since,
-                           &Job::deadline, &Job::arrival, &Job::is_held, &Job::priority,
-                           &Job::delay_s, &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags,
-                           &Job::lane_limit, &Job::lane_limit_from, &Job::note, &Job::body>;
+  using Fields =
+      FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since, &Job::deadline,
+                &Job::arrival, &Job::is_held, &Job::priority, &Job::delay_s, &Job::ttr_s,
+                &Job::body_bytes, &Job::counters, &Job::tags, &Job::facts, &Job::lane_limit,
+                &Job::lane_limit_from, &Job::note, &Job::body>;
 };
 
 // The buried jobs of a tube in their order.
@@ -181,6 +183,7 @@ static_assert(sizeof(haricot::Tube) == 296);
 static_assert(sizeof(haricot::TubeTimes) == 496);
 static_assert(sizeof(Client) == 136);
 static_assert(sizeof(EngineCounts) == 88);
+static_assert(sizeof(TagFacts) == 4);
 #endif
 
 }  // namespace state_format

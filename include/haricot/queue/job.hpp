@@ -15,6 +15,8 @@
 #include <string_view>
 
 #include "haricot/base/heap.hpp"
+#include "haricot/base/job_tags.hpp"
+#include "haricot/base/serialization.hpp"
 #include "haricot/base/time.hpp"
 
 namespace haricot {
@@ -167,6 +169,24 @@ struct HeldNode {
   JobRef next;
 };
 static_assert(sizeof(HeldNode) == 12 && alignof(HeldNode) == alignof(GroupNode));
+
+// Data of a job with a tag `back`.
+struct BackoffNode {
+  std::uint32_t tries_before;  // See TagFacts.
+};
+
+// Tags that make the ends of tries count, because they decide what becomes of the job.
+inline constexpr TagSet kTryTags{Tag::tries, Tag::backoff};
+
+// Facts of a job that its tags need, and that no other field of the job shows. A restart keeps
+// them: they are in front of its full record, and in the state of a hand-over.
+struct TagFacts {
+  std::uint32_t tries_before = 0;  // back: reserves at the last kick; these tries do not count.
+
+  using Fields = FieldList<&TagFacts::tries_before>;
+};
+// Tags whose jobs have such facts.
+inline constexpr TagSet kTagsWithFacts{Tag::backoff};
 
 struct Job {
   JobId id;

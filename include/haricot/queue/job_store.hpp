@@ -225,7 +225,7 @@ class JobStore {
   JobRef first_from(JobId from) const { return ids_.first_from(from); }
 
   std::uint64_t size() const { return size_; }
-  // Number of jobs with a tag `try`.
+  // Number of jobs with kTryTags.
   std::uint64_t with_tries() const { return with_tries_; }
 
   // Returns the bytes of all jobs and tombstones: their pieces and extras, their large bodies,
@@ -267,9 +267,10 @@ class JobStore {
   static std::size_t tag_bytes_of(std::string_view text) {
     return tag_bytes_of({text, tags_in(text)});
   }
-  // Returns true if the job has the tag.
-  bool has(JobRef ref, Tag tag) const {
-    return (*this)[ref].has_tags != 0 && stored_tags(ref).has(tag);
+  // Returns true if the job has the tag, or one of the tags.
+  bool has(JobRef ref, Tag tag) const { return has_any(ref, {tag}); }
+  bool has_any(JobRef ref, TagSet tags) const {
+    return (*this)[ref].has_tags != 0 && stored_tags(ref).set().has_any(tags);
   }
   // Returns the tags of a job. Requires: it has some.
   StoredTags stored_tags(JobRef ref) const {
@@ -304,6 +305,12 @@ class JobStore {
   bool is_held(JobRef ref) const {
     return may_be_held(ref) && node<Tag::after>(ref).group != GroupRef::none;
   }
+
+  // Returns true if the job has kTagsWithFacts. Of other jobs facts() are zero, and set_facts()
+  // changes nothing.
+  bool has_facts(JobRef ref) const { return has_any(ref, kTagsWithFacts); }
+  TagFacts facts(JobRef ref) const;
+  void set_facts(JobRef ref, const TagFacts& facts);
 
   // Stores a burial; nothing if memory is short. It has to be forgotten when the job leaves the
   // buried ones.

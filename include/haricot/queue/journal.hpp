@@ -7,7 +7,7 @@
 // has changed then, and the command is refused.
 //
 // Three kinds of records must not be refused when they are due: the deletion of a job, the burial
-// of a job whose tries are used up, and the end of the hold of a job that waits for a group. So the
+// of a job at the end of a try, and the end of the hold of a job that waits for a group. So the
 // journal reserves room for such a record in advance, when it takes the room for the record that
 // makes it possible, such as that of the put. These reservations are promises; the journal keeps
 // their sum.
@@ -67,8 +67,9 @@ struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
   std::size_t tag_bytes = 0;            // Text of its tags.
-  bool may_be_buried = false;           // It has a limit of tries: promise room for a burial.
+  bool may_be_buried = false;           // Its tries count: promise room for a burial.
   bool is_held = false;                 // Promise room for the end of its hold.
+  bool has_facts = false;               // A record of its TagFacts precedes its full record.
   std::size_t tombstone_key_bytes = 0;  // Key that outlives the job; 0: none.
 };
 

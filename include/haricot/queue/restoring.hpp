@@ -31,7 +31,7 @@ class Restoring {
   // Creates a job without a place. Returns JobRef::none if memory is short. Requires: no job has
   // the id, which is not 0.
   [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody&& body);
-  // Changes a job without a place; its id and tags remain.
+  // Changes a job without a place; its id and tags remain. Its facts are those after the change.
   void change(JobRef ref, const RestoredJob& change);
   void drop(JobRef ref) { state_.jobs.destroy(ref); }
   // Adds a job without a place to its lane and group, and gives it its key. place() does this

@@ -69,8 +69,8 @@ class Serving {
   // Makes a buried or delayed job ready by a kick, and records that. Requires: room in the ready
   // heap and, by Tries::take_room_for_unburial(), in the journal.
   void kick(JobRef ref, Place from);
-  // Buries a reserved job whose tries are used up. The caller records the burial.
-  void bury_spent(JobRef ref, BurialCause cause);
+  // Buries a reserved job at the end of a try. The caller records the burial.
+  void bury_unfinished(JobRef ref, BurialCause cause);
   // Returns to its tube a reserved job that its holder has not finished, and records that. `cause`
   // is that of its burial if its tries are used up.
   void take_back(JobRef ref, BurialCause cause);
@@ -78,8 +78,8 @@ class Serving {
  private:
   void serve_watchers(Tube& tube);
   bool serve_one(Tube& tube);
-  // Ends the try of a job that may have a limit, and records that.
-  [[gnu::cold, gnu::noinline]] void end_limited_try(JobRef ref, BurialCause cause);
+  // Ends a try that may count, and records that.
+  [[gnu::cold, gnu::noinline]] void end_counted_try(JobRef ref, BurialCause cause);
 
   QueueState& state_;
   const Flushes& flushes_;

@@ -12,8 +12,9 @@
 namespace haricot::binlog {
 namespace {
 
-// Marks by TextKind: "TAGS", "KEPT", "KEPA" and "NOTE".
-constexpr std::array<std::uint32_t, 4> kMarks = {0x53474154, 0x5450454b, 0x4150454b, 0x45544f4e};
+// Marks by TextKind: "TAGS", "KEPT", "KEPA", "NOTE" and "FACT".
+constexpr std::array<std::uint32_t, 5> kMarks = {0x53474154, 0x5450454b, 0x4150454b, 0x45544f4e,
+                                                 0x54434146};
 
 // The text is in the fields of the TTR and the body size, after three bytes of numbers, and in the
 // fields of times and counts. BC is between them, and zero in every record without a body.
@@ -163,6 +164,25 @@ std::optional<TombstoneText> read_tombstone(std::string_view text) {
   return is_good ? std::optional(tombstone) : std::nullopt;
 }
 
+std::string_view write_facts(const TagFacts& facts, FactTextBytes& to) {
+  char* at = to.data();
+  TagFacts::Fields::each(facts, [&at](const auto& field) {
+    store_little_endian(at, field);
+    at += sizeof field;
+  });
+  return {to.data(), static_cast<std::size_t>(at - to.data())};
+}
+
+TagFacts read_facts(std::string_view text) {
+  TagFacts facts;
+  TagFacts::Fields::each(facts, [&text](auto& field) {
+    if (text.size() < sizeof field) return;
+    field = load_little_endian<std::remove_reference_t<decltype(field)>>(text.data());
+    text.remove_prefix(sizeof field);
+  });
+  return facts;
+}
+
 void TextParts::add(const TextPart& part) {
   if (part.number == 0) {
     kind_ = part.kind;
@@ -234,6 +254,9 @@ Record change_of(const JournaledJob& journaled, const JobStore& jobs, Duration w
     record.counts[i] = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
   }
+  std::uint32_t& reserves = record.counts[static_cast<std::size_t>(JobEvent::reserve)];
+  if (job.state() == JobState::reserved && reserves > 0 && jobs.has_facts(journaled.ref))
+    --reserves;
   return record;
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
 
-std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
-  return full_record_bytes(lead_bytes(record.tube_name.size(), tag_bytes), record.body_bytes - 2);
-}
-
 }  // namespace
 
 bool Replay::fail(std::string error) {
@@ -297,6 +293,7 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
   if (is_checked && is_marker(record)) return true;
   const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
   text_.clear();
+  facts_.reset();
   hole_in_front_.reset();
   return good;
 }
@@ -306,6 +303,10 @@ bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
     hole_in_front_.reset();  // Text directly precedes its record, so it was not in that hole.
     remember_oldest_needed(*number, scan.is_complete() && newest_damaged_ < *number);
   } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
+    if (part->kind == TextKind::facts) {
+      facts_ = {part->id, read_facts(part->view())};
+      return true;
+    }
     text_.add(*part);
     if (text_.is_whole(TextKind::tombstone_alone, part->id)) return take_tombstone(part->id);
     if (text_.is_whole(TextKind::note, part->id)) {
@@ -391,15 +392,18 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   bool was_buried = false;
   std::int64_t stamp = 0;
   std::string note;
+  TagFacts facts;  // An earlier version has written none, so those of an older record count.
   if (known != JobRef::none) {
     if (engine_.jobs().has_had_note(known)) note = engine_.jobs().note(known);
+    facts = engine_.jobs().facts(known);
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
   }
   if (is_half(record)) remember_half(record);
   if (record.state == RecordState::deleted) return true;
-  const JobRef ref = take_in(record, tags);
+  if (facts_ && facts_->id == record.id) facts = facts_->facts;
+  const JobRef ref = take_in(record, tags, facts);
   if (ref == JobRef::none) return fail(std::string(kNoMemory));
   if (stamp != 0) engine_.jobs().journal_fields(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
@@ -449,7 +453,7 @@ void Replay::drop_tombstone(JobId id) {
   if (tombstone_ref != JobRef::none) drop(tombstone_ref);
 }
 
-JobRef Replay::take_in(const Record& record, std::string_view tags) {
+JobRef Replay::take_in(const Record& record, std::string_view tags, const TagFacts& facts) {
   const std::string_view body = record.body.substr(0, record.body.size() - 2);
   NewBody taken{.bytes = body, .blob = {}};
   if (body.size() > JobStore::kInlineBodyBytesMax) {
@@ -460,8 +464,11 @@ JobRef Replay::take_in(const Record& record, std::string_view tags) {
   }
   RestoredJob restored = restored_from(record, wall_offset_);
   restored.tags = tags;
+  restored.facts = facts;
   const JobRef ref = engine_.restoring().restore(restored, record.tube_name, std::move(taken));
-  if (ref != JobRef::none) segments_.attach(ref, job_bytes(record, tags.size()));
+  if (ref == JobRef::none) return ref;
+  const std::size_t lead = lead_bytes(record.tube_name, engine_.jobs(), ref);
+  segments_.attach(ref, full_record_bytes(lead, body.size()));
   return ref;
 }
 
@@ -480,7 +487,7 @@ void Replay::drop(JobRef ref) {
     return;
   }
   const Job& job = jobs[ref];
-  const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
+  const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name, jobs, ref);
   segments_.detach(ref, full_record_bytes(lead, job.body_bytes) + note_record_bytes(jobs, ref));
   engine_.restoring().drop(ref);
 }

@@ -40,7 +40,7 @@ JournalStatus Changes::make_room(std::uint64_t record_bytes, std::uint64_t keep)
 
 JournalStatus Changes::take_room_for_put(const PutRoom& put, const BlobRef& body) {
   promise_ = put.may_be_buried ? Promise::burial : Promise::nothing;
-  const std::size_t lead = lead_bytes(put.tube_name_bytes, put.tag_bytes);
+  const std::size_t lead = lead_bytes(put.tube_name_bytes, put.tag_bytes, put.has_facts);
   const JournalStatus status = room_for_put(lead, put, body);
   const bool is_refused = status != JournalStatus::ok && status != JournalStatus::later;
   if (is_refused) ++refused_puts_;

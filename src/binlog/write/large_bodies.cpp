@@ -102,15 +102,15 @@ JournalStatus LargeBodies::failed() {
   return JournalStatus::failed;
 }
 
-std::string_view LargeBodies::text_of_tags(const JournaledJob& job) const {
-  return state_.engine->jobs().tags(job.ref);
-}
-
-bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
+bool LargeBodies::begin_file_with(const Record& record, JobRef ref) {
   CHECK(body_.state() == LargeBody::State::whole);
   const auto ending = stream_.files().end();
   if (!ending) return false;
-  const RecordAroundBody first{record, tags, body_.sum()};
+  const JobStore& jobs = state_.engine->jobs();
+  FactTextBytes facts;
+  const RecordAroundBody first{
+      record, jobs.tags(ref),
+      jobs.has_facts(ref) ? write_facts(jobs.facts(ref), facts) : std::string_view{}, body_.sum()};
   const FileSequence::Begun begun = stream_.files().begin({.file = body_.file(),
                                                            .number = LargeBody::kNumber,
                                                            .allocated = body_.allocated(),
@@ -124,7 +124,7 @@ bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
 
 void LargeBodies::append(const JournaledJob& job) {
   const Record record = stream_.jobs().full_record(job);
-  const bool good = begin_file_with(record, text_of_tags(job));
+  const bool good = begin_file_with(record, job.ref);
   stream_.records().count(record.id);
   if (!good) return;
   stream_.jobs().attach(job, stream_.progress().records());
@@ -132,7 +132,7 @@ void LargeBodies::append(const JournaledJob& job) {
 }
 
 bool LargeBodies::append_again(const JournaledJob& job) {
-  if (!begin_file_with(stream_.jobs().full_record_again(job), text_of_tags(job))) return false;
+  if (!begin_file_with(stream_.jobs().full_record_again(job), job.ref)) return false;
   stream_.records().count_again();
   stream_.jobs().attach(job, stream_.progress().records());
   return true;

@@ -110,7 +110,7 @@ void JobRecorder::append_full(const JournaledJob& job) {
   const Record record = full_record(job);
   attach(job, stream_.progress.records() + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
-  append_tags(job);
+  append_texts(job);
   records_.append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
 
@@ -119,7 +119,7 @@ void JobRecorder::append_full_again(const JournaledJob& job) {
   const Record record = full_record_again(job);
   attach(job, stream_.progress.records());
   const BlobRef blob = jobs.body_blob(job.ref);
-  append_tags(job);
+  append_texts(job);
   records_.append_again(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
 
@@ -150,8 +150,12 @@ void JobRecorder::append_note_again(const JournaledJob& job) {
   records_.append_text_again(TextKind::note, job.job.id, text_of_note(jobs.note(job.ref), bytes));
 }
 
-void JobRecorder::append_tags(const JournaledJob& job) {
-  records_.append_text(TextKind::tags, job.job.id, state_.engine->jobs().tags(job.ref));
+void JobRecorder::append_texts(const JournaledJob& job) {
+  const JobStore& jobs = state_.engine->jobs();
+  records_.append_text(TextKind::tags, job.job.id, jobs.tags(job.ref));
+  if (!jobs.has_facts(job.ref)) return;
+  FactTextBytes bytes;
+  records_.append_text(TextKind::facts, job.job.id, write_facts(jobs.facts(job.ref), bytes));
 }
 
 void JobRecorder::append_change(const JournaledJob& job) {

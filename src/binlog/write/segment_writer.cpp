@@ -26,7 +26,7 @@ constexpr std::uint64_t kKeptBytesMax = 256 * 1024;
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
                                 std::uint64_t allocated, const RecordAroundBody* first) {
   CHECK(!is_open());
-  constexpr std::size_t kLeadBytesMax = kTubeNameBytesMax + text_record_bytes(kTagTextBytesMax);
+  constexpr std::size_t kLeadBytesMax = lead_bytes(kTubeNameBytesMax, kTagTextBytesMax, true);
   std::array<char, kFirstRecordOffset + header_bytes(kLeadBytesMax)> head{};
   store_little_endian(head.data(), kVersion);
   write_signature(signature, head.data() + kVersionBytes);
@@ -34,11 +34,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   collected_ = WrittenPoint{kFirstRecordOffset, 0, 0};
   mark_ = {};
   std::size_t head_bytes = kFirstRecordOffset;
-  if (first != nullptr) {
-    add_first(*first, head.data() + kFirstRecordOffset);
-    head_bytes += text_record_bytes(first->tags.size());
-    head_bytes += header_bytes(first->record.tube_name.size());
-  }
+  if (first != nullptr) head_bytes += add_first(*first, head.data() + kFirstRecordOffset);
   const std::string_view bytes(head.data(), head_bytes);
   const DiskStatus status = disk.write(file, 0, {&bytes, 1});
   if (status != DiskStatus::ok) return status;
@@ -65,25 +61,31 @@ void SegmentWriter::resume(const ContinuedFile& file) {
   written_ = collected_ = file.end;
 }
 
-void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
+// Returns the number of bytes that it has written.
+std::size_t SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Record& record = first.record;
   CHECK(record.is_full());
-  for (std::size_t part = 0; part < text_parts(first.tags.size()); ++part) {
-    const Position position{seed_, collected_.bytes, collected_.records + 1};
-    const Record tags = text_record(TextKind::tags, record.id, first.tags, part);
-    write_header(tags, position, 0, to);
-    count(to, 0, 0);
-    collected_.bytes += kShortRecordBytes;
-    to += kShortRecordBytes;
-  }
+  char* const begin = to;
+  Mark mark;
+  const auto add_texts = [&](TextKind kind, std::string_view text) {
+    for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
+      const Position position{seed_, collected_.bytes, collected_.records + 1};
+      write_header(text_record(kind, record.id, text, part), position, 0, to);
+      count(to, 0, 0);
+      collected_.bytes += kShortRecordBytes;
+      to += kShortRecordBytes;
+      ++mark.text_records;
+    }
+  };
+  add_texts(TextKind::tags, first.tags);
+  add_texts(TextKind::facts, first.facts);
   const Position position{seed_, collected_.bytes, collected_.records + 1};
   const std::uint32_t sum =
       body_crc_by_sum(position, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
-  Mark mark;
-  mark.text_records = static_cast<std::uint32_t>(text_parts(first.tags.size()));
   write_header(record, position, sum, to, &mark);
   count(to, record.tube_name.size(), sum);
   collected_.bytes += record.bytes();
+  return static_cast<std::size_t>(to - begin) + header_bytes(record.tube_name.size());
 }
 
 FileHandle SegmentWriter::abandon() {

@@ -178,6 +178,7 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
   }
   result.tags = engine.jobs().tags(ref);
+  result.facts = engine.jobs().facts(ref);
   return result;
 }
 

@@ -21,6 +21,9 @@ std::string varied_text(std::size_t bytes) {
   return text;
 }
 
+constexpr TextKind kEachTextKind[] = {TextKind::tags, TextKind::tombstone,
+                                      TextKind::tombstone_alone, TextKind::note, TextKind::facts};
+
 std::vector<TextPart> parts_of(TextKind kind, std::uint64_t id, std::string_view text) {
   std::vector<TextPart> parts;
   for (std::size_t i = 0; i < text_parts(text.size()); ++i) {
@@ -30,7 +33,7 @@ std::vector<TextPart> parts_of(TextKind kind, std::uint64_t id, std::string_view
 }
 
 TEST(TextRecord, IsReadAsWritten) {
-  for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
+  for (const TextKind kind : kEachTextKind) {
     for (std::size_t bytes = 1; bytes <= kTombstoneTextBytesMax; ++bytes) {
       const std::string text = varied_text(bytes);
       std::string read;
@@ -57,7 +60,7 @@ TEST(TextRecord, IsReadAsWritten) {
 }
 
 TEST(TextRecord, HasAPossibleId) {
-  for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
+  for (const TextKind kind : kEachTextKind) {
     EXPECT_FALSE(text_part(text_record(kind, 0, "text", 0)));
     EXPECT_TRUE(text_part(text_record(kind, 1, "text", 0)));
     EXPECT_TRUE(text_part(text_record(kind, kJobIdLast, "text", 0)));
@@ -67,7 +70,7 @@ TEST(TextRecord, HasAPossibleId) {
 
 // beanstalkd, and versions that do not know these records, read them as a change of an unknown job.
 TEST(TextRecord, IsAChangeOfNoJob) {
-  for (const TextKind kind : {TextKind::tags, TextKind::tombstone, TextKind::tombstone_alone}) {
+  for (const TextKind kind : kEachTextKind) {
     const Record record = text_record(kind, 55, varied_text(60), 1);
     EXPECT_EQ(record.id, kPseudoId);
     EXPECT_FALSE(record.is_full());

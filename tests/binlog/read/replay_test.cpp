@@ -146,6 +146,55 @@ TEST(Replay, RestoresNoJobThatMayHaveLostItsTags) {
   EXPECT_GT(cuts, 0);
 }
 
+std::string text_of_facts(std::uint32_t tries_before) {
+  FactTextBytes bytes;
+  return std::string(write_facts({.tries_before = tries_before}, bytes));
+}
+
+// Earlier versions write no facts when they copy a job, and skip those that they read. A copy with
+// damaged facts is the same.
+TEST(Replay, RestoresFactsOfTheLastRecordThatHasThem) {
+  SimDisk disk;
+  LogMaker log(1);
+  const auto add = [&log](std::uint64_t id, std::uint32_t reserves, std::uint32_t kicks) {
+    log.add(text_record(TextKind::tags, id, "back:5", 0));
+    Record record = full_record(id, "default", "body\r\n");
+    record.counts = {reserves, 0, 0, 0, kicks};
+    return record;
+  };
+  Record record = add(1, 3, 1);
+  log.add(text_record(TextKind::facts, 1, text_of_facts(2), 0));
+  log.add(record);
+  record = add(2, 9, 1);
+  log.add(record);  // Nothing states its facts.
+  record = add(1, 4, 1);
+  log.add(record);
+  record = add(3, 9, 2);
+  log.add(text_record(TextKind::facts, 2, text_of_facts(8), 0));  // Those of another job.
+  log.add(record);
+  record = add(4, 9, 2);
+  log.add(text_record(TextKind::facts, 4, text_of_facts(7) + "of a later version", 0));
+  log.add(record);
+  Record kick = add(5, 6, 0);
+  log.add(kick);
+  kick.tube_name = {};
+  kick.body = {};
+  kick.counts[4] = 1;
+  log.add(kick);
+  disk.put("binlog.1", log.bytes());
+  const World world(disk, kSmallFiles);
+  EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+  const auto tries_before = [&world](JobId id) {
+    return world.engine.jobs().facts(world.engine.peek(id)).tries_before;
+  };
+  EXPECT_EQ(tries_before(1), 2U);
+  EXPECT_EQ(tries_before(2), 0U);
+  EXPECT_EQ(tries_before(3), 0U);
+  EXPECT_EQ(tries_before(4), 7U);
+  EXPECT_EQ(tries_before(5), 6U);
+  world.binlog.check_invariants();
+}
+
 // Earlier versions wrote the time of a burial as its stamp.
 TEST(Replay, RestoresTheTimesOfBurialsOfEarlierVersions) {
   LogMaker log(1);

@@ -8,6 +8,7 @@
 //
 //   tags              in front of the full record of a job: the text of its tags
 //                     (base/job_tags.hpp)
+//   facts             behind its tags: its TagFacts (queue/job.hpp)
 //   tombstone         in front of the deletion of a job: the key that stays taken (TombstoneText)
 //   tombstone_alone   such a key without a record behind it: the job's full record is gone
 //   note              the note of a job, after kNoteSign; somewhere behind the job's full record
@@ -33,7 +34,7 @@ namespace haricot::binlog {
 
 // Text --------------------------------------------------------------------------------------------
 
-enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone, note };
+enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone, note, facts };
 
 inline constexpr std::size_t kTextBytesOfAPart = 45;
 constexpr std::size_t text_parts(std::size_t text_bytes) {
@@ -78,6 +79,14 @@ std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBy
 // Returns nothing if no server writes such a text. The result refers to the text.
 std::optional<TombstoneText> read_tombstone(std::string_view text);
 
+// The text of TagFacts: their fields in sequence, in a single part. Later versions append fields.
+using FactTextBytes = std::array<char, sizeof(TagFacts)>;
+static_assert(sizeof(TagFacts) <= kTextBytesOfAPart);
+// Returns the text, which is in `to`.
+std::string_view write_facts(const TagFacts& facts, FactTextBytes& to);
+// Returns facts, zero where the text lacks a field.
+TagFacts read_facts(std::string_view text);
+
 // The text of a note begins with a sign, because no text is empty and a removed note is recorded.
 inline constexpr char kNoteSign = '=';
 inline constexpr std::size_t kNoteTextBytesMax = 1 + JobStore::kNoteBytesMax;
@@ -117,14 +126,17 @@ class TextParts {
 
 // Jobs --------------------------------------------------------------------------------------------
 
-// Returns the bytes in front of the block of a job's full record: records of its tags, and the name
-// of its tube.
-inline std::size_t lead_bytes(std::size_t name_bytes, std::size_t tag_bytes) {
-  return name_bytes + text_record_bytes(tag_bytes);
+// Returns the bytes in front of the block of a job's full record: records of its tags and facts,
+// and the name of its tube.
+constexpr std::size_t lead_bytes(std::size_t name_bytes, std::size_t tag_bytes, bool has_facts) {
+  return name_bytes + text_record_bytes(tag_bytes) + (has_facts ? kShortRecordBytes : 0);
 }
 // `jobs` is the store of the job.
+inline std::size_t lead_bytes(std::string_view tube_name, const JobStore& jobs, JobRef ref) {
+  return lead_bytes(tube_name.size(), jobs.tags(ref).size(), jobs.has_facts(ref));
+}
 inline std::size_t lead_bytes(const JournaledJob& job, const JobStore& jobs) {
-  return lead_bytes(job.tube_name.size(), jobs.tags(job.ref).size());
+  return lead_bytes(job.tube_name, jobs, job.ref);
 }
 
 // Returns the bytes of the job's full record, including those in front of it. With a job: and of
@@ -160,8 +172,8 @@ std::string_view text_of_tombstone(const Tombstone& tombstone, Duration wall_off
 std::optional<Tombstone> tombstone_from(std::string_view text, Duration wall_offset, Instant now);
 
 // Returns the fields that are equal in every record of a job: without name and body. A reserved job
-// is written as ready, because a restart makes it ready. `stamp` is that of a buried job
-// (burial_stamp.hpp).
+// is written as ready, because a restart makes it ready; one with facts is written without this
+// reserve, because its try has not ended. `stamp` is that of a buried job (burial_stamp.hpp).
 Record change_of(const JournaledJob& job, const JobStore& jobs, Duration wall_offset,
                  std::int64_t stamp);
 // Returns the record of a deletion.

@@ -98,7 +98,7 @@ class Replay {
   bool take_tombstone(JobId id);
   bool take_note(JobId id, std::string_view text);
   void drop_tombstone(JobId id);
-  JobRef take_in(const Record& record, std::string_view tags);
+  JobRef take_in(const Record& record, std::string_view tags, const TagFacts& facts);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);
@@ -131,6 +131,11 @@ class Replay {
   std::uint64_t newest_damaged_ = 0;  // Number of the newest damaged or torn file; 0: none yet.
   FileKind kind_ = FileKind::empty;   // Kind of the current file.
   TextParts text_;                    // Text read so far that belongs to the next record.
+  struct ReadFacts {
+    JobId id;
+    TagFacts facts;
+  };
+  std::optional<ReadFacts> facts_;  // Facts that belong to the next record.
   // Offset of a hole that may have taken a part of that text.
   std::optional<std::uint64_t> hole_in_front_;
   // A record that follows a hole and lacks text (tags or a tombstone) that may have been in the

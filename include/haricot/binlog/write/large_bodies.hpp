@@ -81,8 +81,7 @@ class LargeBodies {
   // Returns true if writes are far ahead of the disk.
   bool is_far_ahead();
   JournalStatus failed();
-  std::string_view text_of_tags(const JournaledJob& job) const;
-  bool begin_file_with(const Record& record, std::string_view tags);
+  bool begin_file_with(const Record& record, JobRef ref);
 
   BinlogState& state_;
   RecordStream& stream_;

@@ -105,8 +105,8 @@ class JobRecorder {
 
   // Each append function requires: as for RecordCollector::append().
 
-  // Collects the full record of a job, with its tags and without its note. The job lives in the
-  // newest file from then on.
+  // Collects the full record of a job, with its tags and facts and without its note. The job lives
+  // in the newest file from then on.
   void append_full(const JournaledJob& job);
   // Collects the note of a job if it has, or has had, one.
   void append_note(const JournaledJob& job);
@@ -144,7 +144,7 @@ class JobRecorder {
   std::int64_t stamp_of(const JournaledJob& job);
   std::int64_t stamp_kept_of(const JournaledJob& job) const;
   Record full_record_with(const JournaledJob& job, std::int64_t stamp) const;
-  void append_tags(const JournaledJob& job);
+  void append_texts(const JournaledJob& job);
   void append_tombstone(const Tombstone& tombstone);
 
   StreamState& stream_;

@@ -25,10 +25,11 @@ struct WrittenPoint {
 };
 
 // First record of a file whose body, with its CR LF, is in the file already. The records of the
-// job's tags come in front of it.
+// job's tags and facts come in front of it.
 struct RecordAroundBody {
   const Record& record;
   std::string_view tags;
+  std::string_view facts;  // Text; empty: none.
   std::uint32_t body_sum;  // crc32c() of the body without its CR LF.
 };
 
@@ -123,7 +124,7 @@ class SegmentWriter {
     BlobRef blob;
   };
 
-  void add_first(const RecordAroundBody& first, char* to);
+  std::size_t add_first(const RecordAroundBody& first, char* to);
   void count(const char* header, std::size_t name_bytes, std::uint32_t body_sum);
   void forget_collected();
   DiskStatus write_with_zeros(Disk& disk, std::string_view bytes);
