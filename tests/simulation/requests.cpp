@@ -114,7 +114,6 @@ std::string random_body(test::Random& chance, int client, std::uint32_t job_byte
   return body;
 }
 
-// Few keys, so that jobs block each other.
 // Most delays end within the run, and some reach their bound soon.
 void add_backoff(Request& request, test::Random& chance) {
   request.backoff_s = 1 + chance.below32(8);
@@ -124,6 +123,7 @@ void add_backoff(Request& request, test::Random& chance) {
   request.line += ":" + std::to_string(request.backoff_max_s);
 }
 
+// Few keys, so that jobs block each other.
 void add_lane(Request& request, test::Random& chance) {
   request.lane = chance.one_in(3) ? "key" : "another-key";
   request.line += " con:" + request.lane;

@@ -306,8 +306,8 @@ class JobStore {
     return may_be_held(ref) && node<Tag::after>(ref).group != GroupRef::none;
   }
 
-  // Returns true if the job has kTagsWithFacts. Of other jobs facts() are zero, and set_facts()
-  // changes nothing.
+  // Returns true if the job has kTagsWithFacts. For other jobs facts() returns zeros, and
+  // set_facts() changes nothing.
   bool has_facts(JobRef ref) const { return has_any(ref, kTagsWithFacts); }
   TagFacts facts(JobRef ref) const;
   void set_facts(JobRef ref, const TagFacts& facts);
