@@ -401,7 +401,7 @@ std::string text_of(unsigned bits) {
   for (const TagRow& row : kTagTable) {
     if ((bits >> static_cast<unsigned>(row.tag) & 1) == 0) continue;
     text += (text.empty() ? "" : " ") + std::string(row.word) + ":";
-    text += row.value.is_plain_number() ? "7" : "key-of-" + std::string(row.word);
+    text += row.value.head.exists() ? "7" : "key-of-" + std::string(row.word);
   }
   return text;
 }
