@@ -433,8 +433,12 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
   // A job given to a client whose answer could not be made has returned, too.
   for (auto& [id, job] : jobs_) {
     const auto now = found_.find(id);
-    if (now == found_.end() || job.state != JobState::ready) continue;
-    if (now->second.state != JobState::buried || job.tags.empty()) continue;
+    if (now == found_.end() || job.state != JobState::ready || job.tags.empty()) continue;
+    if (now->second.state == JobState::delayed) {
+      job.count(JobEvent::reserve) = now->second.count(JobEvent::reserve);
+      job.end_try(false);
+    }
+    if (now->second.state != JobState::buried) continue;
     job.state = JobState::buried;  // That was its last try.
     job.count(JobEvent::bury) = now->second.count(JobEvent::bury);
   }
