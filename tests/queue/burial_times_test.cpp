@@ -67,14 +67,14 @@ TEST(BurialTimes, HaveACause) {
   BurialTimes times;
   for (const BurialCause cause :
        {BurialCause::client, BurialCause::released, BurialCause::timed_out, BurialCause::closed,
-        BurialCause::unknown}) {
+        BurialCause::memory, BurialCause::unknown}) {
     times.set({1, 5}, kPieces, {.since = burial_second(0), .cause = cause});
     ASSERT_TRUE(times.get({1, 5}, burial_second(3)).has_value());
     EXPECT_EQ(times.get({1, 5}, burial_second(3))->cause, cause);
     EXPECT_EQ(times.get({1, 5}, burial_second(3))->since, burial_second(0));
     EXPECT_EQ(burial_cause(static_cast<std::uint32_t>(cause)), cause);
   }
-  for (const std::uint32_t number : {0U, 5U, 6U, 8U}) {
+  for (const std::uint32_t number : {0U, 5U, 8U}) {
     EXPECT_EQ(burial_cause(number), BurialCause::unknown);
   }
 }
