@@ -347,7 +347,8 @@ bool EngineSerializer::read_job(StateReader& from, std::span<Tube* const> tubes,
   }
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
-    // The other fields are those of the journal.
+    // The other fields are those of the journal, which may lack the end of a try.
+    state_.jobs[ref].delay_s = fields.delay_s;
     state_.jobs.set_counted(ref, fields.counters);
     state_.jobs.set_facts(ref, fields.facts);
   } else {
