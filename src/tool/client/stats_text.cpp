@@ -15,6 +15,7 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kOurVersionKey = "haricot-version";
+constexpr std::string_view kNoteKey = "note";  // In double quotes, with the escapes of JSON.
 
 // Keys whose values are text even if they look like numbers, besides tags with a key.
 constexpr std::string_view kTextKeys[] = {"name",     "tube",    "state",    "version",
@@ -54,11 +55,10 @@ std::optional<StatsText> StatsText::parse(std::string_view answer) {
     const std::string_view line = take_line(answer);
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    const std::string_view key = line.substr(0, colon);
     const std::string_view value = without_quotes(line.substr(colon + 2));
-    // A note in double quotes has the escapes of JSON.
-    const bool has_escapes = line.ends_with('"') && value.find('\\') != std::string_view::npos;
-    stats.lines_.push_back({std::string(line.substr(0, colon)),
-                            has_escapes ? without_json_escapes(value) : std::string(value)});
+    stats.lines_.push_back(
+        {std::string(key), key == kNoteKey ? without_json_escapes(value) : std::string(value)});
   }
   if (stats.lines_.empty()) return std::nullopt;
   return stats;
