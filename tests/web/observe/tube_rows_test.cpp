@@ -17,7 +17,7 @@ TEST(TubeRows, ReturnTheAddedRows) {
   TubeRows rows(kKey);
   TubeRow row;
   row.name = "mail";
-  for (std::size_t i = 0; i < kTubeFields; ++i) row.numbers[i] = (std::uint64_t{1} << (3 * i)) - 1;
+  for (std::size_t i = 0; i < kTubeFields; ++i) row.numbers[i] = (std::uint64_t{1} << (2 * i)) - 1;
   row.put_rate = 1234.567;
   row.delete_rate = 0;
   row.label = 7;
